@@ -1,0 +1,63 @@
+PYTHON ?= python3
+FUZZ_SECONDS ?= 60
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.stamp
+FUZZ_READY := $(VENV)/.stamp-fuzz
+
+# The packages that every other one stands on: each branch of them is tested.
+CORE := src/callblocks/model/*,src/callblocks/parsing/*,src/callblocks/dialects/*
+
+# The version of pyright is pinned: no word about newer ones.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check format bench fuzz clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+setup: $(READY) ## make .venv with the pinned versions
+
+run: $(READY) ## show every transcript under examples/
+	@for sample in examples/*; do \
+		echo "── $$sample"; \
+		$(BIN)/callblocks show --expand "$$sample" || exit; \
+	done
+
+test: check ## check, then run the tests; model, parsing and dialects must be covered in full
+	@$(BIN)/python -m pytest --cov --cov-report=
+	@$(BIN)/python -m coverage report --include='$(CORE)' --fail-under=100
+
+check: $(READY) ## check format, lint, types and layers
+	@$(BIN)/ruff format --check --quiet . || { echo 'run: make format'; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/pyright
+	@$(BIN)/lint-imports --no-logo
+
+format: $(READY) ## format the code and sort its imports
+	@$(BIN)/ruff check --quiet --fix --exit-zero .
+	@$(BIN)/ruff format .
+
+bench: $(READY) ## measure speed and that it grows with the text
+	@$(BIN)/python -m bench
+
+fuzz: $(FUZZ_READY) ## look for texts that break a law, for FUZZ_SECONDS (60)
+	@mkdir -p .fuzz
+	@PYTHONPATH=tests $(BIN)/python tests/fuzz/fuzz_parser.py \
+		-max_total_time=$(FUZZ_SECONDS) -artifact_prefix=.fuzz/
+
+clean: ## remove all that make made
+	@rm -rf $(VENV) .coverage .fuzz .hypothesis .import_linter_cache .pytest_cache .ruff_cache dist
+	@find src tests bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(READY): pyproject.toml constraints.txt scripts/setup
+	@scripts/setup $(PYTHON)
+	@touch $@
+
+$(FUZZ_READY): $(READY)
+	@echo 'Installing atheris into $(VENV)'
+	@$(BIN)/python -m pip --disable-pip-version-check --no-input -qq install \
+		-c constraints.txt --no-build-isolation -e '.[fuzz]'
+	@touch $@

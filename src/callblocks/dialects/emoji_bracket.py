@@ -1,0 +1,212 @@
+"""Emoji-bracket blocks, anywhere in a line (specification 5)::
+
+    🛠️[create-file script.py]
+    print("Hello World")
+    🛠️[/end]
+
+The head is one line: if the line ends first, the marker is prose (7.1). A body without an end
+marker runs to the end of the text (7.2). An inner start marker is body text (7.4). An end
+marker inside a body is written with a backslash, `🛠️[\\/end]`, one more for each level.
+
+`🛠️[/result 2]` … `🛠️[/end]` holds what the second call of the text gave; `/result 2 json` and
+`/result 2 error` say that it is JSON, or an error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from callblocks.model.calls import Call, Item, Result
+from callblocks.model.errors import Unwritable
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.binding import bind, unbind
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.spelling import damaged, spellings
+from callblocks.parsing.stage import Reading
+
+__all__ = ("EmojiBracket", "EmojiBracketPlus")
+
+TOOL = "🛠️"
+SPELLINGS = (*spellings(TOOL), *damaged(TOOL))
+OPEN = tuple(f"{tool}[" for tool in SPELLINGS)
+HEAD_END = Markers("]", "\n")
+END = Markers(*(f"{tool}[/end]" for tool in SPELLINGS))
+NEWLINE = Markers("\n", "\r\n")
+
+_ANY_TOOL = "|".join(map(re.escape, SPELLINGS))
+_END_MARKER = re.compile(rf"((?:{_ANY_TOOL})\[)(\\*/end\])")
+_ESCAPED_END = re.compile(rf"((?:{_ANY_TOOL})\[)\\(\\*/end\])")
+_RESULT_HEAD = re.compile(r"/result ([0-9]{1,9})(?: (json|error))?", re.ASCII)
+
+
+class EmojiBracket(Dialect):
+    """`🛠️[NAME ARGS]` body `🛠️[/end]`."""
+
+    name = "emoji-bracket"
+    summary = "🛠️[name args] body 🛠️[/end], anywhere in a line"
+    syntax = "🛠️[NAME ARGS]\nBODY\n🛠️[/end]"
+    rules = (
+        "Between `🛠️[` and `]`, on one line: the tool's name, then its arguments in order. "
+        "Quote an argument that holds blanks.",
+        "What comes after that line, up to `🛠️[/end]`, is the body. It may be empty.",
+        "To write `🛠️[/end]` inside a body, write `🛠️[\\/end]`.",
+        "Always end a call with `🛠️[/end]`. You may write several calls, and prose between them.",
+    )
+    codes: ClassVar = {
+        "emoji-bracket.stray-end": "an end marker that ends nothing",
+        "emoji-bracket.empty-head": "a start marker without a tool's name",
+        "emoji-bracket.unended-result": "a result whose end marker is missing",
+        "emoji-bracket.result": "a result that says it is JSON and is not",
+        "unbound-arguments": "the arguments do not fit the tool's parameters; they were kept raw",
+        "mistyped-argument": "an argument is not of the type its schema says; it was kept as text",
+    }
+    keeps_ids = False
+    one_line = False
+    """Whether `🛠️[NAME ARGS /]` is a whole call."""
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        return OPEN
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        head, bracket = yield from block.until(HEAD_END)
+        if bracket != "]":
+            return block.refuse(until=block.offset)
+        if not head.strip():
+            return block.prose("emoji-bracket.empty-head", "there is no name in the brackets")
+        if head == "/end":
+            return block.prose("emoji-bracket.stray-end", "no block is open here")
+        result = _RESULT_HEAD.fullmatch(head)
+        if result and 0 < int(result[1]) <= len(block.stage.ready):
+            return (yield from self._read_result(block, int(result[1]), result[2]))
+        return (yield from self._read_call(block, head))
+
+    def _read_call(self, block: Block, head: str) -> Reading[None]:
+        whole = self.one_line and head.endswith(" /")
+        name, args = _split_head(head.removesuffix(" /") if whole else head)
+        block.started(name)
+        _note_damage(block, block.opening, block.start)
+        body, end = "", "]"
+        if not whole:
+            if (yield from block.match(NEWLINE)):
+                block.input("")
+            body, end = yield from block.stream(END)
+        value, problems = _read_input(block, args, _unescape(body))
+        block.ready(value, size=len(args) + len(body), ended=bool(end))
+        for code, detail in problems:
+            block.problem(code, detail)
+        _note_damage(block, end, block.stage.said - len(end))
+
+    def _read_result(self, block: Block, number: int, kind: str | None) -> Reading[None]:
+        yield from block.match(NEWLINE)
+        body, end = yield from block.until(END)
+        if not end:
+            return block.malformed("emoji-bracket.unended-result", "the text ended inside it")
+        text, (id_, index) = _unescape(body), block.stage.ready[number - 1]
+        try:
+            output = json.loads(text) if kind == "json" else text
+        except (ValueError, RecursionError) as error:
+            return block.malformed("emoji-bracket.result", str(error))
+        error = text if kind == "error" else None
+        block.result(Result(id=id_, output=None if error else output, error=error), index)
+        return None
+
+    def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
+        calls = [item.id for item in items if isinstance(item, Call)]
+        numbers = {id_: number for number, id_ in enumerate(calls, 1)}
+        parts: list[str] = []
+        for item in items:
+            if isinstance(item, Call):
+                parts.append(self._compose_call(item, tools))
+            elif isinstance(item, Result):
+                parts.append(self._compose_result(item, numbers))
+            else:
+                parts.append(item)
+        return "".join(parts)
+
+    def _compose_call(self, call: Call, tools: Mapping[str, ToolSpec]) -> str:
+        args, body = self._split_input(call, tools.get(call.name))
+        head = f"{call.name} {args}" if args else call.name
+        if "]" in head or "\n" in head:
+            raise Unwritable(self.name, f"`]` or a line end in the head {head!r:.80}")
+        return f"{TOOL}[{head}]\n{_escape(body)}{TOOL}[/end]"
+
+    def _split_input(self, call: Call, tool: ToolSpec | None) -> tuple[str, str]:
+        raw = (call.input.get("args", ""), call.input.get("body", ""))
+        bound = unbind(call.input, tool) if tool else raw if call.input.keys() == RAW_KEYS else None
+        if bound is None or not all(isinstance(part, str) for part in bound):
+            hint = "" if tool else "; give `tools` so that its parameters have an order"
+            raise Unwritable(self.name, f"the input {call.input!r:.80} of {call.name!r}{hint}")
+        return bound
+
+    def _compose_result(self, result: Result, numbers: Mapping[str, int]) -> str:
+        if result.id not in numbers:
+            raise Unwritable(self.name, f"the result of {result.id!r}, whose call is not here")
+        text, kind = result.output, ""
+        if result.error is not None:
+            text, kind = result.error, " error"
+        elif not isinstance(text, str):
+            text, kind = _json(self.name, text), " json"
+        return f"{TOOL}[/result {numbers[result.id]}{kind}]\n{_escape(text)}{TOOL}[/end]"
+
+
+class EmojiBracketPlus(EmojiBracket):
+    """The same, with `🛠️[NAME ARGS /]` for a call without a body."""
+
+    name = "emoji-bracket+"
+    summary = "emoji-bracket, and 🛠️[name args /] for a whole call without a body"
+    syntax = "🛠️[NAME ARGS]\nBODY\n🛠️[/end]\n🛠️[NAME ARGS /]"
+    rules = (
+        *EmojiBracket.rules,
+        "A call without a body may be written on one line: `🛠️[NAME ARGS /]`, with no end marker.",
+    )
+    codes: ClassVar = {}
+    one_line = True
+    in_auto = False
+
+
+RAW_KEYS = {"args", "body"}
+
+
+def _split_head(head: str) -> tuple[str, str]:
+    """The name, and the raw argument string after the one blank that follows it."""
+    bare = head.lstrip()
+    name = bare.split(maxsplit=1)[0]
+    return name, bare[len(name) + 1 :]
+
+
+def _read_input(block: Block, args: str, body: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    tool = block.stage.tools.get(block.name)
+    raw = {"args": args, "body": body}
+    if tool is None:
+        return raw, []
+    value, misfits = bind(args, body, tool)
+    if value is None:
+        return raw, [("unbound-arguments", f"{tool.name} takes {', '.join(tool.properties)}")]
+    return value, [("mistyped-argument", f"{name}: {value[name]!r:.80}") for name in misfits]
+
+
+def _note_damage(block: Block, marker: str, start: int) -> None:
+    if "[" in marker and "🛠" not in marker:
+        place = (start, start + len(marker))
+        block.problem("damaged-marker", f"{marker!r} stands for {TOOL}", place)
+
+
+def _escape(body: str) -> str:
+    return _END_MARKER.sub(r"\1\\\2", body)
+
+
+def _unescape(body: str) -> str:
+    return _ESCAPED_END.sub(r"\1\2", body)
+
+
+def _json(dialect: str, value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Unwritable(dialect, f"the value {value!r:.80}: {error}") from error

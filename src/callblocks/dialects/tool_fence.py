@@ -1,0 +1,233 @@
+"""Markdown fences whose info string begins with `tool`; the body is YAML (specification 1)::
+
+    ```tool search call_123
+    input:
+      query: cats
+    output:
+      results: []
+    ```
+
+The newline right before a tool fence and the one right after it belong to the fence, so that
+prose which does not end with its line can stand beside a call.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, cast
+
+from callblocks.model.calls import Call, Item, Result
+from callblocks.model.errors import Unwritable
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.binding import split_words
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.fences import END_OF_LINE, FENCE_LINES, closes, read_fence
+from callblocks.parsing.ids import read_id
+from callblocks.parsing.markers import Markers, Shape, line
+from callblocks.parsing.stage import Reading
+from callblocks.parsing.yaml_core import YamlError, load
+
+__all__ = ("STATES", "ToolFence")
+
+STATES = (
+    "input-streaming",
+    "input-available",
+    "output-available",
+    "output-error",
+    "approval-requested",
+    "approval-responded",
+    "output-denied",
+)
+NAME_KEYS = ("toolName", "tool_name", "name")
+ID_KEYS = ("toolCallId", "tool_call_id", "callId", "id")
+ERROR_KEYS = ("errorText", "error_text", "error")
+INFO_NAME_KEYS = ("name", "tool", "toolname")
+INFO_ID_KEYS = ("id", "toolcallid", "call", "callid")
+UNKNOWN_ERROR = "An unknown tool error occurred."
+CLOSING = {"`": Markers(line("```")), "~": Markers(line("~~~"))}
+
+_WORD = re.compile(r"[\w.:/@+-]+", re.ASCII)
+
+
+class Info(NamedTuple):
+    """What the info string says of a call."""
+
+    name: str | None
+    id: str | None
+
+
+class ToolFence(Dialect):
+    """A fence is a call; it may carry its result."""
+
+    name = "tool-fence"
+    summary = "Markdown fences with the info string `tool` and a YAML body"
+    syntax = "```tool NAME ID\ninput:\n  KEY: VALUE\n```"
+    rules = (
+        "Open a code fence with `tool` and the tool's name. Put nothing else on that line.",
+        "Write the parameters as YAML below `input:`. Leave `input:` out if there are none.",
+        "Use a longer fence if the YAML itself holds a line that starts with three backticks.",
+        "Write prose outside the fence. You may write several fences; results come back later.",
+    )
+    codes: ClassVar = {
+        "tool-fence.yaml": "the body is not one YAML mapping",
+        "tool-fence.unclosed": "the fence has no closing line",
+        "unknown-state": "`state` is none of the states; it was dropped",
+    }
+    follows_fences = True
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        return FENCE_LINES
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        rest, newline = yield from block.until(END_OF_LINE)
+        fence = None if block.stage.fence else read_fence(block.opening + rest)
+        info = read_info(fence.info) if fence else None
+        if fence is None or info is None:
+            return block.refuse()
+        opened = block.offset
+        block.stage.scan.fresh = bool(newline)
+        if info.name and newline:
+            block.started(info.name, info.id, id_later=True)
+        body, closed_at = yield from self._read_body(block, fence.run)
+        if closed_at is None:
+            return block.malformed("tool-fence.unclosed", "the text ended inside the fence")
+        return self._read_call(block, info, body, opened, closed_at)
+
+    def _read_body(self, block: Block, run: str) -> Reading[tuple[str, int | None]]:
+        """The body, and where its closing line begins (None if it never does)."""
+        parts: list[str] = []
+        while True:
+            text, marker = yield from block.stream(CLOSING[run[0]])
+            parts.append(text)
+            if not marker:
+                return "".join(parts), None
+            line_at = block.offset - len(marker) + marker.count("\n")
+            rest, newline = yield from block.until(END_OF_LINE)
+            block.stage.scan.fresh = bool(newline)
+            if closes(marker + rest, run):
+                parts.append("\n" * marker.count("\n"))
+                return "".join(parts), line_at
+            parts.append(marker + rest + newline)
+            block.input(parts[-1])
+
+    def _read_call(self, block: Block, info: Info, body: str, opened: int, closed_at: int) -> None:
+        if block.index is not None:
+            ending = closed_at - block.stage.said
+            block.input("\n" * ending, end=closed_at) if ending else None
+        try:
+            fields = _read_fields(body, block.stage.limits.depth)
+        except YamlError as error:
+            code = "too-deep" if error.code == "too-deep" else "tool-fence.yaml"
+            return block.malformed(code, error.reason)
+        name = info.name or _take(fields, NAME_KEYS, _read_name) or "tool"
+        written_id = _take(fields, ID_KEYS, read_id)
+        if block.index is None:
+            block.started(name, info.id or written_id, end=opened)
+            block.input(body, end=closed_at)
+        state = fields.get("state")
+        if "state" in fields and state not in STATES:
+            del fields["state"]
+        result = _take_result(fields, state)
+        value: Any = fields.pop("input", {})
+        if not isinstance(value, dict):
+            fields["input"], value = value, {"value": value}
+        index = block.index
+        call = block.ready(
+            cast("dict[str, Any]", value), size=len(body), id_=written_id, extra=fields
+        )
+        if call is None or index is None:
+            return None
+        if state is not None and state not in STATES:
+            block.problem("unknown-state", f"{state!r:.80} is none of {', '.join(STATES)}")
+        if result is not None:
+            block.result(Result(id=call.id, **result), index)
+        return None
+
+    def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
+        results = {item.id: item for item in items if isinstance(item, Result)}
+        parts: list[str] = []
+        after_prose = False
+        for item in items:
+            if isinstance(item, Call):
+                parts += ["\n"] if after_prose else []
+                parts.append(self._compose_call(item, results.get(item.id)))
+            elif isinstance(item, str):
+                parts.append(item)
+            after_prose = isinstance(item, str) or (after_prose and isinstance(item, Result))
+        return "".join(parts)
+
+    def _compose_call(self, call: Call, result: Result | None) -> str:
+        from callblocks.parsing.yaml_write import dump
+
+        info, fields = ["tool"], dict[str, Any]()
+        for key, word in (("toolName", call.name), ("toolCallId", call.id)):
+            if _WORD.fullmatch(word) and not fields:
+                info.append(word)
+            else:
+                fields[key] = word
+        fields |= {"input": call.input} if call.input else {}
+        fields |= call.extra
+        if result is not None and result.error is not None:
+            fields["errorText"] = result.error
+        if result is not None and (result.error is None or result.output is not None):
+            fields["output"] = result.output
+        try:
+            body = dump(fields) if fields else ""
+        except YamlError as error:
+            raise Unwritable(self.name, f"the call {call.id!r}: {error.reason}") from error
+        longest = max(map(len, re.findall(r"`+", body)), default=0)
+        run = "`" * max(3, longest + 1)
+        return f"{run}{' '.join(info)}\n{body}{run}\n"
+
+
+def read_info(info: str) -> Info | None:
+    """Read an info string: `tool NAME ID` or `tool name=NAME id=ID`; None if it is not ours."""
+    if info[:4].lower() != "tool":
+        return None
+    kind, *words = split_words(info)
+    if kind.lower() != "tool":
+        return None
+    given = {key.lower(): value for key, equals, value in map(_assignment, words) if equals}
+    plain = [word for word in words if "=" not in word]
+    names = [given[key] for key in INFO_NAME_KEYS if given.get(key)] + plain[:1]
+    ids = [given[key] for key in INFO_ID_KEYS if given.get(key)] + plain[1:2]
+    return Info(*(next((word for word in words if word.strip()), None) for words in (names, ids)))
+
+
+def _assignment(word: str) -> tuple[str, str, str]:
+    return word.partition("=")
+
+
+def _read_fields(body: str, depth: int) -> dict[str, Any]:
+    fields: Any = load(body, depth) if body.strip() else {}
+    if fields is None:
+        return {}
+    if not isinstance(fields, dict):
+        raise YamlError(f"the body is a {type(fields).__name__}, not a mapping")
+    return cast("dict[str, Any]", fields)
+
+
+def _read_name(value: object) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _take(fields: dict[str, Any], keys: Sequence[str], read: Any) -> str | None:
+    for key in keys:
+        if key in fields:
+            return read(fields.pop(key))
+    return None
+
+
+def _take_result(fields: dict[str, Any], state: object) -> dict[str, Any] | None:
+    """The outcome that the body carries: an error wins over an output."""
+    error = next((fields.pop(key) for key in ERROR_KEYS if fields.get(key) is not None), None)
+    has_output = "output" in fields or state == "output-available"
+    output = fields.pop("output", None)
+    if error is not None or state == "output-error":
+        text = UNKNOWN_ERROR if error is None else error
+        return {"output": output, "error": text if isinstance(text, str) else json.dumps(text)}
+    return {"output": output} if has_output else None

@@ -1,0 +1,59 @@
+"""What a dialect needs to know of a tool: its name, what it is for, what it takes.
+
+A specification is the shape that OpenAI's `tools` list has, plus the parameter that takes
+a block's body where a dialect has bodies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias, cast
+
+import msgspec
+
+from callblocks.model.errors import BadSpec
+
+__all__ = ("ToolSpec", "ToolSpecs", "read_specs", "specs_by_name")
+
+
+class ToolSpec(msgspec.Struct, frozen=True):
+    """A tool as a model sees it. `parameters` is a JSON Schema of type object."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = {}
+    body: str | None = None
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """The schema of each parameter, in order."""
+        return self.parameters.get("properties", {})
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The parameters that a call must give."""
+        return tuple(self.parameters.get("required", ()))
+
+
+ToolSpecs: TypeAlias = Iterable[ToolSpec]
+
+
+def specs_by_name(tools: ToolSpecs) -> dict[str, ToolSpec]:
+    """Index tools by name; a later one wins."""
+    return {tool.name: tool for tool in tools}
+
+
+def read_specs(value: object) -> tuple[ToolSpec, ...]:
+    """Read a list of tools in OpenAI's shape: `{"type": "function", "function": {…}}` or flat."""
+    if not isinstance(value, list):
+        raise BadSpec(f"tools are a list of objects, not {type(value).__name__}")
+    return tuple(_read_spec(entry, at) for at, entry in enumerate(cast("list[object]", value)))
+
+
+def _read_spec(entry: object, at: int) -> ToolSpec:
+    if isinstance(entry, dict):
+        entry = cast("dict[str, object]", entry).get("function", cast("object", entry))
+    try:
+        return msgspec.convert(entry, ToolSpec)
+    except msgspec.ValidationError as error:
+        raise BadSpec(f"tool {at}: {error}") from error

@@ -1,0 +1,120 @@
+"""Read text by the names of dialects; write it in another.
+
+    parsed = parse(text, dialect="emoji-bracket")
+    parser = Parser(dialect=["tool-fence", "emoji-bracket"])
+    convert(text, source="auto", target="tool-fence")
+
+`auto` is every dialect that can be told by its markers: whichever opens first owns the text
+until its block ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from callblocks.dialects import dialects
+from callblocks.model.calls import Item
+from callblocks.model.errors import UnknownDialect
+from callblocks.model.events import CallReady, CallResult, Event, Malformed, Reasoning, Text
+from callblocks.model.specs import ToolSpecs
+from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.engine import Engine
+from callblocks.parsing.limits import Limits
+from callblocks.parsing.parsed import Parsed
+
+__all__ = ("AUTO", "Parser", "convert", "items", "parse")
+
+AUTO = "auto"
+
+
+class Parser(Engine):
+    """Fed pieces of text, answers with events; `close` says that the text is over.
+
+    `dialect` is a name, a list of names, or `auto`. `tools` let arguments be bound and typed.
+    `in_code_fences` says whether calls quoted in Markdown code fences are calls: yes where
+    dialects are named, no with `auto`, which guesses. `reasoning` names pairs of markers that
+    wrap what the model thinks.
+    """
+
+    def __init__(
+        self,
+        dialect: str | Dialect | Sequence[str | Dialect] = AUTO,
+        *,
+        tools: ToolSpecs = (),
+        in_code_fences: bool | None = None,
+        reasoning: Sequence[tuple[str, str]] = (),
+        limits: Limits | None = None,
+    ) -> None:
+        if in_code_fences is None:
+            in_code_fences = dialect != AUTO
+        super().__init__(
+            _resolve(dialect),
+            tools=tools,
+            in_code_fences=in_code_fences,
+            reasoning=reasoning,
+            limits=limits,
+        )
+
+
+def parse(
+    text: str,
+    dialect: str | Dialect | Sequence[str | Dialect] = AUTO,
+    *,
+    tools: ToolSpecs = (),
+    in_code_fences: bool | None = None,
+    reasoning: Sequence[tuple[str, str]] = (),
+    limits: Limits | None = None,
+) -> Parsed:
+    """Read a whole text; the options are those of `Parser`."""
+    parser = Parser(
+        dialect, tools=tools, in_code_fences=in_code_fences, reasoning=reasoning, limits=limits
+    )
+    return Parsed(parser.feed(text) + parser.close())
+
+
+def convert(
+    text: str,
+    source: str | Dialect | Sequence[str | Dialect] = AUTO,
+    target: str | Dialect = "tool-fence",
+    *,
+    tools: ToolSpecs = (),
+) -> str:
+    """Read text in one dialect and write it in another, or raise `Unwritable`."""
+    known = tuple(tools)
+    (dialect,) = _resolve(target)
+    return dialect.write(items(parse(text, source, tools=known).events), known)
+
+
+def items(events: Sequence[Event]) -> list[Item]:
+    """What events say, as a dialect can write it. Malformed text and reasoning stay as text."""
+    found: list[Item] = []
+    for event in events:
+        match event:
+            case Text(text=text) | Reasoning(text=text) | Malformed(text=text):
+                found.append(text)
+            case CallReady(call=call):
+                found.append(call)
+            case CallResult(result=result):
+                found.append(result)
+            case _:
+                pass
+    return found
+
+
+def _resolve(dialect: str | Dialect | Sequence[str | Dialect]) -> tuple[Dialect, ...]:
+    if dialect == AUTO:
+        return tuple(known for known in dialects.values() if known.in_auto)
+    if isinstance(dialect, str | Dialect):
+        return (_named(dialect),)
+    named = tuple(map(_named, dialect))
+    if not named:
+        raise UnknownDialect(dialect, (AUTO, *dialects))
+    return named
+
+
+def _named(dialect: str | Dialect) -> Dialect:
+    if isinstance(dialect, Dialect):
+        return dialect
+    if not isinstance(dialect, str) or dialect not in dialects:  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+        raise UnknownDialect(dialect, (AUTO, *dialects))
+    return dialects[dialect]

@@ -1,0 +1,1 @@
+"""What dialects are built from: markers, the parse loop, blocks, JSON, YAML and grammars."""

@@ -1,0 +1,82 @@
+"""Positional arguments and a body, bound to a tool's parameters and back.
+
+`create-file notes.txt utf-8` with a body binds `notes.txt` and `utf-8` to the first two
+parameters and the body to the parameter marked as body, or else to the last string one that
+is not given yet. Words are split as a shell would.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.typed import typed
+
+__all__ = ("bind", "split_words", "unbind")
+
+
+def split_words(text: str) -> list[str]:
+    """Split as a shell would; text with an open quote is split at blanks."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
+
+
+def bind(args: str, body: str, tool: ToolSpec) -> tuple[dict[str, Any] | None, list[str]]:
+    """Return the input, or None if there are more words than parameters; and what did not fit."""
+    words = split_words(args)
+    names = [name for name in tool.properties if name != tool.body]
+    if len(words) > len(names):
+        return None, []
+    given: dict[str, Any] = {}
+    misfits: list[str] = []
+    for name, word in zip(names, words, strict=False):
+        given[name], fits = typed(word, tool.properties[name])
+        if not fits:
+            misfits.append(name)
+    target = _body_target(tool, given)
+    if target and (body or target in tool.required):
+        given[target] = body
+    elif body:
+        return None, []
+    return given, misfits
+
+
+def unbind(value: Mapping[str, Any], tool: ToolSpec) -> tuple[str, str] | None:
+    """Return arguments and body that `bind` would bind to this input, or None if none would."""
+    rest = {name: value[name] for name in tool.properties if name in value}
+    if len(rest) != len(value):
+        return None
+    target = _body_choice(rest, tool)
+    body = rest.pop(target, "") if target else ""
+    names = [name for name in tool.properties if name != tool.body][: len(rest)]
+    if list(rest) != names or not isinstance(body, str):
+        return None
+    return " ".join(shlex.quote(_word(rest[name])) for name in names), body
+
+
+def _body_target(tool: ToolSpec, given: Mapping[str, Any]) -> str | None:
+    if tool.body:
+        return tool.body
+    left = [
+        name
+        for name, schema in tool.properties.items()
+        if name not in given and schema.get("type") == "string"
+    ]
+    return left[-1] if left else None
+
+
+def _body_choice(value: Mapping[str, Any], tool: ToolSpec) -> str | None:
+    if tool.body:
+        return tool.body
+    target = _body_target(tool, {})
+    text = value.get(target or "")
+    return target if isinstance(text, str) and ("\n" in text or "]" in text) else None
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,224 @@
+"""One block while it is read: what a dialect may ask of the text, and what it may say of it.
+
+A dialect's reader is a generator over a block. It asks with `until` (all or nothing),
+`stream` (say input as it comes), `match` (is this right here?) and `consume` (a JSON value),
+each with `yield from`; and it ends by saying that the block is `ready`, `malformed` or
+`prose` after all, or by `refuse`. Until it has `started`, nothing of the block has been said
+and it may still refuse.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import partial
+from typing import Any
+
+from callblocks.model.calls import Call, Result, Span
+from callblocks.model.events import (
+    CallInput,
+    CallReady,
+    CallResult,
+    CallStarted,
+    Malformed,
+    Problem,
+    Text,
+)
+from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.markers import Markers
+from callblocks.parsing.stage import Reading, Stage
+
+__all__ = ("Block", "Refused")
+
+
+class Refused(Enum):
+    """The text was no block of this owner; it is given back."""
+
+    REFUSED = "refused"
+
+
+class Block:
+    """A block that a marker opened. `taken` is its text so far, in parts."""
+
+    def __init__(self, stage: Stage, dialect: str, opening: str) -> None:
+        self.stage = stage
+        self.dialect = dialect
+        self.opening = opening
+        self.start = stage.said
+        self.at_start = not stage.solid
+        self.taken: list[str] = [stage.scan.take(stage.scan.pos + len(opening))]
+        self.barred = 0
+        self.index: int | None = None
+        self.name = ""
+        self.id: str | None = None
+        self._muted = False
+        self._call_start = self.start
+        self._last: int | None = None
+
+    @property
+    def offset(self) -> int:
+        """Where in the whole input the reading stands."""
+        return self.stage.scan.offset
+
+    @property
+    def text(self) -> str:
+        """The block as written, so far."""
+        return "".join(self.taken)
+
+    # Asking for text
+
+    def until(self, markers: Markers) -> Reading[tuple[str, str]]:
+        """Take text and the marker that ends it; the marker is `""` where the text ended."""
+        return (yield from self._read(markers, live=False))
+
+    def stream(self, markers: Markers) -> Reading[tuple[str, str]]:
+        """Like `until`, but say the text as the call's input while it comes."""
+        return (yield from self._read(markers, live=True))
+
+    def match(self, markers: Markers) -> Reading[str]:
+        """Take the marker that stands right here, or `""`."""
+        scan = self.stage.scan
+        while True:
+            marker, certain = scan.match(markers)
+            if certain:
+                return self._take(scan.pos + len(marker)) if marker else ""
+            yield
+
+    def consume(self, json: JsonScan) -> Reading[None]:
+        """Take text for as long as it is one JSON value and the blanks after it."""
+        scan = self.stage.scan
+        while json.state in (ScanState.OPEN, ScanState.CLOSED):
+            if not scan.empty:
+                self._take(json.feed(scan.text, scan.pos))
+            elif scan.closed:
+                return
+            else:
+                scan.drain()
+                self.stage.json, self.stage.keep = json, self.taken.append
+                yield
+
+    # Saying what it is
+
+    def started(
+        self, name: str, id_: str | None = None, *, id_later: bool = False, end: int | None = None
+    ) -> None:
+        """Say that a call has begun. With `id_later` the block may still name its id."""
+        self.name = name
+        self._muted = self.stage.calls >= self.stage.limits.calls
+        if self._muted:
+            return
+        self.index, self.id, self._call_start = self.stage.calls, None, self.stage.said
+        self._last, self.stage.calls, self.stage.solid = self.index, self.stage.calls + 1, True
+        duplicate = self._claim(id_) if id_ or not id_later else False
+        self.stage.say(CallStarted(self.index, self.id, name, self.stage.span(end)))
+        if duplicate:
+            self._note_duplicate(id_)
+
+    def input(self, text: str, end: int | None = None) -> None:
+        """Say input that was taken without being said; `text` may leave markup out."""
+        if self.index is not None:
+            self.stage.say(CallInput(self.index, text, self.stage.span(end)))
+
+    def ready(
+        self,
+        value: dict[str, Any],
+        *,
+        size: int,
+        id_: str | None = None,
+        extra: dict[str, Any] | None = None,
+        ended: bool = True,
+        end: int | None = None,
+        text: str | None = None,
+    ) -> Call | None:
+        """Say that the call can be used, unless it passes a limit. `size` is its input's length."""
+        if size > self.stage.limits.input_size:
+            return self.malformed("too-large", f"the input has {size} characters", end, text)
+        if self._muted or self.index is None:
+            return self.malformed(
+                "too-many-calls", f"more than {self.stage.limits.calls}", end, text
+            )
+        duplicate = self._claim(id_) if self.id is None else False
+        assert self.id is not None
+        stop = self.stage.span(end)[1]
+        call = Call(
+            id=self.id,
+            name=self.name,
+            input=value,
+            dialect=self.dialect,
+            extra=extra or {},
+            span=(self._call_start, stop),
+            ended=ended,
+        )
+        self.stage.say(CallReady(self.index, call, self.stage.span(end)))
+        self.stage.ready.append((self.id, self.index))
+        if duplicate:
+            self._note_duplicate(id_)
+        self.index = None
+        return call
+
+    def result(self, result: Result, index: int) -> None:
+        """Say an outcome that the text carried; it owns what was taken and not yet said."""
+        self.stage.solid = True
+        self.stage.say(CallResult(index, result.id, result, self.stage.span()))
+
+    def malformed(
+        self, code: str, detail: str = "", end: int | None = None, text: str | None = None
+    ) -> None:
+        """Say that this, or the part that `text` gives, opened like a block but is not one."""
+        self.stage.solid = True
+        whole = self.text if text is None else text
+        self.stage.say(Malformed(code, whole, self.stage.span(end), detail, self.index))
+        self.index = None
+
+    def prose(self, code: str = "", detail: str = "") -> None:
+        """Say that all of it is prose, with a problem if a code is given."""
+        place = self.stage.span()
+        self.stage.prose(self.text)
+        if code:
+            self.problem(code, detail, place)
+
+    def problem(self, code: str, detail: str = "", place: Span | None = None) -> None:
+        """Say something worth knowing about the block, or about a place in it."""
+        said = self.stage.said
+        self.stage.say(Problem(code, detail, (said, said), place or (self.start, said), self._last))
+
+    def shown(self, text: str) -> None:
+        """Say that all of it is prose that stands for `text`."""
+        self.stage.solid = True
+        self.stage.say(Text(text, self.stage.span()))
+
+    def markup(self) -> None:
+        """Say text that carries nothing to show."""
+        self.stage.solid = True
+        if self.offset > self.stage.said:
+            self.stage.say(Text("", self.stage.span()))
+
+    def give_back(self, offset: int) -> None:
+        """End the block here: what was taken after `offset` is read again."""
+        text, keep = self.text, offset - self.start
+        self.stage.scan.rewind(offset, [text[keep:]], fresh=False)
+        self.taken = [text[:keep]]
+
+    def refuse(self, until: int | None = None) -> Refused:
+        """Give the text back. This owner opens nothing before `until`, if given."""
+        self.barred = until or 0
+        return Refused.REFUSED
+
+    def _read(self, markers: Markers, live: bool) -> Reading[tuple[str, str]]:
+        speak = partial(CallInput, self.index) if live and self.index is not None else None
+        first = len(self.taken)
+        end = yield from self.stage.stream(markers, speak, self.taken.append)
+        text = "".join(self.taken[first:])
+        return text, self._take(end) if end is not None else ""
+
+    def _take(self, end: int) -> str:
+        text = self.stage.scan.take(end)
+        self.taken.append(text)
+        return text
+
+    def _claim(self, written: str | None) -> bool:
+        ids = self.stage.ids
+        self.id = ids.claim(written) if written else ids.make()
+        return written is not None and self.id != written
+
+    def _note_duplicate(self, written: str | None) -> None:
+        self.problem("duplicate-id", f"{written!r} was used before: renamed to {self.id!r}")

@@ -1,0 +1,95 @@
+"""What a dialect is: one way of writing tool calls as text.
+
+A dialect reads (a generator over a block), writes (calls, results and prose as text),
+teaches (a prompt section for a model) and constrains (a grammar for a model's decoder).
+It has no state: one instance serves every parser.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
+
+from callblocks.model.calls import Call, Item, Result
+from callblocks.model.errors import Unsupported, Unwritable
+from callblocks.model.specs import ToolSpec, ToolSpecs, specs_by_name
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.engine import Engine, Setting
+from callblocks.parsing.grammar import Grammar, Kind
+from callblocks.parsing.limits import Limits
+from callblocks.parsing.markers import Shape
+from callblocks.parsing.parsed import Parsed
+from callblocks.parsing.readback import difference, joined
+from callblocks.parsing.stage import Reading
+from callblocks.parsing.teaching import example_items, prompt
+
+__all__ = ("Dialect",)
+
+NO_LIMITS = Limits(depth=10**9, input_size=10**12, calls=10**9)
+
+
+class Dialect(ABC):
+    """One way of writing tool calls."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    """One line for a table."""
+    syntax: ClassVar[str]
+    """The form, for people."""
+    rules: ClassVar[tuple[str, ...]] = ()
+    """What a model must know beside the example; a dialect without rules is not taught."""
+    codes: ClassVar[Mapping[str, str]] = {}
+    """The codes of this dialect's own problems, and what each means."""
+    follows_fences: ClassVar[bool] = False
+    keeps_ids: ClassVar[bool] = True
+    in_auto: ClassVar[bool] = True
+
+    @abstractmethod
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        """The markers that may open a block."""
+
+    @abstractmethod
+    def read(self, block: Block) -> Reading[Refused | None]:
+        """Read the block that a marker opened, or refuse it."""
+
+    @abstractmethod
+    def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
+        """Put items into text; `write` checks that they can be read back."""
+
+    def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
+        """Add the rule `root` of this dialect to a grammar, and what it needs."""
+        raise Unsupported(f"{self.name} has no grammar")
+
+    def said(self, item: Call | Result, tools: Mapping[str, ToolSpec]) -> Call | Result:
+        """What this dialect says of a call or a result, where that is not all of it."""
+        return item
+
+    def write(self, items: Iterable[Item], tools: ToolSpecs = ()) -> str:
+        """Write prose, calls and results so that reading gives them back, or raise `Unwritable`."""
+        known, wanted = specs_by_name(tools), joined(items)
+        text = self.compose(wanted, known)
+        engine = Engine((self,), tools=known.values(), limits=NO_LIMITS)
+        read = Parsed(engine.feed(text) + engine.close())
+        said = [item if isinstance(item, str) else self.said(item, known) for item in wanted]
+        if what := difference(said, read, by_id=self.keeps_ids):
+            raise Unwritable(self.name, what)
+        return text
+
+    def example(self, tools: ToolSpecs) -> str:
+        """A text of this dialect that calls the first of the tools."""
+        known = tuple(tools)
+        return self.write(example_items(known), known)
+
+    def teach(self, tools: ToolSpecs) -> str:
+        """A prompt section that tells a model how to call these tools."""
+        if not self.rules:
+            raise Unsupported(f"{self.name} has no prompt: it is not for models to write")
+        known = tuple(tools)
+        return prompt(self.rules, known, self.example(known))
+
+    def grammar(self, tools: ToolSpecs, kind: Kind) -> str:
+        """A grammar that holds a model to this dialect and these tools."""
+        grammar = Grammar()
+        self.constrain(grammar, tuple(tools))
+        return grammar.to(kind)

@@ -1,0 +1,182 @@
+"""The one parse loop.
+
+The loop is a generator that stops wherever it needs more text. It streams prose up to the
+first marker that opens a block, hands the text to whoever owns that marker until the block
+ends, and goes on. An owner may find that this was no block after all: then the text is given
+back and the next owner is asked; if nobody wants it, its first character is prose.
+
+A refusal may name a place before which its owner opens nothing more. So every character is
+read at most once by each owner, and the whole is linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import ClassVar, NamedTuple, Protocol
+
+from callblocks.model.errors import NotText, ParserClosed
+from callblocks.model.events import Event, Text
+from callblocks.model.specs import ToolSpecs
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.fences import CodeFences
+from callblocks.parsing.limits import Limits
+from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.stage import Reading, Stage
+from callblocks.parsing.thinking import Thinking
+
+__all__ = ("Engine", "Owner", "Reader", "Setting")
+
+
+class Reader(Protocol):
+    """Whoever can own a block: a dialect, a code fence, a stretch of reasoning."""
+
+    name: ClassVar[str]
+    """What it is called in events."""
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        """Read the block that a marker opened, or refuse it."""
+        ...
+
+
+class Setting(NamedTuple):
+    """Where a dialect's markers are looked for: quoted in code too? is no other dialect read?"""
+
+    in_code_fences: bool = True
+    alone: bool = True
+
+
+class Owner(Reader, Protocol):
+    """A reader and the markers that open its blocks."""
+
+    follows_fences: ClassVar[bool]
+    """Whether Markdown code fences must be tracked for it."""
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        """The markers that may open a block."""
+        ...
+
+
+class Engine(Stage):
+    """Fed pieces of text, answers with events. It does no I/O and raises only for the caller."""
+
+    def __init__(
+        self,
+        owners: Sequence[Owner],
+        *,
+        tools: ToolSpecs = (),
+        in_code_fences: bool = True,
+        reasoning: Sequence[tuple[str, str]] = (),
+        limits: Limits | None = None,
+    ) -> None:
+        super().__init__(tools, limits or Limits())
+        setting = Setting(in_code_fences, alone=len(owners) == 1)
+        self._outside, self._inside = _openers(tuple(owners), setting, tuple(reasoning))
+        self._barred: dict[Reader, float] = {}
+        self._loop = self._run()
+
+    def feed(self, piece: str) -> list[Event]:
+        """Take more text; return what it settled."""
+        search = self.search
+        if search is None:
+            return self._feed_reader(piece)
+        # A stream without its marker is settled here: this is the path of most pieces.
+        text = piece
+        try:
+            if self.held:
+                text, self.held = self.held + piece, ""
+            hit = search(text)
+        except TypeError:
+            raise NotText(piece) from None
+        if hit is not None:
+            if hit.lastindex:
+                return self._advance(text)
+            start = hit.start()
+            text, self.held = text[:start], text[start:]
+        if not text:
+            return []
+        keep, speak = self.keep, self.speak
+        if keep is not None:
+            keep(text)
+        if speak is None:
+            self.scan.base += len(text)
+            return []
+        start = self.said
+        self.said = end = start + len(text)
+        return [speak(text, (start, end))]
+
+    def close(self) -> list[Event]:
+        """The text is over; return what was waiting."""
+        if self.scan.closed:
+            raise ParserClosed("close() after close(): a new text needs a new parser")
+        self.scan.closed = True
+        return self._advance(self.scan.text if self.search is None else self.held)
+
+    def _feed_reader(self, piece: str) -> list[Event]:
+        if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+            raise NotText(piece)
+        if self.json is not None and self.keep is not None:
+            end = self.json.feed(piece)
+            self.scan.base += end
+            if end == len(piece):
+                self.keep(piece)
+                return []
+            self.keep(piece[:end])
+            return self._advance(piece[end:])
+        if self.scan.closed:
+            raise ParserClosed("feed() after close(): a new text needs a new parser")
+        self.scan.feed(piece)
+        return self._advance(self.scan.text)
+
+    def _advance(self, text: str) -> list[Event]:
+        """Let the reader go on with the text that waits."""
+        if self.search is not None and self.speak is not None:
+            self.scan.base = self.said
+        self.scan.text, self.search, self.json = text, None, None
+        self.out = []
+        next(self._loop, None)
+        return self.out
+
+    def _run(self) -> Reading[None]:
+        while True:
+            openers = self._inside if self.fence else self._outside
+            if (yield from self.stream(openers.markers, Text)) is None:
+                return
+            yield from self._open(openers)
+
+    def _open(self, openers: _Openers) -> Reading[None]:
+        scan, start, fresh = self.scan, self.scan.offset, self.scan.fresh
+        for reader, markers in openers.readers:
+            marker, _ = scan.match(markers)
+            if marker is None or self._barred.get(reader, 0) > start:
+                continue
+            block = Block(self, reader.name, marker)
+            refused = yield from reader.read(block)
+            self._barred[reader] = block.barred
+            if not refused:
+                return
+            scan.rewind(start, block.taken, fresh)
+        self.prose(scan.take(scan.pos + 1))
+
+
+class _Openers:
+    """Who may open a block here, each with its own markers, and all of them as one search."""
+
+    def __init__(self, readers: Sequence[tuple[Reader, Sequence[str | Shape]]]) -> None:
+        self.readers = [(reader, Markers(*openers)) for reader, openers in readers]
+        self.markers = Markers(*(marker for _, openers in readers for marker in openers))
+
+
+@lru_cache(maxsize=64)
+def _openers(
+    owners: tuple[Owner, ...], setting: Setting, reasoning: tuple[tuple[str, str], ...]
+) -> tuple[_Openers, _Openers]:
+    """The openers outside Markdown code fences, and those inside."""
+    readers: list[tuple[Reader, Sequence[str | Shape]]] = [
+        *((owner, owner.openers(setting)) for owner in owners),
+        *((Thinking(close), (open_,)) for open_, close in reasoning),
+    ]
+    tracked = not setting.in_code_fences or any(owner.follows_fences for owner in owners)
+    fences = [(CodeFences(), CodeFences.OPENERS)] if tracked else []
+    inside = readers if setting.in_code_fences else []
+    return _Openers([*readers, *fences]), _Openers([*inside, *fences])

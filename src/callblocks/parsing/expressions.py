@@ -1,0 +1,162 @@
+"""What a rule of a grammar says, whatever notation it is printed in.
+
+    seq(lit("<"), many(chars("a-z"), least=1), opt(lit("/")), lit(">"))
+
+A class is written as in a regular expression's brackets, without escapes: `a-z0-9_`; a
+hyphen at either end stands for itself. Expressions are values: equal ones are the same.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from callblocks.model.errors import CallerError
+
+__all__ = (
+    "EMPTY",
+    "Alt",
+    "Chars",
+    "Expr",
+    "Lit",
+    "Machine",
+    "Ref",
+    "Repeat",
+    "Seq",
+    "alt",
+    "chars",
+    "lit",
+    "many",
+    "none_of",
+    "opt",
+    "repeat",
+    "seq",
+)
+
+
+class Lit(msgspec.Struct, frozen=True):
+    """This very text."""
+
+    text: str
+
+
+class Chars(msgspec.Struct, frozen=True):
+    """One character inside the ranges, or one outside them all where `negated`."""
+
+    ranges: tuple[tuple[str, str], ...]
+    negated: bool = False
+
+
+class Seq(msgspec.Struct, frozen=True):
+    """One after the other; without parts, the empty text."""
+
+    parts: tuple[Expr, ...]
+
+
+class Alt(msgspec.Struct, frozen=True):
+    """Any one of them."""
+
+    choices: tuple[Expr, ...]
+
+
+class Repeat(msgspec.Struct, frozen=True):
+    """`least` to `most` times; without `most`, as often as wanted."""
+
+    body: Expr
+    least: int
+    most: int | None
+
+
+class Ref(msgspec.Struct, frozen=True):
+    """What the rule of this name says."""
+
+    name: str
+
+
+class Machine(msgspec.Struct, frozen=True):
+    """A deterministic automaton over characters: it starts in state 0, may stop in `ends`.
+
+    `steps[state]` are the characters it takes there and the state each leads to. It is a
+    kind of its own because one reader needs it left-recursive and the other right-recursive.
+    """
+
+    steps: tuple[tuple[tuple[Chars, int], ...], ...]
+    ends: frozenset[int]
+
+
+Expr: TypeAlias = Lit | Chars | Seq | Alt | Repeat | Ref | Machine
+
+EMPTY = Seq(())
+"""The empty text."""
+
+
+def lit(text: str) -> Expr:
+    """Say exactly `text`."""
+    return Lit(text) if text else EMPTY
+
+
+def chars(spec: str) -> Chars:
+    """One character of the class `spec`, such as `a-zA-Z_`."""
+    return Chars(_ranges(spec))
+
+
+def none_of(spec: str) -> Chars:
+    """One character that is not of the class `spec`; newlines count as characters."""
+    return Chars(_ranges(spec), negated=True)
+
+
+def seq(*parts: Expr) -> Expr:
+    """All parts in order."""
+    flat = tuple(inner for part in parts for inner in _parts(part))
+    return flat[0] if len(flat) == 1 else Seq(flat)
+
+
+def alt(*choices: Expr) -> Expr:
+    """One of the choices, each counted once."""
+    if not choices:
+        raise CallerError("an alternative needs at least one choice")
+    flat = tuple(dict.fromkeys(inner for choice in choices for inner in _choices(choice)))
+    return flat[0] if len(flat) == 1 else Alt(flat)
+
+
+def repeat(body: Expr, least: int, most: int | None) -> Expr:
+    """`body` from `least` to `most` times, or without a limit."""
+    if least < 0 or (most is not None and most < least):
+        raise CallerError(f"cannot repeat {least} to {most} times; give 0 <= least <= most")
+    if most == 0:
+        return EMPTY
+    return body if least == most == 1 else Repeat(body, least, most)
+
+
+def many(body: Expr, least: int = 0) -> Expr:
+    """`body` at least so many times, without a limit."""
+    return repeat(body, least, None)
+
+
+def opt(body: Expr) -> Expr:
+    """`body` or nothing."""
+    return repeat(body, 0, 1)
+
+
+def _parts(expr: Expr) -> tuple[Expr, ...]:
+    return expr.parts if isinstance(expr, Seq) else (expr,)
+
+
+def _choices(expr: Expr) -> tuple[Expr, ...]:
+    return expr.choices if isinstance(expr, Alt) else (expr,)
+
+
+def _ranges(spec: str) -> tuple[tuple[str, str], ...]:
+    if not spec:
+        raise CallerError("a character class needs at least one character")
+    found: list[tuple[str, str]] = []
+    at = 0
+    while at < len(spec):
+        ranged = spec[at + 1 : at + 2] == "-" and at + 2 < len(spec)
+        last = spec[at + 2] if ranged else spec[at]
+        if last < spec[at]:
+            raise CallerError(f"the range {spec[at : at + 3]!r} runs backwards")
+        found.append((spec[at], last))
+        at += 3 if ranged else 1
+    return tuple(found)

@@ -1,0 +1,63 @@
+"""The notation of llama.cpp: `root ::= "<" name ">"`.
+
+llama.cpp follows characters through a set of stacks. It refuses rules that begin with
+themselves, so an automaton's states lead to the right:
+
+    text-0 ::= "" | [^<] text-0 | "<" text-1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from callblocks.parsing.expressions import Expr, Machine
+from callblocks.parsing.notation import Notation, shown
+
+__all__ = ("printed",)
+
+_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_IN_TEXT = {**_NAMED, '"': '\\"', "\\": "\\\\"}
+# Not all readers of this notation know `\-`, and some read `&&` and `~~` as operations.
+_IN_CLASS = {**_NAMED, "\\": "\\\\", "[": "\\[", "]": "\\]"} | {
+    char: f"\\x{ord(char):02X}" for char in "-^&~"
+}
+
+
+def printed(rules: Mapping[str, Expr]) -> str:
+    """Write the rules, `root` first."""
+    lines = _Gbnf(rules).lines
+    return "".join(f"{name} ::= {text}\n" for name, text in lines.items())
+
+
+class _Gbnf(Notation):
+    def named(self, name: str) -> str:
+        return name
+
+    def literal(self, text: str) -> str:
+        return '"' + "".join(_escaped(char, _IN_TEXT) for char in text) + '"'
+
+    def bracketed(self, inner: str) -> str:
+        return f"[{inner}]"
+
+    def escaped(self, char: str) -> str:
+        return _escaped(char, _IN_CLASS)
+
+    def machine(self, name: str, machine: Machine) -> str:
+        for state, steps in enumerate(machine.steps):
+            ways = ['""'] if state in machine.ends else []
+            for taken, target in steps:
+                # A state that only ends is not worth a rule.
+                rest = f" {name}-{target}" if machine.steps[target] else ""
+                ways.append(self.characters(taken) + rest)
+            if steps:
+                self.lines[f"{name}-{state}"] = " | ".join(ways)
+        return f"{name}-0"
+
+
+def _escaped(char: str, known: Mapping[str, str]) -> str:
+    if char in known or shown(char):
+        return known.get(char, char)
+    code = ord(char)
+    if code <= 0xFF:
+        return f"\\x{code:02X}"
+    return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"

@@ -1,0 +1,41 @@
+"""Ids of the calls in one text: each is used once."""
+
+from __future__ import annotations
+
+__all__ = ("Ids", "read_id")
+
+
+class Ids:
+    """Gives out ids. An id that was written keeps its spelling unless it was used before."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._made = 0
+        self._copies: dict[str, int] = {}
+
+    def make(self) -> str:
+        """The next `tool-call-N` that nobody wrote."""
+        while True:
+            self._made += 1
+            made = f"tool-call-{self._made}"
+            if made not in self._used:
+                self._used.add(made)
+                return made
+
+    def claim(self, written: str) -> str:
+        """The id as written, or with the first of `-2`, `-3`, … that makes it unique."""
+        claimed = written
+        while claimed in self._used:
+            self._copies[written] = self._copies.get(written, 1) + 1
+            claimed = f"{written}-{self._copies[written]}"
+        self._used.add(claimed)
+        return claimed
+
+
+def read_id(value: object) -> str | None:
+    """An id as written: a string that is not blank, or a number as its decimal text."""
+    if isinstance(value, str):
+        return value if value.strip() else None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(value)
+    return None

@@ -1,0 +1,144 @@
+r"""The grammar of JSON as places between characters, and what leads from each to the next.
+
+Places, each with the characters that lead on. Blanks are taken where marked by `_`; any
+other character halts the scan, as broken, or at `tail` as stopped.
+
+    start _        before the value          [ {
+    first item _   after [                   ] or a value
+    item _         after , or :              a value: [ { " - 0-9 t f n
+    first key _    after {                   } or "
+    key _          after , in an object      "
+    colon _        after a key               :
+    after item _   after a value in [ ]      , ]
+    after member _ after a value in { }      , }
+    tail _         after the last bracket    nothing
+    nowhere        the scan has halted       nothing
+
+    string, name   in a value, in a key      any character from U+0020, \ and "
+    escape         after \                   " \ / b f n r t u
+    hex 4 .. 1     digits still to come      0-9 a-f A-F
+    t tr tru ...   in a literal              its next letter
+    minus          after -                   0-9
+    zero           after a leading 0         . e E, or the number ends
+    whole          in the integer            0-9 . e E, or the number ends
+    point          after .                   0-9
+    fraction       after it                  0-9 e E, or the number ends
+    e              after e or E              + - 0-9
+    sign           after its sign            0-9
+    exponent       after it                  0-9, or the number ends
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypeAlias
+
+__all__ = (
+    "AFTER_ITEM",
+    "AFTER_MEMBER",
+    "FIRST_KEY",
+    "NOWHERE",
+    "START",
+    "STRING",
+    "TAIL",
+    "Note",
+    "Place",
+    "find_special",
+)
+
+Note: TypeAlias = Literal["", "start", "open", "name", "end", "close"]
+"""What a step tells the scan: a scalar starts, a container opens, a first key starts, a
+scalar ends, a container closes. The last two lead to a place that the container decides."""
+
+
+class Place:
+    """A place in the grammar: the runs it takes whole, and the characters that lead on."""
+
+    __slots__ = ("may_end", "run", "steps")
+
+    def __init__(self, run: str = "(?!)", *, may_end: bool = False) -> None:
+        self.run = re.compile(run).match
+        self.steps: dict[str, tuple[Place, Note]] = {}
+        self.may_end = may_end
+
+    def lead(self, chars: str, to: Place, note: Note = "") -> None:
+        self.steps.update(dict.fromkeys(chars, (to, note)))
+
+
+_BLANKS = r"[ \t\r\n]++"
+_DIGITS = r"[0-9]++"
+_CHARACTERS = r'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))++'
+
+find_special = re.compile(r'["\\\x00-\x1f]').search
+
+START, FIRST_ITEM, ITEM, FIRST_KEY, KEY = (Place(_BLANKS) for _ in range(5))
+COLON, AFTER_ITEM, AFTER_MEMBER, TAIL = (Place(_BLANKS) for _ in range(4))
+STRING, NAME = Place(_CHARACTERS), Place(_CHARACTERS)
+MINUS, POINT, E, SIGN, NOWHERE = (Place() for _ in range(5))
+ZERO = Place(may_end=True)
+WHOLE, FRACTION, EXPONENT = (Place(_DIGITS, may_end=True) for _ in range(3))
+
+
+def _lead_structure() -> None:
+    for place in (START, FIRST_ITEM, ITEM):
+        place.lead("[", FIRST_ITEM, "open")
+        place.lead("{", FIRST_KEY, "open")
+    FIRST_ITEM.lead("]", NOWHERE, "close")
+    FIRST_KEY.lead("}", NOWHERE, "close")
+    FIRST_KEY.lead('"', NAME, "name")
+    KEY.lead('"', NAME)
+    COLON.lead(":", ITEM)
+    AFTER_ITEM.lead(",", ITEM)
+    AFTER_ITEM.lead("]", NOWHERE, "close")
+    AFTER_MEMBER.lead(",", KEY)
+    AFTER_MEMBER.lead("}", NOWHERE, "close")
+
+
+def _lead_strings() -> None:
+    for place in (FIRST_ITEM, ITEM):
+        place.lead('"', STRING, "start")
+    STRING.lead('"', NOWHERE, "end")
+    NAME.lead('"', COLON)
+    for string in (STRING, NAME):
+        digit = string
+        for _ in range(4):
+            hexadecimal = Place()
+            hexadecimal.lead("0123456789abcdefABCDEF", digit)
+            digit = hexadecimal
+        escape = Place()
+        escape.lead('"\\/bfnrt', string)
+        escape.lead("u", digit)
+        string.lead("\\", escape)
+
+
+def _lead_numbers() -> None:
+    for place in (FIRST_ITEM, ITEM):
+        place.lead("-", MINUS, "start")
+        place.lead("0", ZERO, "start")
+        place.lead("123456789", WHOLE, "start")
+    MINUS.lead("0", ZERO)
+    MINUS.lead("123456789", WHOLE)
+    for place in (ZERO, WHOLE):
+        place.lead(".", POINT)
+    POINT.lead("0123456789", FRACTION)
+    for place in (ZERO, WHOLE, FRACTION):
+        place.lead("eE", E)
+    E.lead("+-", SIGN)
+    for place in (E, SIGN):
+        place.lead("0123456789", EXPONENT)
+
+
+def _lead_literals() -> None:
+    for literal in ("true", "false", "null"):
+        letters = [Place() for _ in literal[1:]]
+        for place in (FIRST_ITEM, ITEM):
+            place.lead(literal[0], letters[0], "start")
+        for place, letter, then in zip(letters, literal[1:], letters[1:], strict=False):
+            place.lead(letter, then)
+        letters[-1].lead(literal[-1], NOWHERE, "end")
+
+
+_lead_structure()
+_lead_strings()
+_lead_numbers()
+_lead_literals()

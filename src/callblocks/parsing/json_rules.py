@@ -1,0 +1,176 @@
+"""JSON as rules: what `json.dumps` prints, and what models write.
+
+Blanks are free between tokens but bounded, so that a model cannot go on in blanks for ever:
+nothing, one space, or a newline and its indentation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, cast
+
+from callblocks.parsing.expressions import (
+    EMPTY,
+    Chars,
+    Expr,
+    Machine,
+    Ref,
+    alt,
+    chars,
+    lit,
+    many,
+    none_of,
+    opt,
+    repeat,
+    seq,
+)
+from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.machines import one_of
+
+__all__ = (
+    "any_value",
+    "blank",
+    "boolean",
+    "bracketed",
+    "comma",
+    "constant",
+    "integer",
+    "key",
+    "null",
+    "number",
+    "other_key",
+    "pair",
+    "string",
+)
+
+INDENT = 32  # sixteen levels of two, eight of four
+_PLAIN = none_of('"\\\x00-\x1f')
+_DIGITS = many(chars("0-9"), least=1)
+_HEX = chars("0-9a-fA-F")
+_ESCAPED = chars('"\\/bfnrt')
+
+
+def blank(grammar: Grammar) -> Ref:
+    """The blanks that may stand between two tokens."""
+    line = seq(opt(lit("\r")), lit("\n"), repeat(chars(" \t"), 0, INDENT))
+    return grammar.once("json-blank", lambda: alt(EMPTY, lit(" "), line))
+
+
+def comma(grammar: Grammar) -> Ref:
+    """What stands between two members or elements."""
+    return grammar.once("json-comma", lambda: seq(blank(grammar), lit(","), blank(grammar)))
+
+
+def string(grammar: Grammar) -> Ref:
+    """A string."""
+    escape = seq(lit("\\"), alt(_ESCAPED, seq(lit("u"), repeat(_HEX, 4, 4))))
+    return grammar.once("json-string", lambda: seq(lit('"'), many(alt(_PLAIN, escape)), lit('"')))
+
+
+def integer(grammar: Grammar) -> Ref:
+    """A number without fraction and exponent."""
+    whole = alt(lit("0"), seq(chars("1-9"), many(chars("0-9"))))
+    return grammar.once("json-integer", lambda: seq(opt(lit("-")), whole))
+
+
+def number(grammar: Grammar) -> Ref:
+    """Any number."""
+    fraction = opt(seq(lit("."), _DIGITS))
+    exponent = opt(seq(chars("eE"), opt(chars("+-")), _DIGITS))
+    return grammar.once("json-number", lambda: seq(integer(grammar), fraction, exponent))
+
+
+def boolean(grammar: Grammar) -> Ref:
+    """True or false."""
+    return grammar.once("json-boolean", lambda: alt(lit("true"), lit("false")))
+
+
+def null(grammar: Grammar) -> Expr:
+    """Null."""
+    return lit("null")
+
+
+def any_value(grammar: Grammar) -> Ref:
+    """Any JSON value."""
+    return grammar.once("json-value", lambda: _any(grammar))
+
+
+def _any(grammar: Grammar) -> Expr:
+    member = pair(grammar, string(grammar), any_value(grammar))
+    members = seq(member, many(seq(comma(grammar), member)))
+    element = any_value(grammar)
+    elements = seq(element, many(seq(comma(grammar), element)))
+    return alt(
+        bracketed(grammar, "{}", members, may_be_empty=True),
+        bracketed(grammar, "[]", elements, may_be_empty=True),
+        string(grammar),
+        number(grammar),
+        boolean(grammar),
+        null(grammar),
+    )
+
+
+def bracketed(grammar: Grammar, brackets: str, inner: Expr, *, may_be_empty: bool) -> Expr:
+    """What stands in brackets or braces, with blanks around it."""
+    filled = seq(inner, blank(grammar))
+    body = opt(filled) if may_be_empty else filled
+    return seq(
+        lit(brackets[0]), blank(grammar), *([] if inner == EMPTY else [body]), lit(brackets[1])
+    )
+
+
+def pair(grammar: Grammar, name: Expr, value: Expr) -> Expr:
+    """A member of an object."""
+    return seq(name, blank(grammar), lit(":"), blank(grammar), value)
+
+
+def key(name: str) -> Expr:
+    """A string that is known, in letters or in `\\u` escapes."""
+    return alt(lit(json.dumps(name, ensure_ascii=False)), lit(json.dumps(name)))
+
+
+def constant(grammar: Grammar, value: object) -> Expr:
+    """One value, its members in order."""
+    match value:
+        case str():
+            return key(value)
+        case dict():
+            members = [
+                pair(grammar, key(name), constant(grammar, inner))
+                for name, inner in cast("dict[str, Any]", value).items()
+            ]
+            return bracketed(grammar, "{}", _listed(grammar, members), may_be_empty=False)
+        case list():
+            elements = [constant(grammar, inner) for inner in cast("list[Any]", value)]
+            return bracketed(grammar, "[]", _listed(grammar, elements), may_be_empty=False)
+        case _:
+            return lit(json.dumps(value))
+
+
+def _listed(grammar: Grammar, found: list[Expr]) -> Expr:
+    rest = (part for expr in found[1:] for part in (comma(grammar), expr))
+    return seq(*found[:1], *rest)
+
+
+def other_key(grammar: Grammar, known: Iterable[str]) -> Expr:
+    """A string that is none of the known ones, as far as it is written without escapes."""
+    names = [name for name in known if json.dumps(name, ensure_ascii=False) == f'"{name}"']
+    if not names:
+        return string(grammar)
+    states = list(dict.fromkeys(name[:size] for name in names for size in range(len(name) + 1)))
+    other = len(states)
+    steps = [_key_steps(state, states, other) for state in states]
+    # After the states come: any other key, an escape, and its digits.
+    escape = ((_ESCAPED, other), (one_of("u"), other + 2))
+    digits = tuple(((_HEX, other + 3 + at if at < 3 else other),) for at in range(4))
+    free = ((_PLAIN, other), (one_of("\\"), other + 1))
+    ends = frozenset(at for at, state in enumerate(states) if state not in names)
+    return seq(lit('"'), Machine((*steps, free, escape, *digits), ends | {other}), lit('"'))
+
+
+def _key_steps(state: str, states: list[str], other: int) -> tuple[tuple[Chars, int], ...]:
+    further = {text[-1]: at for at, text in enumerate(states) if text and text[:-1] == state}
+    rest = Chars((*_PLAIN.ranges, *one_of(further).ranges), negated=True)
+    known = ((one_of(char), at) for char, at in further.items())
+    return (*known, (rest, other), (one_of("\\"), other + 1))

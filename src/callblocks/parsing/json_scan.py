@@ -1,0 +1,180 @@
+"""Where one JSON object or array ends, or breaks, while its text arrives in pieces.
+
+    scan = JsonScan()
+    scan.feed('[{"name": "l')     # 12: taken, scan.state is ScanState.OPEN
+    scan.feed('s"}] and on')      # 5: stopped before "and", scan.end is 16
+
+No value is built and no text is kept: what a cut would leave half read (an escape, a
+number, a literal) is remembered as a place, so `feed` always takes the whole piece until
+the scan halts, and how the text is cut changes nothing. The grammar is RFC 8259, strict:
+no NaN, no trailing comma, no raw control character. A lone surrogate is a character like
+any other, and so is its escape, as for `json.loads`.
+
+The places of the grammar are listed in `json_places`.
+"""
+
+from __future__ import annotations
+
+from array import array
+from enum import Enum
+
+from callblocks.model.calls import Span
+from callblocks.parsing.json_places import (
+    AFTER_ITEM,
+    AFTER_MEMBER,
+    FIRST_KEY,
+    NOWHERE,
+    START,
+    STRING,
+    TAIL,
+    Note,
+    Place,
+    find_special,
+)
+
+__all__ = ("JsonScan", "ScanState")
+
+
+class ScanState(Enum):
+    """How far a scan has come."""
+
+    OPEN = "open"
+    """The value needs more text."""
+    CLOSED = "closed"
+    """The value is complete; blanks after it are still taken."""
+    STOPPED = "stopped"
+    """The value is complete and something else follows, where `feed` stopped."""
+    BROKEN = "broken"
+    """The character where `feed` stopped cannot stand there in any JSON."""
+
+
+class JsonScan:
+    """Fed text, says where one JSON object or array ends, or that it can no longer be one.
+
+    All offsets count from the first character ever fed.
+    """
+
+    __slots__ = (
+        "_bounds",
+        "_marks",
+        "_max_depth",
+        "_place",
+        "_start",
+        "_taken",
+        "end",
+        "last_closed",
+        "looked_like_calls",
+        "state",
+        "too_deep",
+    )
+
+    def __init__(self, max_depth: int = 100) -> None:
+        self.state = ScanState.OPEN
+        self.end: int | None = None
+        """Right after the closing bracket; None until it was taken."""
+        self.last_closed: Span | None = None
+        """The object or array that closed most recently, at any depth."""
+        self.too_deep = False
+        """More than `max_depth` brackets were open at some time; the scan goes on all the same."""
+        self.looked_like_calls = False
+        """It began as `[{`, `[]`, `{"` or `{}`, blanks aside."""
+        self._max_depth = max_depth
+        self._place = START
+        self._taken = 0
+        self._start = 0
+        # One number for each open bracket: where it stands, `~where` for an object.
+        self._marks = array("q")
+        # Start and end of each element in turn: a tenth of the memory of a list of pairs.
+        self._bounds = array("q")
+
+    def feed(self, text: str, at: int = 0) -> int:
+        """Take text from `at` and say up to where: its end, or where the scan halted.
+
+        Once the scan has stopped or broken, nothing more is taken.
+        """
+        place, size, base = self._place, len(text), self._taken - at
+        # Most pieces lie inside a long string: one search settles them.
+        if place is STRING and at < size and find_special(text, at) is None:
+            self._taken = base + size
+            return size
+        while at < size:
+            step = place.steps.get(text[at])
+            if step is not None:
+                at += 1
+                place, note = step
+                if note == "start":
+                    self._start = base + at - 1
+                elif note:
+                    place = self._heed(note, place, base + at)
+            elif (run := place.run(text, at)) is not None:
+                at = run.end()
+            elif place.may_end:
+                place = self._ended(self._start, base + at)
+            else:
+                place = self._halted(place)
+                break
+        self._place, self._taken = place, base + at
+        return at
+
+    @property
+    def complete(self) -> bool:
+        """Whether the value has closed, whatever follows."""
+        return self.end is not None
+
+    @property
+    def count(self) -> int:
+        """How many elements are known; cheaper than asking for them."""
+        return len(self._bounds) // 2
+
+    def elements(self, since: int = 0) -> list[Span]:
+        """Give where each element of the array stands, from number `since` on.
+
+        An object counts as its own one element, once it has closed. A number in an array
+        is known to end when the character after it was seen.
+        """
+        bounds = self._bounds[2 * since :]
+        return list(zip(bounds[::2], bounds[1::2], strict=True))
+
+    def _heed(self, note: Note, place: Place, at: int) -> Place:
+        if note == "end":
+            return self._ended(self._start, at)
+        if note == "close":
+            return self._closed(at)
+        if note == "open":
+            self._opened(at - 1, is_object=place is FIRST_KEY)
+        elif len(self._marks) == 1:
+            self.looked_like_calls = True
+        return place
+
+    def _opened(self, start: int, *, is_object: bool) -> None:
+        if is_object and len(self._marks) == 1 and not self._bounds:
+            self.looked_like_calls = True
+        self._marks.append(~start if is_object else start)
+        if len(self._marks) > self._max_depth:
+            self.too_deep = True
+
+    def _closed(self, end: int) -> Place:
+        mark = self._marks.pop()
+        start = mark if mark >= 0 else ~mark
+        self.last_closed = (start, end)
+        if self._marks:
+            return self._ended(start, end)
+        self.looked_like_calls = self.looked_like_calls or not self._bounds
+        if mark < 0:
+            self._bounds.extend(self.last_closed)
+        self.end = end
+        self.state = ScanState.CLOSED
+        return TAIL
+
+    def _ended(self, start: int, end: int) -> Place:
+        if self._marks[-1] < 0:
+            return AFTER_MEMBER
+        if len(self._marks) == 1:
+            self._bounds.append(start)
+            self._bounds.append(end)
+        return AFTER_ITEM
+
+    def _halted(self, place: Place) -> Place:
+        if place is not NOWHERE:
+            self.state = ScanState.STOPPED if place is TAIL else ScanState.BROKEN
+        return NOWHERE

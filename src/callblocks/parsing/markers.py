@@ -1,0 +1,77 @@
+"""Markers, and how to see one coming in text that arrives in pieces.
+
+A marker is a literal, or a `Shape`: a row of regex atoms matched one after the other. From
+its atoms a marker gets two patterns:
+
+- *growing*, for text that goes on: `a(?:\\Z|b(?:\\Z|c()))` also matches where the text stops
+  inside the marker, so one search tells the three cases apart: no marker, a marker (its
+  empty group took part), or something that may still become one;
+- *final*, for text that is over: `abc()`.
+
+Where two markers begin at the same place the longer one is tried first, so that `<` waits
+while `<<` is still possible.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import NamedTuple
+
+__all__ = ("Markers", "Shape", "line")
+
+INDENT = " {0,3}"
+
+
+class Shape(NamedTuple):
+    """A marker of regex atoms. With `at_line_start`, the newline before it is part of it."""
+
+    atoms: tuple[str, ...]
+    at_line_start: bool = False
+
+
+def line(literal: str, *atoms: str, indent: str = INDENT) -> Shape:
+    """A marker that begins a line: a literal, then atoms, after a little indentation."""
+    return Shape((indent, *map(re.escape, literal), *atoms), at_line_start=True)
+
+
+class Markers:
+    """A set of markers, prepared once and shared."""
+
+    def __init__(self, *markers: str | Shape) -> None:
+        shapes = [m if isinstance(m, Shape) else Shape(tuple(map(re.escape, m))) for m in markers]
+        self.shapes = sorted(shapes, key=lambda shape: len(shape.atoms), reverse=True)
+
+    @cached_property
+    def growing(self) -> re.Pattern[str]:
+        return re.compile("|".join(_growing(_with_newline(shape)) for shape in self.shapes))
+
+    @cached_property
+    def final(self) -> re.Pattern[str]:
+        return re.compile("|".join(_final(_with_newline(shape)) for shape in self.shapes))
+
+    @cached_property
+    def fresh(self) -> re.Pattern[str] | None:
+        """The growing pattern of the line markers, for text that begins at a line start."""
+        shapes = [shape.atoms for shape in self.shapes if shape.at_line_start]
+        return re.compile("|".join(map(_growing, shapes))) if shapes else None
+
+    @cached_property
+    def fresh_final(self) -> re.Pattern[str] | None:
+        shapes = [shape.atoms for shape in self.shapes if shape.at_line_start]
+        return re.compile("|".join(map(_final, shapes))) if shapes else None
+
+
+def _with_newline(shape: Shape) -> tuple[str, ...]:
+    return ("\\n", *shape.atoms) if shape.at_line_start else shape.atoms
+
+
+def _growing(atoms: tuple[str, ...]) -> str:
+    pattern = atoms[-1] + "()"
+    for atom in reversed(atoms[:-1]):
+        pattern = f"{atom}(?:\\Z|{pattern})"
+    return pattern
+
+
+def _final(atoms: tuple[str, ...]) -> str:
+    return "".join(atoms) + "()"

@@ -1,0 +1,119 @@
+"""What the two notations of grammars have in common.
+
+Both write `a b` for a row, `a | b` for a choice, `a?`, `a*`, `a+` and `a{2,5}`, and differ in
+how they write characters and automata, and in what they call a rule.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from callblocks.model.errors import CallerError
+from callblocks.parsing.expressions import Alt, Chars, Expr, Lit, Machine, Ref, Repeat, Seq
+
+__all__ = ("Notation", "shown")
+
+_SIGNS = {(0, None): "*", (1, None): "+", (0, 1): "?"}
+
+
+class Notation(ABC):
+    """One way of writing rules."""
+
+    def __init__(self, rules: Mapping[str, Expr]) -> None:
+        self.lines: dict[str, str] = dict.fromkeys(map(self.named, rules), "")
+        self._machines: dict[Machine, str] = {}
+        for name, expr in rules.items():
+            self._owner = self.named(name)
+            self.lines[self._owner] = self.expression(expr)
+
+    @abstractmethod
+    def named(self, name: str) -> str:
+        """What a rule is called here."""
+
+    @abstractmethod
+    def literal(self, text: str) -> str:
+        """A text, as one item or several."""
+
+    @abstractmethod
+    def bracketed(self, inner: str) -> str:
+        """A class of characters: what stands in its brackets, put into them."""
+
+    @abstractmethod
+    def escaped(self, char: str) -> str:
+        """A character, as it stands in a class."""
+
+    @abstractmethod
+    def machine(self, name: str, machine: Machine) -> str:
+        """Add the rules of an automaton under this name; return the one to refer to."""
+
+    def expression(self, expr: Expr) -> str:
+        """Write an expression as a whole rule or a whole group."""
+        if isinstance(expr, Alt):
+            return " | ".join(self.row(choice) for choice in expr.choices)
+        return self.row(expr)
+
+    def row(self, expr: Expr) -> str:
+        """Write what may stand in a choice."""
+        if isinstance(expr, Seq):
+            return " ".join(self.item(part) for part in expr.parts) or '""'
+        return self.item(expr)
+
+    def item(self, expr: Expr) -> str:
+        """Write what may stand in a row."""
+        match expr:
+            case Lit(text):
+                return self.literal(text)
+            case Chars():
+                return self.characters(expr)
+            case Seq() | Alt():
+                return f"({self.expression(expr)})"
+            case Repeat(body, least, most):
+                return self._unit(body) + _sign(least, most)
+            case Ref(name):
+                return self.named(name)
+            case _:
+                return self._machine(expr)
+
+    def characters(self, expr: Chars) -> str:
+        """Write a class; one of a single character is that character."""
+        low, high = expr.ranges[0]
+        if len(expr.ranges) == 1 and low == high and not expr.negated:
+            return self.literal(low)
+        inner = "".join(self._range(low, high) for low, high in expr.ranges)
+        return self.bracketed(f"^{inner}" if expr.negated else inner)
+
+    def _range(self, low: str, high: str) -> str:
+        return self.escaped(low) + (f"-{self.escaped(high)}" if high != low else "")
+
+    def _unit(self, body: Expr) -> str:
+        """Write what a sign of repetition may follow."""
+        many = isinstance(body, Repeat) or (isinstance(body, Lit) and len(body.text) > 1)
+        return f"({self.item(body)})" if many else self.item(body)
+
+    def _machine(self, machine: Machine) -> str:
+        if machine not in self._machines:
+            self._machines[machine] = self.machine(self._free(self._owner), machine)
+        return self._machines[machine]
+
+    def _free(self, owner: str) -> str:
+        """A name for the states of an automaton that no rule's name begins with."""
+        number = 1
+        while any(line.startswith(self.named(f"{owner}-m{number}")) for line in self.lines):
+            number += 1
+        return self.named(f"{owner}-m{number}")
+
+
+def _sign(least: int, most: int | None) -> str:
+    if least == most:
+        return f"{{{least}}}"
+    return _SIGNS.get((least, most), f"{{{least},{'' if most is None else most}}}")
+
+
+def shown(char: str) -> bool:
+    """Whether a character is seen as itself: no control, mark, blank but the space, or such."""
+    category = unicodedata.category(char)
+    if category == "Cs":
+        raise CallerError(f"a grammar cannot say half a character: {char!r}")
+    return char == " " or category[0] not in "CMZ"

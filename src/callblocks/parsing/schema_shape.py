@@ -1,0 +1,156 @@
+"""What a JSON Schema says of a value's shape, with its references and unions resolved.
+
+A *plain* schema has no `$ref`, `allOf`, `anyOf`, `oneOf` and at most one type; a schema is
+the union of its plain ones. `{}` is any value. What is not understood (patterns, ranges,
+formats, `not`, `if`) is left out: a plain schema allows at least what the schema allows,
+but for objects, which are closed unless they say `additionalProperties`, or nothing at all
+about their properties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
+
+__all__ = ("Elements", "Members", "Plain", "Schemas", "elements", "kind", "members")
+
+Plain: TypeAlias = Mapping[str, Any]
+
+_OF_OBJECTS = {
+    "properties": Mapping,
+    "required": list,
+    "additionalProperties": object,
+    "patternProperties": object,
+}
+_OF_ARRAYS = {"items": object, "prefixItems": list, "minItems": int, "maxItems": int}
+_KNOWN = {"type": (str, list), "enum": list, "const": object, **_OF_OBJECTS, **_OF_ARRAYS}
+_MOST_CHOICES = 64
+_MOST_ELEMENTS = 64
+
+
+class Members(NamedTuple):
+    """An object's members: known ones in order, who must be there, and what others are."""
+
+    known: Mapping[str, object]
+    required: frozenset[str]
+    extra: object
+    """The schema of other members; `False` where there are none."""
+
+
+class Elements(NamedTuple):
+    """An array's elements: the first ones, then the rest, and how many of all."""
+
+    first: Sequence[object]
+    rest: object
+    least: int
+    most: int | None
+
+
+class Schemas:
+    """Reads the schemas of one document."""
+
+    def __init__(self, document: object) -> None:
+        self._document = document
+
+    def plain(self, schema: object, seen: frozenset[str] = frozenset()) -> list[Plain]:
+        """The plain schemas whose union this is; none where nothing fits."""
+        if schema is False:
+            return []
+        if not isinstance(schema, Mapping):
+            return [{}]
+        found = cast("Plain", schema)
+        if isinstance(pointer := found.get("$ref"), str):
+            return self._target(pointer, seen)
+        plain = [_understood(found)]
+        for part in _parts(found, "allOf"):
+            plain = _combined(plain, self.plain(part, seen))
+        for union in ("anyOf", "oneOf"):
+            if parts := _parts(found, union):
+                plain = _combined(plain, [one for part in parts for one in self.plain(part, seen)])
+        return [one for each in plain for one in _by_type(each)]
+
+    def _target(self, pointer: str, seen: frozenset[str]) -> list[Plain]:
+        """What a reference names; one that only comes back to itself adds nothing."""
+        if pointer in seen:
+            return []
+        if not pointer.startswith("#"):
+            return [{}]
+        target: object = self._document
+        for step in pointer.removeprefix("#").split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            if not isinstance(target, Mapping) or name not in target:
+                return [{}]
+            target = cast("Plain", target)[name]
+        return self.plain(target, seen | {pointer})
+
+
+def kind(plain: Plain) -> str | None:
+    """The type of a plain schema, said or implied."""
+    if isinstance(said := plain.get("type"), str):
+        return said
+    if any(name in plain for name in _OF_OBJECTS):
+        return "object"
+    return "array" if any(name in plain for name in _OF_ARRAYS) else None
+
+
+def members(plain: Plain) -> Members:
+    """What a plain schema says of an object."""
+    extra: object = plain.get("additionalProperties", "properties" not in plain)
+    if "patternProperties" in plain:
+        extra = True
+    known: Plain = plain.get("properties", {})
+    required = [name for name in _parts(plain, "required") if isinstance(name, str)]
+    others: object = True if extra is False else extra
+    wanted = {**known, **{name: others for name in required if name not in known}}
+    allowed = {name: schema for name, schema in wanted.items() if schema is not False}
+    return Members(allowed, frozenset(required) & allowed.keys(), extra)
+
+
+def elements(plain: Plain) -> Elements:
+    """What a plain schema says of an array; large bounds are widened."""
+    rest: object = plain.get("items", True)
+    first = _parts(plain, "prefixItems")
+    if isinstance(rest, list):  # how drafts before 2020-12 wrote prefixItems
+        first, rest = cast("list[object]", rest), True
+    least, most = max(plain.get("minItems", 0), 0), plain.get("maxItems")
+    most = None if most is None or not 0 <= most <= _MOST_ELEMENTS else most
+    return Elements(first[:most], rest, min(least, _MOST_ELEMENTS), most)
+
+
+def _parts(schema: Plain, name: str) -> list[object]:
+    parts = schema.get(name)
+    return cast("list[object]", parts) if isinstance(parts, list) else []
+
+
+def _understood(schema: Plain) -> Plain:
+    """What of a schema is known here and is of the form that it should have."""
+    return {
+        name: schema[name]
+        for name, form in _KNOWN.items()
+        if name in schema and isinstance(schema[name], form)
+    }
+
+
+def _combined(some: list[Plain], others: list[Plain]) -> list[Plain]:
+    """What fits both; too many combinations are not worth their rules."""
+    if len(some) * len(others) > _MOST_CHOICES:
+        return some
+    return [_merged(one, other) for one in some for other in others]
+
+
+def _merged(one: Plain, other: Plain) -> Plain:
+    both = {**one, **other}
+    if "properties" in one and "properties" in other:
+        both["properties"] = {**one["properties"], **other["properties"]}
+    if required := [*_parts(one, "required"), *_parts(other, "required")]:
+        both["required"] = required
+    return both
+
+
+def _by_type(plain: Plain) -> Iterator[Plain]:
+    types = _parts(plain, "type")
+    if not types or "enum" in plain or "const" in plain:
+        yield plain
+        return
+    for name in types:
+        yield {**plain, "type": name}

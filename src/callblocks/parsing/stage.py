@@ -1,0 +1,100 @@
+"""What every reader of one text shares: the text that waits, and account of what was said.
+
+Each event continues where the last one ended, so the spans tile the input by construction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator
+from typing import TypeAlias, TypeVar
+
+from callblocks.model.calls import Span
+from callblocks.model.events import Event, Text
+from callblocks.model.specs import ToolSpecs, specs_by_name
+from callblocks.parsing.ids import Ids
+from callblocks.parsing.json_scan import JsonScan
+from callblocks.parsing.limits import Limits
+from callblocks.parsing.markers import Markers
+from callblocks.parsing.scanner import Scanner
+
+__all__ = ("Keep", "Reading", "Speak", "Stage")
+
+T = TypeVar("T")
+Reading: TypeAlias = Generator[None, None, T]
+"""A reader: it yields whenever it needs more text, and returns what it read."""
+Speak: TypeAlias = Callable[[str, Span], Event]
+Keep: TypeAlias = Callable[[str], object]
+
+
+class Stage:
+    """`said` is the offset up to which events own the text.
+
+    `ready` holds the id and index of each call that was read. `solid` says that something
+    other than blanks has been said. `fence` is the run of backticks or tildes that opened the
+    Markdown code fence we are in, if any.
+    """
+
+    def __init__(self, tools: ToolSpecs, limits: Limits) -> None:
+        self.scan = Scanner()
+        self.tools = specs_by_name(tools)
+        self.limits = limits
+        self.ids = Ids()
+        self.calls = 0
+        self.ready: list[tuple[str, int]] = []
+        self.fence = ""
+        self.said = 0
+        self.solid = False
+        self.out: list[Event] = []
+        # While a reader waits in `stream` or for JSON, most pieces need no reader: these say
+        # how they are settled without resuming it.
+        self.search: Callable[[str], re.Match[str] | None] | None = None
+        self.speak: Speak | None = None
+        self.keep: Keep | None = None
+        self.held = ""
+        self.json: JsonScan | None = None
+
+    def span(self, end: int | None = None) -> Span:
+        """From what was said last to the given offset, or to all that was taken."""
+        return self.said, self.scan.offset if end is None else end
+
+    def say(self, event: Event) -> None:
+        self.out.append(event)
+        self.said = event.span[1]
+
+    def prose(self, text: str) -> None:
+        """Say text that was taken, as prose."""
+        if text:
+            self.solid = self.solid or not text.isspace()
+            self.say(Text(text, (self.said, self.said + len(text))))
+
+    def stream(
+        self,
+        markers: Markers,
+        speak: Speak | None,
+        keep: Keep | None = None,
+    ) -> Reading[int | None]:
+        """Say text as it comes until a marker; return where it ends, or None if the text did.
+
+        The marker is not taken. Without `speak` the text is only kept.
+        """
+        scan = self.scan
+        while True:
+            end, hit = scan.find(markers)
+            if end > scan.pos:
+                self._release(scan.take(end), speak, keep)
+            if hit:
+                return hit.end()
+            if scan.closed:
+                return None
+            if (self.solid or speak is not Text) and not scan.fresh:
+                self.held = scan.drain()
+                self.search, self.speak, self.keep = markers.growing.search, speak, keep
+            yield
+
+    def _release(self, text: str, speak: Speak | None, keep: Keep | None) -> None:
+        if keep:
+            keep(text)
+        if speak:
+            self.solid = self.solid or not text.isspace()
+            self.say(speak(text, (self.said, self.said + len(text))))

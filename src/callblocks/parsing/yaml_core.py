@@ -1,0 +1,208 @@
+r"""YAML 1.2 with its core types, read as a JSON-like value: dict, list, str, number, bool, None.
+
+    state: on           # "on": only true and false (and True, TRUE ...) are booleans
+    when: 2024-01-02    # a string, as are 12:30:45, 1_000 and 0b1
+    count: 017          # 17; 0o17 is 15, 0x1f is 31, 1e3 is 1000.0
+    none:               # None, as are ~ and null
+    1: one              # keys are strings, as written: "1"
+
+One document, no anchors, no aliases, no tags, no key twice, no key that is a list or a
+mapping; `<<` is a key like any other. libyaml gives the events; everything after them is
+here, so no other user of PyYAML is touched and nothing can be constructed but values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from yaml.events import AliasEvent, Event, MappingStartEvent, ScalarEvent, SequenceStartEvent
+
+__all__ = ("YamlError", "load")
+
+
+class YamlError(ValueError):
+    """A text that is not such YAML, or a value that it cannot say; dialects turn it into theirs."""
+
+    def __init__(self, reason: str, code: Literal["yaml", "too-deep"] = "yaml") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.code = code
+
+
+def load(text: str, max_depth: int = 100) -> Any:
+    """Read one document; a text without one is None. Every fault is a `YamlError`."""
+    hidden = _hide_breaks(text)
+    builder = _Builder(max_depth, {code: ord(char) for char, code in hidden.items()})
+    for event in _events(text.translate(str.maketrans(hidden)) if hidden else text):
+        builder.take(event)
+    return builder.value
+
+
+def _events(text: str) -> Iterator[Event]:
+    from yaml import CSafeLoader, YAMLError
+
+    try:
+        loader = CSafeLoader(text)
+        while (event := loader.get_event()) is not None:
+            yield event
+    except YAMLError as error:
+        raise YamlError(_explain(error)) from error
+    except UnicodeEncodeError as error:
+        raise YamlError("a lone surrogate is not a character") from error
+
+
+def _explain(error: Exception) -> str:
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "not YAML"
+    mark = getattr(error, "problem_mark", None)
+    return f"{problem}, line {mark.line + 1}" if mark else str(problem)
+
+
+_OLD_BREAKS = "\x85\u2028\u2029"
+_LONG_ESCAPE = re.compile(r"\\U([0-9a-fA-F]{8})")
+
+
+def _hide_breaks(text: str) -> dict[str, int]:
+    """Choose stand-ins for the characters that break lines in YAML 1.1, but not in 1.2.
+
+    libyaml still takes them for line ends: they would be folded away, or end a block. A
+    stand-in is for private use and neither stands in the text nor is escaped there.
+    """
+    found = [char for char in _OLD_BREAKS if char in text]
+    if not found:
+        return {}
+    used = set(map(ord, text))
+    used.update(int(code, 16) for code in _LONG_ESCAPE.findall(text))
+    free = (code for code in range(0xF0000, 0xFFFFE) if code not in used)
+    return dict(zip(found, free, strict=False))
+
+
+class _Builder:
+    """Makes the value out of events, without recursion: depth costs no stack."""
+
+    def __init__(self, max_depth: int, shown: dict[int, int]) -> None:
+        from yaml import events
+
+        self.value: Any = None
+        self._shown = shown
+        self._max_depth = max_depth
+        self._documents = 0
+        self._open: list[list[Any] | dict[str, Any]] = []
+        # The key that waits for its value, for each open container; a list's stays None.
+        self._keys: list[str | None] = []
+        self._takers: dict[type, Callable[[Any], None]] = {
+            events.ScalarEvent: self._scalar,
+            events.MappingStartEvent: lambda event: self._start(event, {}),
+            events.SequenceStartEvent: lambda event: self._start(event, []),
+            events.MappingEndEvent: self._end,
+            events.SequenceEndEvent: self._end,
+            events.AliasEvent: self._alias,
+            events.DocumentStartEvent: self._document,
+        }
+
+    def take(self, event: Event) -> None:
+        taker = self._takers.get(type(event))
+        if taker is not None:
+            taker(event)
+
+    def _document(self, _event: Event) -> None:
+        self._documents += 1
+        if self._documents > 1:
+            raise YamlError("more than one document")
+
+    def _alias(self, event: AliasEvent) -> None:
+        raise YamlError(f"aliases are not taken: *{event.anchor}")
+
+    def _scalar(self, event: ScalarEvent) -> None:
+        _refuse_properties(event)
+        text = event.value.translate(self._shown) if self._shown else event.value
+        if self._wants_key():
+            self._key(text)
+        else:
+            self._put(text if event.style else _resolve(text))
+
+    def _start(
+        self, event: MappingStartEvent | SequenceStartEvent, value: list[Any] | dict[str, Any]
+    ) -> None:
+        _refuse_properties(event)
+        if self._wants_key():
+            raise YamlError("a key is one string, not a list or a mapping")
+        self._put(value)
+        self._open.append(value)
+        self._keys.append(None)
+        if len(self._open) > self._max_depth:
+            raise YamlError(f"nested deeper than {self._max_depth}", "too-deep")
+
+    def _end(self, _event: Event) -> None:
+        self._open.pop()
+        self._keys.pop()
+
+    def _wants_key(self) -> bool:
+        return bool(self._open) and self._keys[-1] is None and isinstance(self._open[-1], dict)
+
+    def _key(self, key: str) -> None:
+        if key in self._open[-1]:
+            raise YamlError(f"the key {key!r:.80} stands twice")
+        self._keys[-1] = key
+
+    def _put(self, value: Any) -> None:
+        if not self._open:
+            self.value = value
+            return
+        parent, key = self._open[-1], self._keys[-1]
+        if isinstance(parent, list):
+            parent.append(value)
+        else:
+            parent[str(key)] = value
+            self._keys[-1] = None
+
+
+def _refuse_properties(event: ScalarEvent | MappingStartEvent | SequenceStartEvent) -> None:
+    if event.anchor is not None:
+        raise YamlError(f"anchors are not taken: &{event.anchor}")
+    if event.tag is not None:
+        raise YamlError(f"tags are not taken: {event.tag}")
+
+
+def _resolve(text: str) -> Any:
+    """Give a plain scalar the type that the core schema says."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] in "+-.0123456789":
+        for pattern, read in _NUMBERS:
+            if pattern.fullmatch(text):
+                return _read_number(text, read)
+    return text
+
+
+def _read_number(text: str, read: Callable[[str], float]) -> float:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise YamlError(f"a number of {len(text)} characters is too long") from error
+
+
+def _based(text: str) -> int:
+    value = int(text, 0)
+    # It may have more decimal digits than Python converts: fail now, not when it is shown.
+    str(value)
+    return value
+
+
+def _endless(text: str) -> float:
+    return float(text.replace(".", ""))
+
+
+_WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_NUMBERS: tuple[tuple[re.Pattern[str], Callable[[str], float]], ...] = (
+    (re.compile(r"[-+]?[0-9]+"), int),
+    (re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+"), _based),
+    (re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"), float),
+    (re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"), _endless),
+)

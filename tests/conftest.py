@@ -1,0 +1,30 @@
+"""How the tests run: hypothesis profiles and the option that records corpus results.
+
+`pytest --hypothesis-profile=nightly` looks further than a developer would wait for.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# No deadlines: a slow machine is no failure.
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100, database=None)
+settings.register_profile(
+    "nightly",
+    derandomize=False,
+    deadline=None,
+    max_examples=10_000,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("ci")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--accept`."""
+    parser.addoption(
+        "--accept",
+        action="store_true",
+        help="write what the corpus tests get as what they expect; read every difference",
+    )

@@ -1,0 +1,69 @@
+"""What must agree when a version is released."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import callblocks
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def test_the_newest_version_of_the_changelog_is_the_version() -> None:
+    headings = re.findall(r"^## \[?(\d[^\s\]]*)", _read("CHANGELOG.md"), re.MULTILINE)
+    assert headings[0] == callblocks.__version__
+
+
+def test_the_version_stands_in_one_place() -> None:
+    assert "version" not in PROJECT
+    assert PROJECT["dynamic"] == ["version"]
+
+
+def test_the_dependencies_are_what_the_sources_import() -> None:
+    declared = {_normal(requirement) for requirement in PROJECT["dependencies"]}
+    distributions = packages_distributions()
+    foreign = _imported() - set(sys.stdlib_module_names) - {"callblocks"}
+    assert {_normal(distributions[name][0]) for name in foreign} == declared
+
+
+def test_every_dependency_is_pinned() -> None:
+    pinned = {
+        _normal(line) for line in re.findall(r"^[\w.-]+(?===)", _read("constraints.txt"), re.M)
+    }
+    extras = PROJECT["optional-dependencies"].values()
+    wanted = [*PROJECT["dependencies"], *(entry for extra in extras for entry in extra)]
+    assert {_normal(requirement) for requirement in wanted} <= pinned
+
+
+def test_pins_are_names_and_versions_only() -> None:
+    lines = [line for line in _read("constraints.txt").splitlines() if line and line[0] != "#"]
+    assert [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.+!]+", line)] == []
+
+
+def _read(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def _normal(requirement: str) -> str:
+    """The name that a requirement or a distribution goes by, spelled one way."""
+    name = re.match(r"[\w.-]+", requirement)
+    assert name, requirement
+    return re.sub(r"[-_.]+", "-", name[0]).lower()
+
+
+def _imported() -> set[str]:
+    """The top-level packages that our sources import anywhere, in functions too."""
+    names: set[str] = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                names.update(alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module.partition(".")[0])
+    return names
