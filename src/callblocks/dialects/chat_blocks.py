@@ -39,6 +39,7 @@ from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.ids import read_id
 from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.spelling import spellings
 from callblocks.parsing.stage import Reading
 
 __all__ = ("ChatBlocks",)
@@ -49,18 +50,23 @@ def _any_case(word: str) -> tuple[str, ...]:
 
 
 TAG, TAG_WITH_ID, VALIDATION = "<tool>", '<tool id="', "<validation>"
-LEGACY_CALL, LEGACY_RESULT = "🔧 **Tool Call:** `", "✅ **`"
-ID_END = Markers('">', "<", "\n")
-LINE_END = Markers("<", "\n")
+LEGACY_CALLS = spellings("🔧\ufe0f **Tool Call:** `")
+LEGACY_RESULTS = spellings("✅\ufe0f **`")
+ID_END = Markers('">', '"', "<", "\n")
+LINE_END = Markers("<", "\n", "\r\n")
 TAG_START = Markers("<")
 TAG_REST = Markers("/tool>")
-VALIDATION_END = Markers("</validation>")
+VALIDATION_REST = Markers("/validation>")
 BACKTICK = Markers("`", "\n")
-NAME_END = Markers("` result:**", "\n")
+RESULT_HEAD = "` result:**"
+# A name ends with the first backtick, or else each call on a line would read the whole line.
+NAME_END = Markers(RESULT_HEAD, "`", "\n")
 NEWLINE = Markers("\n", "\r\n")
-LEGACY_HEAD = Markers(Shape(("[ \\t\\r\\n]{0,1000}", *map(re.escape, LEGACY_RESULT))))
+GAP = "[ \\t\\r\\n]{0,1000}"
+LEGACY_HEAD = Markers(*(Shape((GAP, *map(re.escape, mark))) for mark in LEGACY_RESULTS))
 BLANK_LINE = Shape(("\\n", "[ \\t]{0,1000}", "\\r?", "\\n"))
-LEGACY_END = Markers(BLANK_LINE, f"\n{LEGACY_CALL}", f"\n{LEGACY_RESULT}")
+LEGACY_END = Markers(BLANK_LINE, *(f"\n{mark}" for mark in (*LEGACY_CALLS, *LEGACY_RESULTS)))
+NAME_ALONE = re.compile(r"\w\S*\s*")
 
 # Prose that looks like a block is escaped: `&lt;tool`, and `&amp;lt;tool` one level up. Each
 # reference is one only before what it hides.
@@ -86,7 +92,7 @@ class ChatBlocks(Dialect):
     }
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        blocks = (TAG, TAG_WITH_ID, VALIDATION, LEGACY_CALL)
+        blocks = (TAG, TAG_WITH_ID, VALIDATION, *LEGACY_CALLS)
         return (*blocks, *REFERENCES) if setting.alone else blocks
 
     def read(self, block: Block) -> Reading[Refused | None]:
@@ -94,7 +100,7 @@ class ChatBlocks(Dialect):
             return (yield from self._read_escaped(block))
         if block.opening == VALIDATION:
             return (yield from self._read_validation(block))
-        if block.opening == LEGACY_CALL:
+        if block.opening in LEGACY_CALLS:
             return (yield from self._read_legacy(block))
         return (yield from self._read_tag(block))
 
@@ -110,7 +116,7 @@ class ChatBlocks(Dialect):
         if not _is_call(call):
             return block.refuse()
         result = None
-        if end == "\n":
+        if end in ("\n", "\r\n"):
             result, end = yield from block.until(TAG_START)
         closed = bool(end) and (yield from block.match(TAG_REST))
         if end and not closed:
@@ -127,7 +133,7 @@ class ChatBlocks(Dialect):
         ended, result = block.offset, None
         if (yield from block.match(LEGACY_HEAD)):
             name, end = yield from block.until(NAME_END)
-            if end == "\n" or name != unescape_call(call)[0]:
+            if end != RESULT_HEAD or name != unescape_call(call)[0]:
                 block.give_back(ended)
             else:
                 yield from block.match(NEWLINE)
@@ -136,9 +142,9 @@ class ChatBlocks(Dialect):
         return _say_call(block, call, at, None if result is None else result.strip())
 
     def _read_validation(self, block: Block) -> Reading[Refused | None]:
-        _, end = yield from block.until(VALIDATION_END)
-        if not end:
-            return block.refuse(until=block.offset)
+        _, end = yield from block.until(TAG_START)
+        if not end or not (yield from block.match(VALIDATION_REST)):
+            return block.refuse()
         return block.malformed("chat-blocks.validation", "what it says belongs to no call")
 
     def _read_escaped(self, block: Block) -> Reading[Refused | None]:
@@ -173,7 +179,7 @@ class ChatBlocks(Dialect):
 
 def _is_call(line: str) -> bool:
     """`name(…)`, or a name alone: anything else is a sentence that mentions the tag."""
-    return "(" in line or len(line.split()) == 1
+    return "(" in line or bool(NAME_ALONE.fullmatch(line))
 
 
 def _say_call(block: Block, line: str, at: int, result: str | None, id_: str | None = None) -> None:
@@ -184,7 +190,8 @@ def _say_call(block: Block, line: str, at: int, result: str | None, id_: str | N
     tail = at + len(line) - line.endswith(")")
     block.started(name, id_, end=head)
     index = block.index
-    block.input(line[head - at : tail - at], end=max(head, tail))
+    if tail > head:
+        block.input(line[head - at : tail - at], end=tail)
     call = block.ready({"shown": shown}, size=len(shown))
     if call is not None and index is not None and result is not None:
         text, failed = unescape_result(result)

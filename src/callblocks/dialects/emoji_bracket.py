@@ -26,9 +26,14 @@ from callblocks.parsing.binding import bind, unbind
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
+from callblocks.parsing.expressions import alt, lit, many, seq
+from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.json_value import read_json
+from callblocks.parsing.machines import until, without
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.spelling import damaged, spellings
 from callblocks.parsing.stage import Reading
+from callblocks.parsing.word_rules import arguments
 
 __all__ = ("EmojiBracket", "EmojiBracketPlus")
 
@@ -77,18 +82,19 @@ class EmojiBracket(Dialect):
         head, bracket = yield from block.until(HEAD_END)
         if bracket != "]":
             return block.refuse(until=block.offset)
-        if not head.strip():
+        whole = self.one_line and head.endswith(" /")
+        said = head.removesuffix(" /") if whole else head
+        if not said.strip():
             return block.prose("emoji-bracket.empty-head", "there is no name in the brackets")
         if head == "/end":
             return block.prose("emoji-bracket.stray-end", "no block is open here")
         result = _RESULT_HEAD.fullmatch(head)
         if result and 0 < int(result[1]) <= len(block.stage.ready):
             return (yield from self._read_result(block, int(result[1]), result[2]))
-        return (yield from self._read_call(block, head))
+        return (yield from self._read_call(block, said, whole))
 
-    def _read_call(self, block: Block, head: str) -> Reading[None]:
-        whole = self.one_line and head.endswith(" /")
-        name, args = _split_head(head.removesuffix(" /") if whole else head)
+    def _read_call(self, block: Block, head: str, whole: bool) -> Reading[None]:
+        name, args = _split_head(head)
         block.started(name)
         _note_damage(block, block.opening, block.start)
         body, end = "", "]"
@@ -109,12 +115,27 @@ class EmojiBracket(Dialect):
             return block.malformed("emoji-bracket.unended-result", "the text ended inside it")
         text, (id_, index) = _unescape(body), block.stage.ready[number - 1]
         try:
-            output = json.loads(text) if kind == "json" else text
-        except (ValueError, RecursionError) as error:
+            output = read_json(text) if kind == "json" else text
+        except ValueError as error:
             return block.malformed("emoji-bracket.result", str(error))
-        error = text if kind == "error" else None
-        block.result(Result(id=id_, output=None if error else output, error=error), index)
+        outcome = {"error": text} if kind == "error" else {"output": output}
+        block.result(Result(id=id_, **outcome), index)
+        _note_damage(block, block.opening, block.start)
+        _note_damage(block, end, block.stage.said - len(end))
         return None
+
+    def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
+        """Prose without start markers, and calls; a model writes no results."""
+        whole = spellings(TOOL)
+        prose = grammar.rule("prose", without([f"{tool}[" for tool in whole]))
+        end, *others = (f"{tool}[/end]" for tool in whole)
+        body = grammar.rule("body", until([end], others))
+        heads = [seq(lit(tool.name), arguments(grammar, tool)) for tool in tools]
+        head = grammar.rule("head", alt(*heads))
+        rest = seq(lit("]\n"), body)
+        tail = alt(rest, lit(" /]")) if self.one_line else rest
+        call = grammar.rule("call", seq(lit(f"{TOOL}["), head, tail))
+        grammar.rule("root", seq(prose, many(seq(call, prose))))
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
         calls = [item.id for item in items if isinstance(item, Call)]

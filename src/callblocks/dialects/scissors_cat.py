@@ -22,13 +22,17 @@ from msgspec import structs
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.errors import Unwritable
 from callblocks.model.specs import ToolSpec
+from callblocks.parsing import json_rules as rules
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
+from callblocks.parsing.expressions import Ref, alt, chars, lit, many, seq
+from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.ids import read_id
 from callblocks.parsing.json_scan import JsonScan, ScanState
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
+from callblocks.parsing.schema_rules import input_rule
 from callblocks.parsing.spelling import damaged, spellings
 from callblocks.parsing.stage import Reading
 
@@ -45,7 +49,7 @@ FENCED = Shape(
     (" {0,3}", *TICKS, "\\w{0,20}", BLANKS, "\\r?", "\\n", SPACE, "[\\[{]"), at_line_start=True
 )
 CLOSING_FENCE = Markers(Shape((*TICKS, SPACE, "(?=\\S)")))
-LINE_START = Markers(BARE).final
+LATER = Markers(BARE, *CUTS)
 FOREVER = 1 << 62
 
 CATALOGUE = (
@@ -96,16 +100,17 @@ class ScissorsCat(Dialect):
         yield from block.consume(scan)
         if scan.state is ScanState.STOPPED and "`" in block.opening:
             yield from block.match(CLOSING_FENCE)
+        scanned = block.offset - first
         cut = yield from block.match(CUT)
         if cut and scan.complete:
             return (yield from self._read_calls(block, scan, first, cut))
-        if scan.state is not ScanState.BROKEN:
-            return block.refuse(until=_solid_end(block) if scan.complete else FOREVER)
+        if scan.state in (ScanState.OPEN, ScanState.CLOSED):
+            return block.refuse(until=FOREVER)
         if cut and (inner := _line_start(block, first, scan)) is not None:
             return block.refuse(until=inner)
         if not block.at_start or not (cut or scan.looked_like_calls):
             return block.refuse(until=_solid_end(block, cut))
-        return (yield from self._read_broken(block, cut))
+        return (yield from self._read_broken(block, cut, scan, scanned))
 
     def _read_lone_delimiter(self, block: Block) -> Reading[Refused | None]:
         """The first delimiter counts, even with nothing to confirm; after prose it is prose."""
@@ -114,21 +119,45 @@ class ScissorsCat(Dialect):
         yield from self._end(block, block.opening)
         return None
 
-    def _read_broken(self, block: Block, cut: str) -> Reading[Refused | None]:
-        """A text that starts with JSON that breaks is not prose if a delimiter follows."""
-        if not cut:
-            _, cut = yield from block.until(CUT)
+    def _read_broken(
+        self, block: Block, cut: str, scan: JsonScan, scanned: int
+    ) -> Reading[Refused | None]:
+        """A text that starts with JSON that breaks is not prose if a delimiter follows.
+
+        Calls may still stand on a later line: then what broke ends there, and a value that
+        was whole is the prose before them.
+        """
+        later: int | None = None
+        while not cut:
+            block.stage.scan.fresh = _ends_line(block.taken)
+            _, marker = yield from block.until(LATER)
+            if marker[-1:] not in ("[", "{"):
+                cut = marker
+                break
+            cut, later = yield from self._try_later(block, marker)
         if not cut:
             return block.refuse(until=FOREVER)
-        section = block.text.removesuffix(cut)
-        retry = _later_calls(section)
-        if retry is not None:
-            block.give_back(block.start + retry)
-            section = section[:retry]
-        block.malformed("scissors-cat.json", f"not JSON: {_reason(section)}")
-        if retry is None:
+        if later is not None and scan.complete:
+            return block.refuse(until=later)
+        if later is not None:
+            block.give_back(later)
+        text = block.text.removesuffix(cut)[len(block.opening) - 1 :]
+        block.malformed("scissors-cat.json", f"not JSON: {_reason(text, scanned)}")
+        if later is None:
             yield from self._end(block, cut)
         return None
+
+    def _try_later(self, block: Block, marker: str) -> Reading[tuple[str, int | None]]:
+        """The delimiter after the value that a marker opened, and where the calls begin."""
+        first, scan = block.offset - 1, JsonScan()
+        scan.feed(marker[-1])
+        yield from block.consume(scan)
+        cut = yield from block.match(CUT)
+        if not cut:
+            return "", None
+        if not scan.complete:
+            return cut, _line_start(block, first, scan)
+        return cut, block.start + len(block.text[: first - block.start].rstrip())
 
     def _read_calls(
         self, block: Block, scan: JsonScan, first: int, cut: str
@@ -177,6 +206,14 @@ class ScissorsCat(Dialect):
             raise Unwritable(self.name, f"results: it has no form for that of {item.id!r}")
         return structs.replace(item, extra={"operation": item.name, **item.extra})
 
+    def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
+        """The array, also an empty one, the delimiter, and any prose."""
+        call = alt(*(_call_rule(grammar, tool) for tool in tools))
+        calls = seq(call, many(seq(rules.comma(grammar), call)))
+        array = rules.bracketed(grammar, "[]", calls, may_be_empty=True)
+        prose = many(chars("\0-\ud7ff\ue000-\U0010ffff"))
+        grammar.rule("root", seq(array, lit(f"\n\n{DELIMITER}\n\n"), prose))
+
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
         calls = [self._compose_call(item, tools) for item in items if not isinstance(item, str)]
         prose = "".join(item for item in items if isinstance(item, str))
@@ -199,6 +236,19 @@ class ScissorsCat(Dialect):
         operation = call.extra["operation"]
         head = {"type": call.name, "id": call.id, "operation": operation, "parameters": value}
         return {**rest, **head} if rest.keys() & head.keys() else {**head, **rest}
+
+
+def _call_rule(grammar: Grammar, tool: ToolSpec) -> Ref:
+    text, comma = rules.string(grammar), rules.comma(grammar)
+    known = ("type", "id", "operation", "parameters")
+    values = (rules.key(tool.name), text, text, input_rule(grammar, tool))
+    first, *rest = (
+        rules.pair(grammar, rules.key(field), value)
+        for field, value in zip(known, values, strict=True)
+    )
+    extra = rules.pair(grammar, rules.other_key(grammar, known), rules.any_value(grammar))
+    members = seq(first, *(seq(comma, member) for member in rest), many(seq(comma, extra)))
+    return grammar.rule(tool.name, rules.bracketed(grammar, "{}", members, may_be_empty=False))
 
 
 class _BadCall(Exception):
@@ -252,21 +302,17 @@ def _line_start(block: Block, first: int, scan: JsonScan) -> int | None:
     return first + len(head) - 1 if follows and head.endswith("\n") else None
 
 
-def _later_calls(section: str) -> int | None:
-    """The first line start from which the rest of the section is one JSON value."""
-    hit = LINE_START.search(section)
-    while hit:
-        scan = JsonScan()
-        stop = scan.feed(section, hit.end() - 1)
-        if scan.complete and stop == len(section):
-            return hit.start()
-        hit = LINE_START.search(section, max(hit.end(), len(section[:stop].rstrip())))
-    return None
+def _ends_line(parts: Sequence[str]) -> bool:
+    """Whether the next character begins a line, blanks aside."""
+    for part in reversed(parts):
+        if solid := part.rstrip(" \t"):
+            return solid.endswith("\n")
+    return False
 
 
-def _reason(section: str) -> str:
-    try:
-        json.loads(section)
-    except (ValueError, RecursionError) as error:
-        return str(error)
-    return "calls must be one array or object"
+def _reason(text: str, broken: int) -> str:
+    """Why a text is not JSON, given the place that no JSON can pass."""
+    if broken >= len(text):
+        return "it is not closed"
+    row, column = text.count("\n", 0, broken) + 1, broken - text.rfind("\n", 0, broken)
+    return f"{text[broken]!r} cannot stand in line {row}, column {column}"

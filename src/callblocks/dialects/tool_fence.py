@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 
 from callblocks.model.calls import Call, Item, Result
@@ -25,11 +25,17 @@ from callblocks.parsing.binding import split_words
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
+from callblocks.parsing.expressions import EMPTY, Ref, alt, chars, lit, many, none_of, opt, seq
 from callblocks.parsing.fences import END_OF_LINE, FENCE_LINES, closes, read_fence
+from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.ids import read_id
+from callblocks.parsing.machines import until, without
 from callblocks.parsing.markers import Markers, Shape, line
+from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.yaml_core import YamlError, load
+from callblocks.parsing.yaml_rules import input_lines, scalar_text
+from callblocks.parsing.yaml_write import dump
 
 __all__ = ("STATES", "ToolFence")
 
@@ -48,6 +54,7 @@ ERROR_KEYS = ("errorText", "error_text", "error")
 INFO_NAME_KEYS = ("name", "tool", "toolname")
 INFO_ID_KEYS = ("id", "toolcallid", "call", "callid")
 UNKNOWN_ERROR = "An unknown tool error occurred."
+RUNS = ["`" * count for count in range(3, 9)]
 CLOSING = {"`": Markers(line("```")), "~": Markers(line("~~~"))}
 
 _WORD = re.compile(r"[\w.:/@+-]+", re.ASCII)
@@ -123,8 +130,9 @@ class ToolFence(Dialect):
         except YamlError as error:
             code = "too-deep" if error.code == "too-deep" else "tool-fence.yaml"
             return block.malformed(code, error.reason)
-        name = info.name or _take(fields, NAME_KEYS, _read_name) or "tool"
+        written_name = _take(fields, NAME_KEYS, _read_name)
         written_id = _take(fields, ID_KEYS, read_id)
+        name = info.name or written_name or "tool"
         if block.index is None:
             block.started(name, info.id or written_id, end=opened)
             block.input(body, end=closed_at)
@@ -147,6 +155,21 @@ class ToolFence(Dialect):
             block.result(Result(id=call.id, **result), index)
         return None
 
+    def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
+        """Prose, and fences of three to eight backticks; a model writes no results."""
+        opens = [f"{run}tool" for run in RUNS]
+        bodies = [_call_rule(grammar, tool) for tool in tools]
+        prose = grammar.rule("prose", without(opens[:1]))
+        fences = [
+            seq(
+                alt(lit(f"{run}tool"), until([f"\n{run}tool"], opens[:1])),
+                alt(*bodies),
+                lit(f"{run}\n"),
+            )
+            for run in RUNS
+        ]
+        grammar.rule("root", seq(many(grammar.rule("call", alt(*fences))), prose))
+
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
         results = {item.id: item for item in items if isinstance(item, Result)}
         parts: list[str] = []
@@ -154,22 +177,23 @@ class ToolFence(Dialect):
         for item in items:
             if isinstance(item, Call):
                 parts += ["\n"] if after_prose else []
-                parts.append(self._compose_call(item, results.get(item.id)))
+                parts.append(self._compose_call(item, results.get(item.id), tools))
             elif isinstance(item, str):
                 parts.append(item)
             after_prose = isinstance(item, str) or (after_prose and isinstance(item, Result))
         return "".join(parts)
 
-    def _compose_call(self, call: Call, result: Result | None) -> str:
-        from callblocks.parsing.yaml_write import dump
-
+    def _compose_call(
+        self, call: Call, result: Result | None, tools: Mapping[str, ToolSpec]
+    ) -> str:
         info, fields = ["tool"], dict[str, Any]()
         for key, word in (("toolName", call.name), ("toolCallId", call.id)):
             if _WORD.fullmatch(word) and not fields:
                 info.append(word)
             else:
                 fields[key] = word
-        fields |= {"input": call.input} if call.input else {}
+        schema = tools[call.name].parameters if call.name in tools else {}
+        fields |= {"input": in_schema_order(call.input, schema)} if call.input else {}
         fields |= call.extra
         if result is not None and result.error is not None:
             fields["errorText"] = result.error
@@ -182,6 +206,18 @@ class ToolFence(Dialect):
         longest = max(map(len, re.findall(r"`+", body)), default=0)
         run = "`" * max(3, longest + 1)
         return f"{run}{' '.join(info)}\n{body}{run}\n"
+
+
+def _call_rule(grammar: Grammar, tool: ToolSpec) -> Ref:
+    """From after the word `tool` to before the closing run."""
+    word = many(chars("a-zA-Z0-9_.:/@+-"), least=1)
+    is_word = _WORD.fullmatch(tool.name)
+    head = seq(lit(f" {tool.name}"), opt(seq(lit(" "), word))) if is_word else EMPTY
+    name = EMPTY if is_word else lit(f"toolName: {scalar_text(tool.name)}\n")
+    value = seq(lit("input:\n"), input_lines(grammar, tool))
+    given = value if tool.required else opt(value)
+    id_ = seq(lit("toolCallId: "), many(none_of("\n"), least=1), lit("\n"))
+    return grammar.rule(tool.name, seq(head, lit("\n"), name, opt(id_), given))
 
 
 def read_info(info: str) -> Info | None:
@@ -215,19 +251,26 @@ def _read_name(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
-def _take(fields: dict[str, Any], keys: Sequence[str], read: Any) -> str | None:
-    for key in keys:
-        if key in fields:
-            return read(fields.pop(key))
-    return None
+def _read_error(value: object) -> str | None:
+    """An error's text; null and false say that there was none."""
+    if value is None or value is False:
+        return None
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _take(
+    fields: dict[str, Any], keys: Sequence[str], read: Callable[[object], str | None]
+) -> str | None:
+    """The first of the keys that says something; none of them stays as an extra field."""
+    values = [read(fields.pop(key)) for key in keys if key in fields]
+    return next((value for value in values if value is not None), None)
 
 
 def _take_result(fields: dict[str, Any], state: object) -> dict[str, Any] | None:
     """The outcome that the body carries: an error wins over an output."""
-    error = next((fields.pop(key) for key in ERROR_KEYS if fields.get(key) is not None), None)
+    error = _take(fields, ERROR_KEYS, _read_error)
     has_output = "output" in fields or state == "output-available"
     output = fields.pop("output", None)
     if error is not None or state == "output-error":
-        text = UNKNOWN_ERROR if error is None else error
-        return {"output": output, "error": text if isinstance(text, str) else json.dumps(text)}
+        return {"output": output, "error": UNKNOWN_ERROR if error is None else error}
     return {"output": output} if has_output else None

@@ -65,7 +65,7 @@ def _body_target(tool: ToolSpec, given: Mapping[str, Any]) -> str | None:
     left = [
         name
         for name, schema in tool.properties.items()
-        if name not in given and schema.get("type") == "string"
+        if name not in given and schema not in (True, False) and schema.get("type") == "string"
     ]
     return left[-1] if left else None
 

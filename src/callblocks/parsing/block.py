@@ -92,9 +92,9 @@ class Block:
             elif scan.closed:
                 return
             else:
-                scan.drain()
-                self.stage.json, self.stage.keep = json, self.taken.append
+                self.stage.settle(json.absorb, None, self.taken.append)
                 yield
+                self._take(scan.pos + json.halt)
 
     # Saying what it is
 

@@ -115,14 +115,6 @@ class Engine(Stage):
     def _feed_reader(self, piece: str) -> list[Event]:
         if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
             raise NotText(piece)
-        if self.json is not None and self.keep is not None:
-            end = self.json.feed(piece)
-            self.scan.base += end
-            if end == len(piece):
-                self.keep(piece)
-                return []
-            self.keep(piece[:end])
-            return self._advance(piece[end:])
         if self.scan.closed:
             raise ParserClosed("feed() after close(): a new text needs a new parser")
         self.scan.feed(piece)
@@ -132,7 +124,7 @@ class Engine(Stage):
         """Let the reader go on with the text that waits."""
         if self.search is not None and self.speak is not None:
             self.scan.base = self.said
-        self.scan.text, self.search, self.json = text, None, None
+        self.scan.text, self.search = text, None
         self.out = []
         next(self._loop, None)
         return self.out

@@ -56,6 +56,7 @@ class CodeFences:
             stage.fence = fence.run
         elif stage.fence and closes(text, stage.fence):
             stage.fence = ""
+        # The line's end may belong to the block on the next line.
+        block.give_back(block.offset - len(end))
         block.prose()
-        stage.scan.fresh = bool(end)
         return None

@@ -43,6 +43,7 @@ __all__ = (
     "TAIL",
     "Note",
     "Place",
+    "all_characters",
     "find_special",
 )
 
@@ -67,9 +68,12 @@ class Place:
 
 _BLANKS = r"[ \t\r\n]++"
 _DIGITS = r"[0-9]++"
-_CHARACTERS = r'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))++'
+_ESCAPE = r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
+_PLAIN = r'[^"\\\x00-\x1f]'
+_CHARACTERS = rf"(?:{_PLAIN}|{_ESCAPE}){_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+)*+"
 
 find_special = re.compile(r'["\\\x00-\x1f]').search
+all_characters = re.compile(_CHARACTERS).fullmatch
 
 START, FIRST_ITEM, ITEM, FIRST_KEY, KEY = (Place(_BLANKS) for _ in range(5))
 COLON, AFTER_ITEM, AFTER_MEMBER, TAIL = (Place(_BLANKS) for _ in range(4))

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from array import array
 from enum import Enum
+from typing import NamedTuple
 
 from callblocks.model.calls import Span
 from callblocks.parsing.json_places import (
@@ -29,10 +30,11 @@ from callblocks.parsing.json_places import (
     TAIL,
     Note,
     Place,
+    all_characters,
     find_special,
 )
 
-__all__ = ("JsonScan", "ScanState")
+__all__ = ("Halt", "JsonScan", "ScanState")
 
 
 class ScanState(Enum):
@@ -46,6 +48,17 @@ class ScanState(Enum):
     """The value is complete and something else follows, where `feed` stopped."""
     BROKEN = "broken"
     """The character where `feed` stopped cannot stand there in any JSON."""
+
+
+class Halt(NamedTuple):
+    """A place in a text where a scan halted, for those who search for it."""
+
+    at: int
+    lastindex: int = 1
+
+    def start(self) -> int:
+        """The place."""
+        return self.at
 
 
 class JsonScan:
@@ -62,6 +75,7 @@ class JsonScan:
         "_start",
         "_taken",
         "end",
+        "halt",
         "last_closed",
         "looked_like_calls",
         "state",
@@ -78,6 +92,8 @@ class JsonScan:
         """More than `max_depth` brackets were open at some time; the scan goes on all the same."""
         self.looked_like_calls = False
         """It began as `[{`, `[]`, `{"` or `{}`, blanks aside."""
+        self.halt = 0
+        """Where the text that `absorb` was given last halted the scan, if it did."""
         self._max_depth = max_depth
         self._place = START
         self._taken = 0
@@ -93,10 +109,6 @@ class JsonScan:
         Once the scan has stopped or broken, nothing more is taken.
         """
         place, size, base = self._place, len(text), self._taken - at
-        # Most pieces lie inside a long string: one search settles them.
-        if place is STRING and at < size and find_special(text, at) is None:
-            self._taken = base + size
-            return size
         while at < size:
             step = place.steps.get(text[at])
             if step is not None:
@@ -115,6 +127,18 @@ class JsonScan:
                 break
         self._place, self._taken = place, base + at
         return at
+
+    def absorb(self, text: str) -> Halt | None:
+        """Take all of a text, or say where the scan halted in it."""
+        # Most pieces lie inside a long string: one search settles them, or one match.
+        if self._place is STRING and (find_special(text) is None or all_characters(text)):
+            self._taken += len(text)
+            return None
+        end = self.feed(text)
+        if end == len(text):
+            return None
+        self.halt = end
+        return Halt(end)
 
     @property
     def complete(self) -> bool:

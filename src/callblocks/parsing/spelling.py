@@ -2,8 +2,10 @@
 
 Models drop the variation selector U+FE0F at times. Old transcripts were UTF-8 that was once
 read as a one-byte encoding, so that `🛠️` became `ðŸ› ï¸`: bytes with no character in that
-encoding were lost, or kept as the control character of the same number; a no-break space
-often became a plain one. All of these are recognised; writers write the first spelling.
+encoding were lost, or kept as the control character of the same number, and so was Mac
+Roman's apple, which Unicode has only for private use; a no-break space often became a plain
+one. All of these are recognised but the shortest: `ð [` stands in any Icelandic text. Writers
+write the first spelling.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from itertools import product
 __all__ = ("damaged", "spellings")
 
 SELECTOR = "\ufe0f"
+APPLE = "\uf8ff"
+SHORTEST = 3
 ENCODINGS = ("mac_roman", "cp1252", "cp1254", "latin-1")
 
 
@@ -29,20 +33,21 @@ def spellings(marker: str) -> tuple[str, ...]:
 def damaged(marker: str) -> tuple[str, ...]:
     """Every spelling that a wrong decoding made of the marker, longest first."""
     read = {
-        _misread(spelling, encoding, keep_controls)
+        _misread(spelling, encoding, keep)
         for spelling in spellings(marker)
         for encoding in ENCODINGS
-        for keep_controls in (True, False)
+        for keep in (True, False)
     }
     read |= {text.replace("\xa0", " ") for text in read}
-    return tuple(sorted(read, key=lambda text: (-len(text), text)))
+    told = (text for text in read if len(text) >= SHORTEST)
+    return tuple(sorted(told, key=lambda text: (-len(text), text)))
 
 
-def _misread(text: str, encoding: str, keep_controls: bool) -> str:
-    return "".join(_character(byte, encoding, keep_controls) for byte in text.encode())
+def _misread(text: str, encoding: str, keep: bool) -> str:
+    return "".join(_character(byte, encoding, keep) for byte in text.encode())
 
 
-def _character(byte: int, encoding: str, keep_controls: bool) -> str:
+def _character(byte: int, encoding: str, keep: bool) -> str:
     character = bytes([byte]).decode(encoding, "ignore") or chr(byte)
-    is_control = 0x7F <= ord(character) < 0xA0
-    return "" if is_control and not keep_controls else character
+    is_lost = character == APPLE or 0x7F <= ord(character) < 0xA0
+    return "" if is_lost and not keep else character

@@ -5,26 +5,37 @@ Each event continues where the last one ended, so the spans tile the input by co
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator
-from typing import TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from callblocks.model.calls import Span
 from callblocks.model.events import Event, Text
 from callblocks.model.specs import ToolSpecs, specs_by_name
 from callblocks.parsing.ids import Ids
-from callblocks.parsing.json_scan import JsonScan
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.markers import Markers
 from callblocks.parsing.scanner import Scanner
 
-__all__ = ("Keep", "Reading", "Speak", "Stage")
+__all__ = ("Hit", "Keep", "Reading", "Speak", "Stage")
 
 T = TypeVar("T")
 Reading: TypeAlias = Generator[None, None, T]
 """A reader: it yields whenever it needs more text, and returns what it read."""
 Speak: TypeAlias = Callable[[str, Span], Event]
 Keep: TypeAlias = Callable[[str], object]
+
+
+class Hit(Protocol):
+    """Where a search stopped: at a marker, if `lastindex` says so, or at what may become one."""
+
+    @property
+    def lastindex(self) -> int | None:
+        """None while the text may still go on either way."""
+        ...
+
+    def start(self) -> int:
+        """Up to where the text is free."""
+        ...
 
 
 class Stage:
@@ -48,11 +59,10 @@ class Stage:
         self.out: list[Event] = []
         # While a reader waits in `stream` or for JSON, most pieces need no reader: these say
         # how they are settled without resuming it.
-        self.search: Callable[[str], re.Match[str] | None] | None = None
+        self.search: Callable[[str], Hit | None] | None = None
         self.speak: Speak | None = None
         self.keep: Keep | None = None
         self.held = ""
-        self.json: JsonScan | None = None
 
     def span(self, end: int | None = None) -> Span:
         """From what was said last to the given offset, or to all that was taken."""
@@ -88,9 +98,15 @@ class Stage:
             if scan.closed:
                 return None
             if (self.solid or speak is not Text) and not scan.fresh:
-                self.held = scan.drain()
-                self.search, self.speak, self.keep = markers.growing.search, speak, keep
+                self.settle(markers.growing.search, speak, keep)
             yield
+
+    def settle(
+        self, search: Callable[[str], Hit | None], speak: Speak | None, keep: Keep | None
+    ) -> None:
+        """Until the search hits, text is said or kept without resuming the reader."""
+        self.held = self.scan.drain()
+        self.search, self.speak, self.keep = search, speak, keep
 
     def _release(self, text: str, speak: Speak | None, keep: Keep | None) -> None:
         if keep:

@@ -22,10 +22,12 @@ class Thinking:
 
     def read(self, block: Block) -> Reading[Refused | None]:
         stage = block.stage
-        stage.solid = True
         stage.say(Reasoning("", stage.span()))
         end = yield from stage.stream(self._closing, Reasoning)
         if end is not None:
             stage.scan.take(end)
             stage.say(Reasoning("", stage.span()))
+        # What follows a thought that came first still stands at the start of the text.
+        stage.solid = not block.at_start
+        stage.scan.fresh = block.at_start
         return None

@@ -6,10 +6,12 @@ caller is told.
 
 from __future__ import annotations
 
-import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from callblocks.parsing.json_value import read_json
 
 __all__ = ("typed",)
 
@@ -17,7 +19,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _MAX_DIGITS = 4000  # beyond this Python refuses to read an integer
 
 
-def typed(text: str, schema: Mapping[str, Any]) -> tuple[Any, bool]:
+def typed(text: str, schema: Mapping[str, Any] | bool) -> tuple[Any, bool]:
     """Return the value, and whether it fits the schema."""
     types = list(_types(schema))
     if not types:
@@ -31,7 +33,9 @@ def typed(text: str, schema: Mapping[str, Any]) -> tuple[Any, bool]:
     return text, False
 
 
-def _types(schema: Mapping[str, Any]) -> Iterator[str]:
+def _types(schema: Mapping[str, Any] | bool) -> Iterator[str]:
+    if isinstance(schema, bool):  # JSON Schema's "anything" and "nothing"
+        return
     given = schema.get("type", ())
     yield from [given] if isinstance(given, str) else given
     for branch in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
@@ -46,7 +50,10 @@ def _read_integer(text: str) -> tuple[int] | None:
 
 
 def _read_number(text: str) -> tuple[float] | None:
-    return _read_integer(text) or ((float(text),) if _NUMBER.fullmatch(text) else None)
+    if (whole := _read_integer(text)) or not _NUMBER.fullmatch(text):
+        return whole
+    value = float(text)
+    return (value,) if math.isfinite(value) else None
 
 
 def _read_boolean(text: str) -> tuple[bool] | None:
@@ -59,8 +66,8 @@ def _read_null(text: str) -> tuple[None] | None:
 
 def _read_json(kind: type, text: str) -> tuple[Any] | None:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = read_json(text)
+    except ValueError:
         return None
     return (value,) if isinstance(value, kind) else None
 

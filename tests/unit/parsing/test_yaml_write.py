@@ -152,6 +152,23 @@ when: "2024-01-02"
     )
 
 
+@pytest.mark.parametrize("word", ["y", "N", "yes", "NO", "On", "off", "true", "False", "Null"])
+def test_words_that_some_reader_takes_for_a_boolean_or_null_are_quoted(word: str) -> None:
+    assert dump({word: [word]}) == f'"{word}":\n  - "{word}"\n'
+
+
+def test_what_is_not_seen_is_escaped() -> None:
+    text = "\0\t\r\x1b\x7f\x85\u2028\ufeff\uffff🛠é"
+    assert dump([text]) == '- "\\0\\t\\r\\u001b\\u007f\\u0085\\u2028\\ufeff\\uffff🛠é"\n'
+
+
+@pytest.mark.parametrize("length", [*range(990, 1030), 100_000])
+def test_keys_may_be_of_any_length(length: int) -> None:
+    for char in "k\n-":
+        value = {char * length: [{char * length: {char * length: "v"}}]}
+        assert load(dump(value)) == value
+
+
 def test_numbers_without_an_end_are_written_as_yaml_does() -> None:
     assert dump({"a": math.inf, "b": -math.inf, "c": math.nan}) == "a: .inf\nb: -.inf\nc: .nan\n"
     assert math.isnan(load(dump({"c": math.nan}))["c"])

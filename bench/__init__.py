@@ -1,0 +1,1 @@
+"""Benchmarks: each prints one table and compares within one run."""

@@ -1,0 +1,1 @@
+"""The command `callblocks`: arguments and text in, views out."""

@@ -1,0 +1,53 @@
+"""`callblocks dialects`: the table of them, or all about one."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from callblocks.cli.dialect_name import ONE_DIALECT
+from callblocks.cli.exits import EXIT_CODES, Refusal
+from callblocks.cli.paint import Paper
+from callblocks.cli.tools_file import SAMPLE_TOOLS, TOOLS
+from callblocks.dialects import dialects
+from callblocks.model.errors import Unsupported, Unwritable
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.dialect import Dialect
+from callblocks.views.about import PARTS, about, part_of, table
+
+__all__ = ("command",)
+
+
+@click.command(
+    "dialects", short_help="List the dialects, or print all about one.", epilog=EXIT_CODES
+)
+@click.argument("name", type=ONE_DIALECT, required=False)
+@click.option(
+    "--tools", type=TOOLS, default=SAMPLE_TOOLS, help="Tools to teach and constrain with."
+)
+@click.option("--part", type=click.Choice(PARTS), help="Print this part alone, as it is.")
+def command(name: str | None, tools: tuple[ToolSpec, ...], part: str | None) -> None:
+    """List the dialects and what each can do, or print all about one.
+
+    All about one is its syntax, an example, the prompt that teaches it to a model, and the
+    grammars that hold a model to it. They use a few sample tools where none are given.
+    """
+    if part is not None:
+        if name is None:
+            raise click.UsageError("--part needs the NAME of a dialect")
+        # Bytes, because a prompt or a grammar in a file is UTF-8, whatever the terminal is.
+        sys.stdout.buffer.write(_raw(dialects[name], part, tools).encode())
+    elif name is None:
+        paper = Paper()
+        paper.print(table(dialects.values(), SAMPLE_TOOLS))
+    else:
+        paper = Paper()
+        paper.print(about(dialects[name], tools, paper.width))
+
+
+def _raw(dialect: Dialect, part: str, tools: tuple[ToolSpec, ...]) -> str:
+    try:
+        return part_of(dialect, part, tools).removesuffix("\n") + "\n"
+    except (Unsupported, Unwritable) as error:
+        raise Refusal(str(error)) from error

@@ -1,0 +1,47 @@
+"""`callblocks`: the group of all commands.
+
+Only click is imported to list them: each command brings its own imports.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from callblocks import __version__
+from callblocks.cli.exits import EXIT_CODES
+from callblocks.cli.lazy import LazyGroup
+
+__all__ = ("cli", "main")
+
+COMMANDS = {
+    "parse": ("callblocks.cli.parse", "Find the calls in a text, and what is wrong with them."),
+    "show": ("callblocks.cli.show", "Show a text as a chat: prose, and calls with results."),
+    "convert": ("callblocks.cli.convert", "Write a text in another dialect."),
+    "dialects": ("callblocks.cli.dialects", "List the dialects, or print all about one."),
+    "completion": ("callblocks.cli.completion", "Print the completion script of a shell."),
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    epilog=EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def cli() -> None:
+    """Tool calls in what a language model writes: find, show and convert them.
+
+    Text comes from files or standard input, and is read as it arrives.
+    """
+
+
+def main() -> None:
+    """Run the command, and end the process with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot write a character shows a `?`; that is no reason to stop.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue] asked right above
+    cli(prog_name="callblocks")

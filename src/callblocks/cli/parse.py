@@ -1,0 +1,88 @@
+"""`callblocks parse`: events as JSON lines, as a listing, or drawn into the text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Unpack
+
+import click
+
+from callblocks.cli.exits import EXIT_CODES, PROBLEMS
+from callblocks.cli.files import file_heading, files_argument
+from callblocks.cli.io import pieces
+from callblocks.cli.json_lines import json_lines
+from callblocks.cli.paint import Paper
+from callblocks.cli.progress import progress
+from callblocks.cli.reading import Read, ReadingOptions, make_parser, read, reading_options
+from callblocks.model.events import Malformed, Problem
+from callblocks.views.explain import Explained
+from callblocks.views.listing import Listing
+
+__all__ = ("command",)
+
+
+@click.command(
+    "parse",
+    short_help="Find the calls in a text, and what is wrong with them.",
+    epilog=EXIT_CODES,
+)
+@files_argument
+@click.option("--json", "as_json", is_flag=True, help="One event per line, as soon as it is known.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Draw into the text what was read, by which marker, and every problem at its place.",
+)
+@reading_options
+def command(
+    files: tuple[str, ...], as_json: bool, explain: bool, **options: Unpack[ReadingOptions]
+) -> None:
+    """Find the calls in a text, and what is wrong with them.
+
+    FILE is a path, or - for standard input, which is also the default. With several files each
+    JSON line says first which file it is about.
+    """
+    if as_json and explain:
+        raise click.UsageError("--json and --explain exclude each other")
+    paper = None if as_json else Paper()
+    found = 0
+    for path in files:
+        writer = (
+            _json_writer(path, files)
+            if paper is None
+            else _rows_writer(path, files, paper, explain)
+        )
+        with progress(path, quiet=sys.stdout.isatty()) as advance:
+            for piece, events in read(pieces(path, advance), make_parser(options)):
+                found += sum(isinstance(event, Malformed | Problem) for event in events)
+                writer((piece, events))
+        writer(None)
+    if found:
+        raise click.exceptions.Exit(PROBLEMS)
+
+
+_Writer = Callable[[Read | None], None]
+
+
+def _json_writer(path: str, files: tuple[str, ...]) -> _Writer:
+    name = path if len(files) > 1 else None
+    out = sys.stdout.buffer
+
+    def write(given: Read | None) -> None:
+        if given is not None and given[1]:
+            out.write(json_lines(given[1], name))
+            out.flush()
+
+    return write
+
+
+def _rows_writer(path: str, files: tuple[str, ...], paper: Paper, explain: bool) -> _Writer:
+    view = Explained(paper.width) if explain else Listing(paper.width)
+    if len(files) > 1:
+        paper.print(file_heading(path, first=path == files[0]))
+
+    def write(given: Read | None) -> None:
+        paper.print(view.close() if given is None else view.feed(*given))
+
+    return write

@@ -1,0 +1,30 @@
+"""A JSON value in text that is all there.
+
+RFC 8259 has no NaN and no Infinity, and a number too big for a float would become one:
+neither could be written again, so neither is read.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+__all__ = ("read_json",)
+
+
+def read_json(text: str) -> Any:
+    """Return the value, or raise `ValueError` saying why this is no JSON that can be kept."""
+    try:
+        return json.loads(text, parse_float=_read_float, parse_constant=_refuse)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
+def _read_float(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(f"{text:.80} is not a number that JSON can say")

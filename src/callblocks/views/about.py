@@ -1,0 +1,108 @@
+"""Dialects for people: a table of what each can do, and all about one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from callblocks.model.calls import Call, Result
+from callblocks.model.errors import CallerError
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.teaching import example_items
+from callblocks.views.rows import Bit, Row, wrap
+from callblocks.views.safe import visible, visible_line
+
+__all__ = ("PARTS", "abilities", "about", "part_of", "table")
+
+_Part = Callable[[Dialect, Sequence[ToolSpec]], str]
+_PARTS: Mapping[str, _Part] = {
+    "syntax": lambda dialect, tools: dialect.syntax,
+    "example": lambda dialect, tools: dialect.example(tools),
+    "prompt": lambda dialect, tools: dialect.teach(tools),
+    "gbnf": lambda dialect, tools: dialect.grammar(tools, "gbnf"),
+    "lark": lambda dialect, tools: dialect.grammar(tools, "lark"),
+}
+PARTS = tuple(_PARTS)
+"""What can be printed of a dialect."""
+_TITLES = {
+    "syntax": "Syntax",
+    "example": "Example",
+    "prompt": "Prompt",
+    "gbnf": "Grammar, GBNF",
+    "lark": "Grammar, Lark",
+}
+_GAP = 2
+
+
+def part_of(dialect: Dialect, part: str, tools: Sequence[ToolSpec]) -> str:
+    """One part as it is; raises where the dialect has no such thing."""
+    return _PARTS[part](dialect, tools)
+
+
+def abilities(dialect: Dialect, tools: Sequence[ToolSpec]) -> dict[str, bool]:
+    """What a dialect can do, found by doing it with some tools."""
+    call = next(item for item in example_items(tools) if isinstance(item, Call))
+    answered = [call, Result(id=call.id, output="some text")]
+    return {
+        "auto": dialect.in_auto,
+        "reads": True,
+        "writes": _works(lambda: dialect.write([call], tools)),
+        "teaches": _works(lambda: dialect.teach(tools)),
+        "constrains": _works(lambda: dialect.grammar(tools, "gbnf")),
+        "results": _works(lambda: dialect.write(answered, tools)),
+        "ids": dialect.keeps_ids,
+    }
+
+
+def table(dialects: Iterable[Dialect], tools: Sequence[ToolSpec]) -> list[Row]:
+    """One dialect after the other: its name, what it can do, and what it looks like."""
+    known = {dialect: abilities(dialect, tools) for dialect in dialects}
+    heads = list(next(iter(known.values())))
+    first = max(len(dialect.name) for dialect in known) + _GAP
+    rows: list[Row] = [(("quiet", " " * first + "  ".join(heads)),)]
+    for dialect, can in known.items():
+        marks: list[Bit] = [
+            ("mark" if can[head] else "quiet", f"{'✓' if can[head] else '·':^{len(head)}}  ")
+            for head in heads
+        ]
+        rows.append((("strong", dialect.name.ljust(first)), *marks))
+        rows.append((("plain", "  "), ("quiet", dialect.summary)))
+    return rows
+
+
+def about(dialect: Dialect, tools: Sequence[ToolSpec], width: int) -> list[Row]:
+    """All about a dialect, under headings; what it does not have is said."""
+    rows: list[Row] = [(("name", dialect.name), ("quiet", f"  {dialect.summary}"))]
+    for part, title in _TITLES.items():
+        try:
+            text = visible(part_of(dialect, part, tools).strip("\n"))
+        except CallerError as error:
+            rows += _titled(title, f"  {visible_line(str(error))}")
+            continue
+        rows += _titled(title)
+        for line in text.split("\n"):
+            rows += wrap((("plain", f"  {line}"),), width, (("plain", "    "),))
+    return rows + _codes(dialect, width)
+
+
+def _titled(title: str, note: str = "") -> list[Row]:
+    return [(), (("heading", title), ("quiet", note))]
+
+
+def _codes(dialect: Dialect, width: int) -> list[Row]:
+    if not dialect.codes:
+        return []
+    first = max(map(len, dialect.codes)) + _GAP
+    hang: Row = (("plain", " " * (first + 2)),)
+    rows = _titled("Problems")
+    for code, meaning in dialect.codes.items():
+        rows += wrap((("warning", f"  {code.ljust(first)}"), ("plain", meaning)), width, hang)
+    return rows
+
+
+def _works(attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except CallerError:
+        return False
+    return True

@@ -1,0 +1,128 @@
+"""A chat on a terminal: prose, and groups of calls folded or open.
+
+    I looked at both files.
+
+    🔧 2 tool calls, 1 failed (hide details)
+      read_file(path=a.txt) → one line
+      read_file(path=gone.txt) → ❌ no such file
+
+One blank line stands around each group. All text is made safe to show.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from callblocks.views.chat import Broken, Item, Thought
+from callblocks.views.grouping import Group, Styled, Validation, draw_lines
+from callblocks.views.prose import Prose
+from callblocks.views.rows import Bit, Kind, Row, wrap
+from callblocks.views.safe import visible, visible_line
+
+__all__ = ("Terminal",)
+
+_KINDS: dict[str, Kind] = {
+    "header": "name",
+    "indent": "plain",
+    "call": "plain",
+    "mark": "quiet",
+    "result": "quiet",
+    "error": "error",
+    "more": "quiet",
+}
+_HEADER = re.compile(
+    r"(?P<head>🔧 |✅ )(?P<label>.*?)(?P<failed>(?:, \d+|,) failed)?(?P<running>, running.*)?"
+    r"(?P<hint> \((?:show|hide) details\))"
+)
+_BROKEN_LINES = 5
+
+
+class Terminal:
+    """Draws items one after the other; it knows where a blank line is due."""
+
+    def __init__(self, *, expanded: bool, width: int) -> None:
+        self._expanded = expanded
+        self._width = width
+        self._prose = Prose()
+        self._empty = True
+        self._gap = False
+        self._after_block = False
+
+    def draw(self, items: Iterable[Item]) -> list[Row]:
+        """Draw more items below those before."""
+        return [row for item in items for row in self._draw(item)]
+
+    def copy(self) -> Terminal:
+        """One that goes on from here, without moving this one."""
+        twin = Terminal(expanded=self._expanded, width=self._width)
+        twin.__dict__ |= self.__dict__ | {"_prose": self._prose.copy()}
+        return twin
+
+    def _draw(self, item: Item) -> list[Row]:
+        match item:
+            case str():
+                return self._line(item, "plain")
+            case Thought(text=text):
+                return self._line(text, "reasoning")
+            case Broken():
+                return self._block(_draw_broken(item, self._width))
+            case Group() | Validation():
+                return self._block(self._draw_group(item))
+
+    def _line(self, text: str, kind: Kind) -> list[Row]:
+        if not text.strip() and not self._prose.in_fence:
+            self._gap = True
+            return []
+        if self._after_block and text.startswith(" ") and not text.startswith("  "):
+            # The blank between a block and the words that go on after it.
+            text = text[1:]
+        rows = self._prose.draw(text.removesuffix("\n").removesuffix("\r"), self._width, kind)
+        due, self._gap = (self._gap or self._after_block) and not self._empty, False
+        self._empty = self._after_block = False
+        return [(), *rows] if due else rows
+
+    def _block(self, rows: list[Row]) -> list[Row]:
+        due = not self._empty
+        self._empty, self._gap, self._after_block = False, False, True
+        return [(), *rows] if due else rows
+
+    def _draw_group(self, item: Group | Validation) -> list[Row]:
+        head, *lines = draw_lines(item, self._expanded)
+        rows = wrap(_header(head[0].text), self._width, (("plain", "   "),))
+        for line in lines:
+            indent = len(line[0].text) if line and line[0].kind == "indent" else 0
+            rows += wrap(tuple(map(_bit, line)), self._width, (("plain", " " * (indent + 4)),))
+        return rows
+
+
+def _bit(styled: Styled) -> Bit:
+    return _KINDS[styled.kind], styled.text
+
+
+def _header(text: str) -> Row:
+    found = _HEADER.fullmatch(text)
+    if found is None:
+        return (("name", text),)
+    kinds: tuple[tuple[Kind, str], ...] = (
+        ("plain", "head"),
+        ("name", "label"),
+        ("error", "failed"),
+        ("mark", "running"),
+        ("quiet", "hint"),
+    )
+    return tuple((kind, found[part]) for kind, part in kinds if found[part])
+
+
+def _draw_broken(item: Broken, width: int) -> list[Row]:
+    """The text as it stands, as far as it is worth showing, and why it is no call."""
+    lines = visible(item.text.strip("\r\n")).split("\n")
+    more = len(lines) - _BROKEN_LINES
+    rows: list[Row] = [(("quiet", "│ "), ("plain", line)) for line in lines[:_BROKEN_LINES]]
+    if more > 0:
+        rows.append((("quiet", f"│ … {more} more line{'s' if more > 1 else ''}"),))
+    detail = f": {visible_line(item.detail)}" if item.detail else ""
+    note: Row = (("quiet", "╰ "), ("warning", f"not a call, {item.code}{detail}"))
+    hang: Row = (("quiet", "│ "),)
+    wrapped = [part for row in rows for part in wrap(row, width, hang)]
+    return [*wrapped, *wrap(note, width, (("plain", "  "),))]

@@ -1,0 +1,63 @@
+"""The last stretch of a text, with its line numbers: enough to point at what is spoken of.
+
+Lines and columns count from one, in characters. What is forgotten is gone; a line that is
+forgotten in part keeps its number and its columns.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+__all__ = ("Window",)
+
+_LINE_END = re.compile("\n")
+
+
+class Window:
+    """`base` is the offset of the first character kept, `end` that after the last."""
+
+    def __init__(self) -> None:
+        self.base = 0
+        self.end = 0
+        self._parts: list[str] = []
+        # The offsets at which the kept lines start; the first may lie before `base`.
+        self._starts = [0]
+        self._first_line = 1
+
+    def add(self, piece: str) -> None:
+        """Take more text."""
+        self._parts.append(piece)
+        self._starts += [self.end + found.end() for found in _LINE_END.finditer(piece)]
+        self.end += len(piece)
+
+    def line(self, offset: int) -> int:
+        """The number of the line that an offset stands in."""
+        return self._first_line + self._at(offset)
+
+    def column(self, offset: int) -> int:
+        """The column of an offset."""
+        return offset - self._starts[self._at(offset)] + 1
+
+    def line_end(self, offset: int) -> int | None:
+        """Where the line of an offset ends, its line feed included; None if it goes on."""
+        at = self._at(offset) + 1
+        return self._starts[at] if at < len(self._starts) else None
+
+    def text(self, start: int, end: int) -> str:
+        """The characters of a span, as far as they are kept."""
+        if len(self._parts) != 1:
+            self._parts = ["".join(self._parts)]
+        return self._parts[0][max(0, start - self.base) : max(0, end - self.base)]
+
+    def forget(self, offset: int) -> None:
+        """Let go of all before an offset. It costs what is kept, so forget seldom and much."""
+        if offset <= self.base:
+            return
+        kept = self.text(offset, self.end)
+        at = self._at(offset)
+        self._parts, self.base = [kept], offset
+        self._starts, self._first_line = self._starts[at:], self._first_line + at
+
+    def _at(self, offset: int) -> int:
+        return max(0, bisect_right(self._starts, offset) - 1)

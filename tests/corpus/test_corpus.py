@@ -1,0 +1,88 @@
+"""Every dialect reads its corpus the same way, however the text is cut.
+
+A case is `<case>.txt` (the exact text) and `<case>.events` (one JSON event per line, joined);
+`<case>.json` beside them gives options of the parser. The folder is the dialect's name.
+`pytest --accept` writes the events from what was seen: read the diff before you commit it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from support.reading import NAMES, alike, cut, lines, read
+from support.verifying import verify
+
+from callblocks import Limits
+from callblocks.model.specs import read_specs
+from callblocks.parser import AUTO
+
+CORPUS = Path(__file__).parent
+CASES = sorted(CORPUS.glob("*/*.txt"))
+LEAST = 40
+LEAST_FOR_AUTO = 20
+RANDOM_CUTS = 20
+
+case = pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+
+
+def content(path: Path) -> str:
+    with path.open(encoding="utf-8", newline="") as file:
+        return file.read()
+
+
+def options(path: Path) -> dict[str, Any]:
+    beside = path.with_suffix(".json")
+    given = json.loads(content(beside)) if beside.exists() else {}
+    readers = {
+        "tools": read_specs,
+        "reasoning": lambda pairs: tuple(map(tuple, pairs)),
+        "limits": lambda limits: Limits(**limits),
+        "in_code_fences": bool,
+    }
+    return {name: readers[name](value) for name, value in given.items()}
+
+
+@case
+def test_the_text_reads_as_recorded(path: Path, request: pytest.FixtureRequest) -> None:
+    text, given = content(path), options(path)
+    events = read(path.parent.name, [text], **given)
+    verify(text, events, given.get("reasoning", ()))
+    expected = path.with_suffix(".events")
+    if request.config.getoption("--accept"):
+        expected.write_text(lines(events), encoding="utf-8", newline="")
+    assert lines(events) == content(expected)
+
+
+@case
+def test_cuts_do_not_matter(path: Path) -> None:
+    text, given, dialect = content(path), options(path), path.parent.name
+    whole = read(dialect, [text], **given)
+    random = Random(path.stem)
+    places = [
+        range(len(text)),
+        *([at] for at in range(1, len(text))),
+        *(random.choices(range(len(text) + 1), k=5) for _ in range(RANDOM_CUTS)),
+    ]
+    for at in places:
+        pieces = cut(text, at)
+        events = read(dialect, pieces, **given)
+        assert alike(events, whole), f"cut as {pieces}"
+        verify(text, events, given.get("reasoning", ()))
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+def test_every_dialect_has_a_corpus(dialect: str) -> None:
+    found = sum(path.parent.name == dialect for path in CASES)
+    least = LEAST_FOR_AUTO if dialect == AUTO else LEAST
+    assert found >= least, f"{CORPUS / dialect} has {found} cases of at least {least}"
+
+
+def test_every_folder_is_a_dialect_and_every_recording_has_its_text() -> None:
+    folders = {path.name for path in CORPUS.iterdir() if path.is_dir()} - {"__pycache__"}
+    assert folders <= set(NAMES)
+    recorded = {path.with_suffix(".txt") for path in CORPUS.glob("*/*.events")}
+    assert recorded <= set(CASES)

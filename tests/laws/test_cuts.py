@@ -1,0 +1,62 @@
+"""Laws 1 to 3, over random text: cuts do not matter, text never raises, nothing is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.reading import NAMES, alike, cut, read
+from support.soup import soup
+from support.verifying import verify
+
+from callblocks import Limits
+from callblocks.model.specs import ToolSpec
+
+EXAMPLES = 4 * settings.default.max_examples
+THINKING = (("<think>", "</think>"), ("<a", "a>"))
+TOOLS = (
+    ToolSpec("ls", "", {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}),
+    ToolSpec("nothing", "", {}),
+)
+OPTIONS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {},
+    optional={
+        "in_code_fences": st.booleans(),
+        "tools": st.just(TOOLS),
+        "limits": st.builds(
+            Limits, depth=st.integers(0, 3), input_size=st.integers(0, 30), calls=st.integers(0, 2)
+        ),
+    },
+)
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+@given(data=st.data())
+@settings(max_examples=EXAMPLES)
+def test_any_cut_of_any_text_says_the_same_and_loses_nothing(
+    dialect: str, data: st.DataObject
+) -> None:
+    text, options = data.draw(soup(dialect)), data.draw(OPTIONS)
+    places = data.draw(st.lists(st.integers(0, len(text)), max_size=8))
+    whole = read(dialect, [text], **options)
+    verify(text, whole)
+    for pieces in (cut(text, places), list(text)):
+        events = read(dialect, pieces, **options)
+        verify(text, events)
+        assert alike(events, whole)
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+@given(data=st.data())
+@settings(max_examples=EXAMPLES // 2)
+def test_reasoning_is_cut_out_the_same_way(dialect: str, data: st.DataObject) -> None:
+    thought = st.sampled_from(["<think>", "</think>", "<a", "a>", "<"])
+    parts = data.draw(st.lists(soup(dialect) | thought, max_size=6))
+    text, whole = "".join(parts), read(dialect, ["".join(parts)], reasoning=THINKING)
+    verify(text, whole, THINKING)
+    for pieces in (parts, list(text)):
+        events = read(dialect, pieces, reasoning=THINKING)
+        verify(text, events, THINKING)
+        assert alike(events, whole)

@@ -1,0 +1,133 @@
+"""Law 5: twice the text is twice the work, whatever the text and its pieces.
+
+The work is counted (`support.work`), never timed. The shapes are the ones that would hurt: many
+openings without an end, candidates inside candidates, long runs of what a marker may begin with.
+"""
+
+from __future__ import annotations
+
+import pytest
+from support.reading import NAMES, cut
+from support.work import work
+
+GROWTH = 2.2
+LENGTH = 3000
+CALL = '{"type":"search","id":"a","operation":"","parameters":{}}'
+LEGACY = "🔧 **Tool Call:** `a`"
+RESULT = "✅ **`a` result:**"
+
+# What comes first, what is repeated, what comes last.
+SHAPES = {
+    "tool-fence": (
+        ("", "```tool a\n", ""),
+        ("", "```tool\n", ""),
+        ("", "```\n", ""),
+        ("", "```x\n", ""),
+        ("", "~~~tool\n```\n", ""),
+        ("", "`", ""),
+        ("", "\n   ", ""),
+        ("", "```tool a a\n```\n", ""),
+        ("", "```tool a\nx: &a\n```\n", ""),
+        ("```tool a\n", "``", ""),
+        ("```tool a\n", "\n```x", ""),
+        ("```tool a\n", "k: v\n", "```\n"),
+        ("```tool a\nk: |\n", "  x\n", "```\n"),
+        ("```tool a\nk: ", "[", "\n```\n"),
+        ("```tool a\nk: ", '"\\', "\n```\n"),
+        ("```tool ", "a ", "\n```\n"),
+        ("```tool ", "'", "\n```\n"),
+    ),
+    "scissors-cat": (
+        ("", "[\n", ""),
+        ("", "[x\n", ""),
+        ("", "✂️", ""),
+        ("", "✂️🐱", ""),
+        ("", "\n ", ""),
+        ("", "```json\n", ""),
+        ("", "```\n[x\n", ""),
+        ("\n", " ", ""),
+        ("\n```\n", " \n", ""),
+        ("a", "✂️🐱", ""),
+        ("a\n", "[\n", "1]\n✂️🐱"),
+        ("a\n", "[\n", "]x✂️🐱"),
+        ("a\n", "[x\n", "✂️🐱"),
+        ("a\n", "[1]\n{}\n", ""),
+        ("a\n", "a\n[1]\n", ""),
+        ("a\n", '{"a":\n', "[1]\n✂️🐱"),
+        ("[{x\n", "[x\n", "✂️🐱"),
+        ("[{x\n", "[{x\n", ""),
+        ("[{x\n", "[1]\n", "✂️🐱"),
+        ("[{x\n", "[\n", "1]✂️🐱"),
+        ("[{x", " \n", "✂️🐱"),
+        ("[", f"{CALL},", "1]✂️🐱"),
+        ("[", "1,", "1]✂️🐱"),
+        ("[", "[", "✂️🐱"),
+        ("[1]", " \n", "x"),
+        ('["', "\\\\", '"]✂️🐱'),
+    ),
+    "chat-blocks": (
+        ("", "<", ""),
+        ("", "<tool>", ""),
+        ("", "<tool>a\n", ""),
+        ("", "<tool>a\n</tool", ""),
+        ("", "<tool>a(\nb<x", ""),
+        ("", "<tool>a()\nok</tool>", ""),
+        ("", '<tool id="', ""),
+        ("", '<tool id="a">', ""),
+        ("", "<validation>", "</validation>"),
+        ("", "<validation></validation>", ""),
+        ("", "&amp;", ""),
+        ("", "&amp;amp;lt;", ""),
+        ("&", "amp;", ""),
+        ("&", "amp;", "lt;tool"),
+        ("&#128295;", " ", ""),
+        ("<tool>a(", "&", ")</tool>"),
+        ("<tool>a(\n", "x", ""),
+        ("", "🔧 **Tool Call:** `", ""),
+        ("", LEGACY, ""),
+        ("", f"{LEGACY}✅ **`", ""),
+        ("", f"{LEGACY} {RESULT}", ""),
+        ("", f"{LEGACY}\n{RESULT}\nx\n\n", ""),
+        (f"{LEGACY}\n{RESULT}\n", "x\n", ""),
+    ),
+    "emoji-bracket": (
+        ("", "🛠️", ""),
+        ("", "🛠️[", ""),
+        ("", "🛠️[\n", ""),
+        ("", "🛠️[]", ""),
+        ("", "🛠️[/end]", ""),
+        ("", "🛠️[a]", ""),
+        ("", "🛠️[a]🛠️[/end]", ""),
+        ("", "ð", ""),
+        ("", "🛠️[a /]", ""),
+        ("🛠️[a]", "🛠️[/end", ""),
+        ("🛠️[a]", "🛠️[\\/end]", "🛠️[/end]"),
+        ("🛠️[a]🛠️[", "\\", "/end]🛠️[/end]"),
+        ("🛠️[a]🛠️[/end]", "🛠️[/result 1]", ""),
+        ("🛠️[a]🛠️[/end]", "🛠️[/result 1]x🛠️[/end]", ""),
+        ("🛠️[a]🛠️[/end]🛠️[/result 1 json]", "[", "🛠️[/end]"),
+        ("🛠️[a ", "'", "]🛠️[/end]"),
+        ("🛠️[a ", "b ", "]🛠️[/end]"),
+        ("🛠️[", " ", "]"),
+    ),
+}
+SHAPES["emoji-bracket+"] = SHAPES["emoji-bracket"]
+SHAPES["auto"] = tuple(
+    shape for name in ("tool-fence", "scissors-cat", "chat-blocks") for shape in SHAPES[name][::4]
+)
+
+
+@pytest.mark.parametrize("piece", [1, 4, 0], ids=["by one", "by four", "whole"])
+@pytest.mark.parametrize(
+    ("dialect", "shape"), [(name, shape) for name in NAMES for shape in SHAPES[name]]
+)
+def test_twice_the_text_is_twice_the_work(
+    dialect: str, shape: tuple[str, str, str], piece: int
+) -> None:
+    first, repeated, last = shape
+    times = LENGTH // len(repeated)
+    texts = [first + repeated * count + last for count in (times, 2 * times)]
+    once, twice = (
+        work(dialect, cut(text, range(piece, len(text), piece) if piece else ())) for text in texts
+    )
+    assert twice <= GROWTH * once

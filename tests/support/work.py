@@ -1,0 +1,134 @@
+"""How much work a reading is, counted and not timed.
+
+The count is the number of calls, of Python and of C, and the number of characters that were
+copied or searched: in the scanner, in JSON, in the fast path of `feed`, and in any text that a
+dialect takes from a block. A slice of a long text is one call, so the characters matter as much.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+from unittest.mock import patch
+
+from callblocks.parsing.block import Block
+from callblocks.parsing.engine import Engine
+from callblocks.parsing.json_scan import JsonScan
+from callblocks.parsing.scanner import Scanner
+from support.reading import read
+
+__all__ = ("work",)
+
+CALLS = ("call", "c_call")
+COPIES = (
+    *("__add__", "__getitem__", "partition", "removeprefix", "removesuffix", "rpartition"),
+    *("lstrip", "rstrip", "strip", "split", "splitlines", "replace", "translate", "find", "index"),
+)
+
+
+def work(dialect: str, pieces: Iterable[str]) -> int:
+    """Count what it takes to read a text that arrives in these pieces."""
+    parts = list(pieces)
+    with _counting() as count:
+        read(dialect, parts)
+    return count.total
+
+
+class _Count:
+    def __init__(self) -> None:
+        self.total = 0
+
+    def profile(self, frame: FrameType, event: str, argument: object) -> None:
+        self.total += event in CALLS
+
+    def __call__(self, owner: type, name: str, cost: Callable[..., int]) -> Any:
+        """Wrap a method so that its cost, told from what it is given, counts."""
+        method = getattr(owner, name)
+
+        def wrapped(*arguments: Any, **named: Any) -> Any:
+            self.total += cost(*arguments, **named)
+            return method(*arguments, **named)
+
+        return patch.object(owner, name, wrapped)
+
+    @property
+    def kind(self) -> type[str]:
+        """Strings whose copies count, and are again such strings."""
+        count = self
+
+        def copying(name: str) -> Callable[..., Any]:
+            method = getattr(str, name)
+
+            def copy(text: str, *arguments: Any) -> Any:
+                made = method(text, *arguments)
+                if not isinstance(made, str):
+                    count.total += len(text)
+                    return made
+                count.total += len(made)
+                return kind(made)
+
+            return copy
+
+        kind: type[str] = type("Counted", (str,), {name: copying(name) for name in COPIES})
+        return kind
+
+
+@contextmanager
+def _counting() -> Iterator[_Count]:
+    count = _Count()
+    kind = count.kind
+
+    def text(block: Block) -> str:
+        joined = "".join(block.taken)
+        count.total += len(joined)
+        return kind(joined)
+
+    wraps = (
+        count(Engine, "feed", lambda engine, piece: len(engine.held) + len(piece)),
+        count(Scanner, "feed", lambda scan, piece: len(scan.text) - scan.pos + len(piece)),
+        count(Scanner, "take", lambda scan, end: end - scan.pos),
+        count(Scanner, "drain", lambda scan: len(scan.text) - scan.pos),
+        count(Scanner, "rewind", _rewound),
+        _searching(count),
+        _scanning(count),
+        patch.object(Block, "text", property(text)),
+    )
+    for wrap in wraps:
+        wrap.start()
+    sys.setprofile(count.profile)
+    try:
+        yield count
+    finally:
+        sys.setprofile(None)
+        for wrap in reversed(wraps):
+            wrap.stop()
+
+
+def _rewound(scan: Scanner, start: int, taken: list[str], fresh: bool) -> int:
+    copied = len(scan.text) - scan.pos if start < scan.base else 0
+    return copied + sum(map(len, taken))
+
+
+def _searching(count: _Count) -> Any:
+    find = Scanner.find
+
+    def wrapped(scan: Scanner, markers: Any) -> Any:
+        start, (end, hit) = scan.pos, find(scan, markers)
+        count.total += (hit.end() if hit else end) - start
+        return end, hit
+
+    return patch.object(Scanner, "find", wrapped)
+
+
+def _scanning(count: _Count) -> Any:
+    feed = JsonScan.feed
+
+    def wrapped(scan: JsonScan, text: str, at: int = 0) -> int:
+        end = feed(scan, text, at)
+        count.total += end - at
+        return end
+
+    return patch.object(JsonScan, "feed", wrapped)
