@@ -28,9 +28,7 @@ from callblocks.model.shown import unescape_prose
 __all__ = ("verify",)
 
 
-def verify(
-    text: str, events: Sequence[Event], reasoning: Sequence[tuple[str, str]] = ()
-) -> None:
+def verify(text: str, events: Sequence[Event], reasoning: Sequence[tuple[str, str]] = ()) -> None:
     """Fail at the first event that cannot stand where it does; `events` are not yet joined."""
     verifier = _Verifier(text, {marker for pair in reasoning for marker in pair})
     for event in events:

@@ -217,8 +217,6 @@ class ScissorsCat(Dialect):
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
         calls = [self._compose_call(item, tools) for item in items if not isinstance(item, str)]
         prose = "".join(item for item in items if isinstance(item, str))
-        if not calls and not prose:
-            return ""
         try:
             array = json.dumps(calls, indent=2, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:

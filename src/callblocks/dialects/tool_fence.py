@@ -74,7 +74,7 @@ class ToolFence(Dialect):
     summary = "Markdown fences with the info string `tool` and a YAML body"
     syntax = "```tool NAME ID\ninput:\n  KEY: VALUE\n```"
     rules = (
-        "Open a code fence with `tool` and the tool's name. Put nothing else on that line.",
+        "Open a code fence with `tool`, the tool's name, and an id of your own for the call.",
         "Write the parameters as YAML below `input:`. Leave `input:` out if there are none.",
         "Use a longer fence if the YAML itself holds a line that starts with three backticks.",
         "Write prose outside the fence. You may write several fences; results come back later.",

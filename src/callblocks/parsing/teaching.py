@@ -31,6 +31,8 @@ def example_items(tools: Sequence[ToolSpec]) -> list[Item]:
         raise BadSpec("an example needs at least one tool")
     tool = tools[0]
     value = {name: sample(tool.properties.get(name, {}), name) for name in _shown(tool)}
+    if isinstance(value.get(tool.body or ""), str):
+        value[str(tool.body)] += "\n"
     return ["I will use a tool.\n", Call(id="call-1", name=tool.name, input=value)]
 
 

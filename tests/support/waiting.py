@@ -1,0 +1,166 @@
+r"""What text may wait for more, and how long: one opening, as each dialect's specification says.
+
+Text waits if it stands in no event yet. Then it begins where a block could begin, and what came
+since has not decided it:
+
+    tool-fence      `\n   ```tool na`      to the end of the line; without a name, to the fence's end
+    scissors-cat    `\n  [{"type": `       as long as it can be the JSON before a delimiter
+    chat-blocks     `<tool>ls(a`           to the next `<`; the old Markdown form to a blank line
+    emoji-bracket   `🛠️[create-fi`         to `]` or the end of the line; a result to its end marker
+
+Inside a call less than its closing waits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from callblocks.dialects.chat_blocks import LEGACY_CALLS, LEGACY_RESULTS
+from callblocks.dialects.emoji_bracket import OPEN
+from callblocks.dialects.scissors_cat import CUTS
+from callblocks.dialects.tool_fence import read_info
+from callblocks.parsing.fences import closes, read_fence
+from callblocks.parsing.json_scan import JsonScan, ScanState
+
+__all__ = ("may_wait",)
+
+FENCE_LINE = re.compile(r"\n? {0,3}(?:`{0,2}|~{0,2}|(?:```|~~~)[^\n]*)")
+JSON_START = re.compile(r"\n?(?:[ \t]*| {0,3}`{3,102}\w{0,20}[ \t]*\r?\n\s*)(?=[\[{])")
+BEFORE_JSON = re.compile(r"\n?(?:[ \t]*| {0,3}`{1,102}\w{0,20}[ \t]*\r?(?:\n\s*)?)")
+CLOSING_FENCE = re.compile(r"(?:`{0,2}|```+\s*)")
+REFERENCE = re.compile(r"&(?:amp;)*+(.*)", re.DOTALL)
+HIDDEN = re.compile(
+    r"(?:a|am|amp|l|lt|lt;/?[a-z]*|#[0-9]{0,6}|#[0-9]{4,6};\ufe0f?[^\S\n]*\*{0,2}[^\S\n]*[a-z ]*)",
+    re.IGNORECASE,
+)
+BLANK_LINE = re.compile(r"\n[ \t]*\r?\n")
+SEPARATORS = ("\n", "\r", "\r\n", "\r\n\r")
+
+
+def may_wait(dialect: str, text: str, said: int, *, in_call: bool) -> bool:
+    """Whether what stands in no event yet, from `said` on, has a reason to wait."""
+    rules = INSIDE if in_call else OUTSIDE
+    chosen = rules.values() if dialect == "auto" else [rules[dialect]]
+    return said == len(text) or any(rule(text[:said], text[said:]) for rule in chosen)
+
+
+def _begins(tail: str, markers: Sequence[str]) -> bool:
+    """Whether a marker stands at the start, or may still come to stand there."""
+    return any(tail.startswith(marker) or marker.startswith(tail) for marker in markers)
+
+
+def _may_become(tail: str, markers: Sequence[str]) -> bool:
+    """Whether all of it is the start of a marker, but not a marker yet."""
+    return any(marker.startswith(tail) and marker != tail for marker in markers)
+
+
+def _in_line_start(before: str, tail: str) -> bool:
+    return tail.startswith("\n") or not before or before.endswith("\n")
+
+
+def _fence(before: str, tail: str) -> bool:
+    return _in_line_start(before, tail) and (
+        FENCE_LINE.fullmatch(tail) is not None or _nameless_fence(tail)
+    )
+
+
+def _nameless_fence(tail: str) -> bool:
+    opening, _, body = tail.removeprefix("\n").partition("\n")
+    fence = read_fence(opening)
+    info = read_info(fence.info) if fence else None
+    if fence is None or info is None or info.name is not None:
+        return False
+    *lines, _ = body.split("\n")
+    return not any(closes(row, fence.run) and row[:4].strip() for row in lines)
+
+
+def _fence_body(before: str, tail: str) -> bool:
+    return _in_line_start(before, tail) and FENCE_LINE.fullmatch(tail) is not None
+
+
+def _json(before: str, tail: str) -> bool:
+    if _may_become(tail, CUTS) or (tail in SEPARATORS and before.endswith(CUTS)):
+        return True
+    if not _in_line_start(before, tail):
+        return False
+    start = JSON_START.match(tail)
+    if start is None or _was_cut(before):
+        return BEFORE_JSON.fullmatch(tail) is not None
+    scan = JsonScan()
+    rest = tail[scan.feed(tail, start.end()) :]
+    if scan.state in (ScanState.OPEN, ScanState.CLOSED) or _may_become(rest, CUTS):
+        return True
+    fenced = "`" in start[0] and scan.state is ScanState.STOPPED
+    if fenced and (fence := CLOSING_FENCE.match(rest)):
+        rest = rest[fence.end() :]
+        if not rest or _may_become(rest, CUTS):
+            return True
+    return scan.looked_like_calls and not before.strip()
+
+
+def _was_cut(before: str) -> bool:
+    """Whether a delimiter stands there that is in no JSON for sure: no later one counts."""
+    first = min((before.find(cut) for cut in CUTS if cut in before), default=-1)
+    return first >= 0 and not re.search(r"[\[{]", before[:first])
+
+
+def _tag(before: str, tail: str) -> bool:
+    if tail.startswith("&"):
+        reference = REFERENCE.fullmatch(tail)
+        return reference is not None and (not reference[1] or bool(HIDDEN.fullmatch(reference[1])))
+    if tail.startswith("<"):
+        _, _, second = tail[1:].partition("<")
+        closing = not second or _may_become(second, ("/tool>", "/validation>"))
+        return _begins(tail, ("<tool>", '<tool id="', "<validation>")) and closing
+    return _begins(tail, LEGACY_CALLS) and _legacy(tail)
+
+
+def _legacy(tail: str) -> bool:
+    opening, _, rest = tail.partition("`")
+    call, backtick, gap = rest.partition("`")
+    if "\n" in opening + call:
+        return False
+    head = gap.lstrip(" \t\r\n")
+    if not backtick or not head:
+        return True
+    return _begins(head, LEGACY_RESULTS) and not BLANK_LINE.search(head)
+
+
+def _head(before: str, tail: str) -> bool:
+    head, bracket, body = tail.partition("]")
+    if not _begins(tail, OPEN) or "\n" in head:
+        return False
+    is_result = re.search(r"\[/result [0-9]+(?: json| error)?\Z", head)
+    return not bracket or (is_result is not None and not _ended(body))
+
+
+def _body(before: str, tail: str) -> bool:
+    ends = tuple(f"{marker}/end]" for marker in OPEN)
+    return _may_become(tail, ends) or (tail == "\r" and before.endswith("]"))
+
+
+def _ended(body: str) -> bool:
+    return any(f"{marker}/end]" in body for marker in OPEN)
+
+
+def _never(before: str, tail: str) -> bool:
+    return False
+
+
+Rule = Callable[[str, str], bool]
+
+OUTSIDE: dict[str, Rule] = {
+    "tool-fence": _fence,
+    "scissors-cat": _json,
+    "chat-blocks": _tag,
+    "emoji-bracket": _head,
+    "emoji-bracket+": _head,
+}
+INSIDE: dict[str, Rule] = {
+    "tool-fence": _fence_body,
+    "scissors-cat": _never,
+    "chat-blocks": _never,
+    "emoji-bracket": _body,
+    "emoji-bracket+": _body,
+}

@@ -1,0 +1,127 @@
+"""A grammar lets a model write what `write` writes for its tools, and nothing broken."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from callblocks import Call, dialects
+from callblocks.model.errors import CallerError, Unsupported, Unwritable
+from callblocks.parsing.grammar import Kind
+from support.guidance import accepts
+from support.tools import TOOLS, calls
+
+CONSTRAINING = [name for name in dialects if name != "chat-blocks"]
+KINDS: tuple[Kind, ...] = ("gbnf", "lark")
+PROSE = st.text("abc .,\n`#🛠-[]", max_size=30)
+
+FILE = Call(id="c1", name="create-file", input={"path": "a b.txt", "content": "one\n\ntwo: [2]\n"})
+QUERY = Call(id="c2", name="run_query", input={"limit": 5, "exact": True})
+NOW = Call(id="c3", name="now", input={})
+
+
+@cache
+def grammar(dialect: str, kind: Kind) -> str:
+    return dialects[dialect].grammar(TOOLS, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dialect", CONSTRAINING)
+@given(items=st.lists(PROSE | calls(), max_size=4))
+@settings(max_examples=60, deadline=None)
+def test_a_grammar_accepts_whatever_is_written_for_its_tools(
+    dialect: str, kind: Kind, items: list[str | Call]
+) -> None:
+    numbered = [
+        Call(id=f"c{at}", name=item.name, input=item.input) if isinstance(item, Call) else item
+        for at, item in enumerate(items)
+    ]
+    try:
+        text = dialects[dialect].write(numbered, TOOLS)
+    except Unwritable:
+        assume(False)
+        raise
+    # A bare marker in prose is legal to read, but no model needs to write it.
+    assume(not _has_bare_marker(dialect, numbered))
+    assert accepts(grammar(dialect, kind), kind, text)
+
+
+def _has_bare_marker(dialect: str, items: list[str | Call]) -> bool:
+    prose = "\n".join(item for item in items if isinstance(item, str))
+    marker = {"tool-fence": "```tool"}.get(dialect, "🛠[")
+    return dialect != "scissors-cat" and marker in prose.replace("\ufe0f", "")
+
+
+BROKEN = {
+    "emoji-bracket": [
+        ("🛠️[/end]", ""),
+        ("🛠️[/end]", "🛠️[/edn]"),
+        ("[create-file", "[delete-file"),
+        ("run_query 5", "run_query five"),
+        ("run_query 5", "run_query"),
+        ("]\n", "\n"),
+    ],
+    "scissors-cat": [
+        ("✂️🐱", ""),
+        ("✂️🐱", "✂️"),
+        ('"type": "create-file"', '"type": "delete-file"'),
+        ('"limit": 5', '"limit": "5"'),
+        ('"limit": 5', '"most": 5'),
+        ('"path"', '"place"'),
+        ('"operation"', '"purpose"'),
+        ("}\n]", "}\n"),
+        ("[\n", "\n"),
+    ],
+    "tool-fence": [
+        ("tool create-file", "tool delete-file"),
+        ("limit: 5", "limit: five"),
+        ("limit: 5", "most: 5"),
+        ("path:", "place:"),
+        ("input:", "inputs:"),
+        ("    two", "two"),
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("dialect", "good", "bad"),
+    [(dialect, good, bad) for dialect, cases in BROKEN.items() for good, bad in cases],
+)
+def test_a_grammar_refuses_a_broken_call(dialect: str, good: str, bad: str, kind: Kind) -> None:
+    text = dialects[dialect].write(["Now.\n", FILE, QUERY, NOW], TOOLS)
+    assert good in text
+    assert accepts(grammar(dialect, kind), kind, text)
+    assert not accepts(grammar(dialect, kind), kind, bad.join(text.rsplit(good, 1)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dialect", CONSTRAINING)
+def test_a_grammar_refuses_a_text_that_stops_inside_a_call(dialect: str, kind: Kind) -> None:
+    text = dialects[dialect].write([FILE], TOOLS)
+    inside = {"scissors-cat": len(text) - 8}.get(dialect, len(text) - 2)
+    for end in range(3, inside, 5):
+        stopped = text[:end]
+        is_prose = dialect == "tool-fence" and "```tool" not in stopped
+        assert accepts(grammar(dialect, kind), kind, stopped) == is_prose, stopped
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_emoji_bracket_plus_also_lets_a_model_write_whole_calls(kind: Kind) -> None:
+    assert accepts(grammar("emoji-bracket+", kind), kind, "Now 🛠️[run_query 5 /] and 🛠️[now /].")
+    assert not accepts(grammar("emoji-bracket", kind), kind, "Now 🛠️[run_query 5 /] and more.")
+
+
+def test_an_unknown_kind_of_grammar_names_the_choices() -> None:
+    with pytest.raises(CallerError, match="gbnf"):
+        dialects["emoji-bracket"].grammar(TOOLS, "ebnf")  # pyright: ignore[reportArgumentType] the point
+
+
+def test_a_display_has_no_grammar_and_no_prompt() -> None:
+    with pytest.raises(Unsupported, match="chat-blocks"):
+        dialects["chat-blocks"].grammar(TOOLS, "gbnf")
+    with pytest.raises(Unsupported, match="chat-blocks"):
+        dialects["chat-blocks"].teach(TOOLS)
