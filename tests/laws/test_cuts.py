@@ -14,7 +14,7 @@ from support.verifying import verify
 from callblocks import Limits
 from callblocks.model.specs import ToolSpec
 
-EXAMPLES = 4 * settings.default.max_examples
+EXAMPLES = max(400, settings.default.max_examples)
 THINKING = (("<think>", "</think>"), ("<a", "a>"))
 TOOLS = (
     ToolSpec("ls", "", {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}),

@@ -11,7 +11,7 @@ from support.reading import NAMES, cut
 from support.work import work
 
 GROWTH = 2.2
-LENGTH = 3000
+LENGTH = 1000
 CALL = '{"type":"search","id":"a","operation":"","parameters":{}}'
 LEGACY = "🔧 **Tool Call:** `a`"
 RESULT = "✅ **`a` result:**"

@@ -28,7 +28,7 @@ __all__ = ("may_wait",)
 FENCE_LINE = re.compile(r"\n? {0,3}(?:`{0,2}|~{0,2}|(?:```|~~~)[^\n]*)")
 JSON_START = re.compile(r"\n?(?:[ \t]*| {0,3}`{3,102}\w{0,20}[ \t]*\r?\n\s*)(?=[\[{])")
 BEFORE_JSON = re.compile(r"\n?(?:[ \t]*| {0,3}`{1,102}\w{0,20}[ \t]*\r?(?:\n\s*)?)")
-CLOSING_FENCE = re.compile(r"(?:`{0,2}|```+\s*)")
+CLOSING_FENCE = re.compile(r"```+\s*|`{0,2}")
 REFERENCE = re.compile(r"&(?:amp;)*+(.*)", re.DOTALL)
 HIDDEN = re.compile(
     r"(?:a|am|amp|l|lt|lt;/?[a-z]*|#[0-9]{0,6}|#[0-9]{4,6};\ufe0f?[^\S\n]*\*{0,2}[^\S\n]*[a-z ]*)",
@@ -100,9 +100,9 @@ def _json(before: str, tail: str) -> bool:
 
 
 def _was_cut(before: str) -> bool:
-    """Whether a delimiter stands there that is in no JSON for sure: no later one counts."""
+    """Whether a delimiter stands there, surely in no JSON and no fence: no later one counts."""
     first = min((before.find(cut) for cut in CUTS if cut in before), default=-1)
-    return first >= 0 and not re.search(r"[\[{]", before[:first])
+    return first >= 0 and not re.search(r"[\[{`~]", before[:first])
 
 
 def _tag(before: str, tail: str) -> bool:
@@ -124,7 +124,10 @@ def _legacy(tail: str) -> bool:
     head = gap.lstrip(" \t\r\n")
     if not backtick or not head:
         return True
-    return _begins(head, LEGACY_RESULTS) and not BLANK_LINE.search(head)
+    _, _, result = head.partition("` result:**")
+    line_end = re.match(r"\r?\n", result)
+    body = result[line_end.end() :] if line_end else result
+    return _begins(head, LEGACY_RESULTS) and not BLANK_LINE.search(body)
 
 
 def _head(before: str, tail: str) -> bool:

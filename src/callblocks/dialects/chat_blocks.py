@@ -55,7 +55,8 @@ LEGACY_RESULTS = spellings("✅\ufe0f **`")
 ID_END = Markers('">', '"', "<", "\n")
 LINE_END = Markers("<", "\n", "\r\n")
 TAG_START = Markers("<")
-TAG_REST = Markers("/tool>")
+CLOSING_REST = "/tool>"
+TAG_REST = Markers(CLOSING_REST)
 VALIDATION_REST = Markers("/validation>")
 BACKTICK = Markers("`", "\n")
 RESULT_HEAD = "` result:**"
@@ -65,7 +66,9 @@ NEWLINE = Markers("\n", "\r\n")
 GAP = "[ \\t\\r\\n]{0,1000}"
 LEGACY_HEAD = Markers(*(Shape((GAP, *map(re.escape, mark))) for mark in LEGACY_RESULTS))
 BLANK_LINE = Shape(("\\n", "[ \\t]{0,1000}", "\\r?", "\\n"))
-LEGACY_END = Markers(BLANK_LINE, *(f"\n{mark}" for mark in (*LEGACY_CALLS, *LEGACY_RESULTS)))
+LEGACY_END = Markers(
+    BLANK_LINE, *(f"\n{mark}" for mark in (*LEGACY_CALLS, *LEGACY_RESULTS, TAG, TAG_WITH_ID))
+)
 NAME_ALONE = re.compile(r"\w\S*\s*")
 
 # Prose that looks like a block is escaped: `&lt;tool`, and `&amp;lt;tool` one level up. Each
@@ -118,12 +121,11 @@ class ChatBlocks(Dialect):
         result = None
         if end in ("\n", "\r\n"):
             result, end = yield from block.until(TAG_START)
-        closed = bool(end) and (yield from block.match(TAG_REST))
-        if end and not closed:
+        if end and (yield from block.match(TAG_REST)):
+            return _say_call(block, call, at, result, id_)
+        if not CLOSING_REST.startswith(block.rest()):
             return block.refuse()
-        if not closed:
-            return block.malformed("chat-blocks.unclosed", "the text ended inside the tag")
-        return _say_call(block, call, at, result, id_)
+        return block.malformed("chat-blocks.unclosed", "the text ended inside the tag")
 
     def _read_legacy(self, block: Block) -> Reading[Refused | None]:
         at = block.offset

@@ -190,6 +190,13 @@ class EmojiBracketPlus(EmojiBracket):
     one_line = True
     in_auto = False
 
+    def _split_input(self, call: Call, tool: ToolSpec | None) -> tuple[str, str]:
+        args, body = super()._split_input(call, tool)
+        # A last word `/` would make the call whole; bound arguments may quote it.
+        if tool and f" {args}".endswith(" /"):
+            args = f"{args[:-1]}'/'"
+        return args, body
+
 
 RAW_KEYS = {"args", "body"}
 

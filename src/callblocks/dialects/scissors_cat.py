@@ -198,8 +198,9 @@ class ScissorsCat(Dialect):
         block.markup()
         if "✂" not in cut:
             block.problem("damaged-marker", f"{cut!r} stands for {DELIMITER}", place)
-        yield from block.match(SEPARATOR)
+        blank = yield from block.match(SEPARATOR)
         block.markup()
+        block.stage.scan.fresh = bool(blank)
 
     def said(self, item: Call | Result, tools: Mapping[str, ToolSpec]) -> Call | Result:
         if isinstance(item, Result):

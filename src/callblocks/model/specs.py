@@ -26,8 +26,9 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
     @property
     def properties(self) -> dict[str, Any]:
-        """The schema of each parameter, in order."""
-        return self.parameters.get("properties", {})
+        """The schema of each parameter, in order; one that says nothing of it is empty."""
+        given: dict[str, Any] = self.parameters.get("properties", {})
+        return {name: schema if isinstance(schema, dict) else {} for name, schema in given.items()}
 
     @property
     def required(self) -> tuple[str, ...]:

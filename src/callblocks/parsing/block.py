@@ -1,16 +1,13 @@
-"""One block while it is read: what a dialect may ask of the text, and what it may say of it.
+"""One block while it is read, and what a dialect may say of it.
 
-A dialect's reader is a generator over a block. It asks with `until` (all or nothing),
-`stream` (say input as it comes), `match` (is this right here?) and `consume` (a JSON value),
-each with `yield from`; and it ends by saying that the block is `ready`, `malformed` or
-`prose` after all, or by `refuse`. Until it has `started`, nothing of the block has been said
-and it may still refuse.
+A dialect's reader is a generator over a block. It asks for text (see `Asking`), and it ends by
+saying that the block is `ready`, `malformed` or `prose` after all, or by `refuse`. Until it has
+`started`, nothing of the block has been said and it may still refuse.
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from functools import partial
 from typing import Any
 
 from callblocks.model.calls import Call, Result, Span
@@ -23,9 +20,8 @@ from callblocks.model.events import (
     Problem,
     Text,
 )
-from callblocks.parsing.json_scan import JsonScan, ScanState
-from callblocks.parsing.markers import Markers
-from callblocks.parsing.stage import Reading, Stage
+from callblocks.parsing.asking import Asking
+from callblocks.parsing.stage import Stage
 
 __all__ = ("Block", "Refused")
 
@@ -36,67 +32,18 @@ class Refused(Enum):
     REFUSED = "refused"
 
 
-class Block:
-    """A block that a marker opened. `taken` is its text so far, in parts."""
+class Block(Asking):
+    """A block that a marker opened, and the call it holds."""
 
     def __init__(self, stage: Stage, dialect: str, opening: str) -> None:
-        self.stage = stage
+        super().__init__(stage, opening)
         self.dialect = dialect
-        self.opening = opening
-        self.start = stage.said
-        self.at_start = not stage.solid
-        self.taken: list[str] = [stage.scan.take(stage.scan.pos + len(opening))]
         self.barred = 0
-        self.index: int | None = None
         self.name = ""
         self.id: str | None = None
         self._muted = False
         self._call_start = self.start
         self._last: int | None = None
-
-    @property
-    def offset(self) -> int:
-        """Where in the whole input the reading stands."""
-        return self.stage.scan.offset
-
-    @property
-    def text(self) -> str:
-        """The block as written, so far."""
-        return "".join(self.taken)
-
-    # Asking for text
-
-    def until(self, markers: Markers) -> Reading[tuple[str, str]]:
-        """Take text and the marker that ends it; the marker is `""` where the text ended."""
-        return (yield from self._read(markers, live=False))
-
-    def stream(self, markers: Markers) -> Reading[tuple[str, str]]:
-        """Like `until`, but say the text as the call's input while it comes."""
-        return (yield from self._read(markers, live=True))
-
-    def match(self, markers: Markers) -> Reading[str]:
-        """Take the marker that stands right here, or `""`."""
-        scan = self.stage.scan
-        while True:
-            marker, certain = scan.match(markers)
-            if certain:
-                return self._take(scan.pos + len(marker)) if marker else ""
-            yield
-
-    def consume(self, json: JsonScan) -> Reading[None]:
-        """Take text for as long as it is one JSON value and the blanks after it."""
-        scan = self.stage.scan
-        while json.state in (ScanState.OPEN, ScanState.CLOSED):
-            if not scan.empty:
-                self._take(json.feed(scan.text, scan.pos))
-            elif scan.closed:
-                return
-            else:
-                self.stage.settle(json.absorb, None, self.taken.append)
-                yield
-                self._take(scan.pos + json.halt)
-
-    # Saying what it is
 
     def started(
         self, name: str, id_: str | None = None, *, id_later: bool = False, end: int | None = None
@@ -192,28 +139,10 @@ class Block:
         if self.offset > self.stage.said:
             self.stage.say(Text("", self.stage.span()))
 
-    def give_back(self, offset: int) -> None:
-        """End the block here: what was taken after `offset` is read again."""
-        text, keep = self.text, offset - self.start
-        self.stage.scan.rewind(offset, [text[keep:]], fresh=False)
-        self.taken = [text[:keep]]
-
     def refuse(self, until: int | None = None) -> Refused:
         """Give the text back. This owner opens nothing before `until`, if given."""
         self.barred = until or 0
         return Refused.REFUSED
-
-    def _read(self, markers: Markers, live: bool) -> Reading[tuple[str, str]]:
-        speak = partial(CallInput, self.index) if live and self.index is not None else None
-        first = len(self.taken)
-        end = yield from self.stage.stream(markers, speak, self.taken.append)
-        text = "".join(self.taken[first:])
-        return text, self._take(end) if end is not None else ""
-
-    def _take(self, end: int) -> str:
-        text = self.stage.scan.take(end)
-        self.taken.append(text)
-        return text
 
     def _claim(self, written: str | None) -> bool:
         ids = self.stage.ids

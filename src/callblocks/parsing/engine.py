@@ -139,7 +139,10 @@ class Engine(Stage):
     def _open(self, openers: _Openers) -> Reading[None]:
         scan, start, fresh = self.scan, self.scan.offset, self.scan.fresh
         for reader, markers in openers.readers:
-            marker, _ = scan.match(markers)
+            marker, certain = scan.match(markers)
+            while not certain:
+                yield
+                marker, certain = scan.match(markers)
             if marker is None or self._barred.get(reader, 0) > start:
                 continue
             block = Block(self, reader.name, marker)

@@ -1,0 +1,91 @@
+"""What a reader may ask of the text of its block, each with `yield from`.
+
+`until` takes all or nothing; `stream` says the call's input while it comes; `match` takes what
+stands right here; `consume` takes a JSON value. All that was taken is kept, so that it can be
+given back.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from callblocks.model.events import CallInput
+from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.markers import Markers
+from callblocks.parsing.stage import Reading, Stage
+
+__all__ = ("Asking",)
+
+
+class Asking:
+    """The text of a block that a marker opened: `taken` is what was read so far, in parts."""
+
+    def __init__(self, stage: Stage, opening: str) -> None:
+        self.stage = stage
+        self.opening = opening
+        self.start = stage.said
+        self.at_start = not stage.solid
+        self.taken: list[str] = [stage.scan.take(stage.scan.pos + len(opening))]
+        self.index: int | None = None
+
+    @property
+    def offset(self) -> int:
+        """Where in the whole input the reading stands."""
+        return self.stage.scan.offset
+
+    @property
+    def text(self) -> str:
+        """The block as written, so far."""
+        return "".join(self.taken)
+
+    def until(self, markers: Markers) -> Reading[tuple[str, str]]:
+        """Take text and the marker that ends it; the marker is `""` where the text ended."""
+        return (yield from self._read(markers, live=False))
+
+    def stream(self, markers: Markers) -> Reading[tuple[str, str]]:
+        """Like `until`, but say the text as the call's input while it comes."""
+        return (yield from self._read(markers, live=True))
+
+    def match(self, markers: Markers) -> Reading[str]:
+        """Take the marker that stands right here, or `""`."""
+        scan = self.stage.scan
+        while True:
+            marker, certain = scan.match(markers)
+            if certain:
+                return self._take(scan.pos + len(marker)) if marker else ""
+            yield
+
+    def consume(self, json: JsonScan) -> Reading[None]:
+        """Take text for as long as it is one JSON value and the blanks after it."""
+        scan = self.stage.scan
+        while json.state in (ScanState.OPEN, ScanState.CLOSED):
+            if not scan.empty:
+                self._take(json.feed(scan.text, scan.pos))
+            elif scan.closed:
+                return
+            else:
+                self.stage.settle(json.absorb, None, self.taken.append)
+                yield
+                self._take(scan.pos + json.halt)
+
+    def rest(self) -> str:
+        """Take all that waits."""
+        return self._take(len(self.stage.scan.text))
+
+    def give_back(self, offset: int) -> None:
+        """End the block here: what was taken after `offset` is read again."""
+        text, keep = self.text, offset - self.start
+        self.stage.scan.rewind(offset, [text[keep:]], fresh=False)
+        self.taken = [text[:keep]]
+
+    def _read(self, markers: Markers, live: bool) -> Reading[tuple[str, str]]:
+        speak = partial(CallInput, self.index) if live and self.index is not None else None
+        first = len(self.taken)
+        end = yield from self.stage.stream(markers, speak, self.taken.append)
+        text = "".join(self.taken[first:])
+        return text, self._take(end) if end is not None else ""
+
+    def _take(self, end: int) -> str:
+        text = self.stage.scan.take(end)
+        self.taken.append(text)
+        return text

@@ -1,0 +1,20 @@
+"""The codes of problems that any text may have; a dialect declares its own beside its reader.
+
+A code is stable: programs compare it. The detail beside it is for people and may change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ("GENERAL_CODES",)
+
+GENERAL_CODES: Mapping[str, str] = {
+    "duplicate-id": "a call has an id that was used before; it was renamed",
+    "damaged-marker": "a marker went through a wrong encoding; it was read all the same",
+    "too-deep": "an input is nested deeper than `Limits.depth`",
+    "too-large": "an input is longer than `Limits.input_size`",
+    "too-many-calls": "the text has more calls than `Limits.calls`",
+    "invalid-utf8": "bytes of a file were not text; each became U+FFFD",
+}
+"""Each code, and what it means."""

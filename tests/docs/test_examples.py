@@ -1,0 +1,33 @@
+"""Every example of the documentation runs, and says what is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.examples import Examples
+from support.pages import PAGES, ROOT, code_blocks
+
+LANGUAGES = {"python", "console", "text", "sh", "markdown", "json"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_example_runs_and_says_what_is_shown(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A reader stands in the project's folder; what an example writes does not land there.
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    Examples(page, tmp_path).run()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_code_block_says_what_it_is(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert {block.language for block in code_blocks(text)} <= LANGUAGES
+
+
+def test_every_line_of_a_console_block_belongs_to_a_command() -> None:
+    blocks = [block for page in PAGES for block in code_blocks(page.read_text("utf-8"))]
+    consoles = [block.text for block in blocks if block.language == "console"]
+    assert [text for text in consoles if not text.startswith("$ ")] == []

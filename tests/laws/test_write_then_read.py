@@ -1,0 +1,93 @@
+"""Law 6: what was written reads back as the same calls, results and prose, or is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.items import TOOLS, bound_items, items
+from support.reading import read
+from support.verifying import verify
+
+from callblocks import Call, Result, ToolSpec, dialects
+from callblocks.model.calls import Item
+from callblocks.model.errors import Unwritable
+from callblocks.model.specs import specs_by_name
+from callblocks.parser import items as items_of
+from callblocks.parsing.same import same
+
+EXAMPLES = max(200, settings.default.max_examples)
+LEAST_WRITTEN = 0.6
+
+
+def told(dialect: str, row: Sequence[Item]) -> tuple[list[Any], list[Any]]:
+    """Prose and calls in order, and the outcomes by their call, as far as the dialect tells them."""
+    keeps_ids = dialects[dialect].keeps_ids
+    calls = [item for item in row if isinstance(item, Call)]
+    places = {call.id: place for place, call in enumerate(calls)}
+    order: list[Any] = []
+    for item in row:
+        if isinstance(item, Call):
+            order.append([item.id if keeps_ids else None, item.name, item.input, item.extra])
+        elif isinstance(item, str) and item:
+            order += [order.pop() + item] if order and isinstance(order[-1], str) else [item]
+    results = [[places[item.id], item] for item in row if isinstance(item, Result)]
+    outcomes = [[place, result.output, result.error] for place, result in results]
+    return order, sorted(outcomes, key=lambda outcome: outcome[0])
+
+
+def expected(dialect: str, row: Sequence[Item], tools: Sequence[ToolSpec]) -> Sequence[Item]:
+    """What should come back: a display says less than a call, and one dialect puts prose last."""
+    known = specs_by_name(tools)
+    said = [item if isinstance(item, str) else dialects[dialect].said(item, known) for item in row]
+    if dialect == "scissors-cat":
+        said.sort(key=lambda item: isinstance(item, str))
+    return said
+
+
+def write_then_read(dialect: str, row: Sequence[Item], tools: Sequence[ToolSpec]) -> bool:
+    """Whether it was written; what was written must read back, also character by character."""
+    try:
+        text = dialects[dialect].write(row, tools)
+    except Unwritable as error:
+        assert error.dialect == dialect
+        assert error.what
+        return False
+    for pieces in ([text], list(text)):
+        events = read(dialect, pieces, tools=tools)
+        verify(text, events)
+        order, outcomes = told(dialect, items_of(events))
+        wanted, results = told(dialect, expected(dialect, row, tools))
+        assert same(order, wanted), text
+        assert same(outcomes, results), text
+    return True
+
+
+def check(
+    cases: st.SearchStrategy[Any], written: Any, examples: int = EXAMPLES
+) -> None:
+    """Run `written` on each case; most must have been written, or the law would be empty."""
+    tally = Counter[bool]()
+
+    @given(cases)
+    @settings(max_examples=examples)
+    def each(case: Any) -> None:
+        tally[written(case)] += 1
+
+    each()
+    assert tally[True] >= LEAST_WRITTEN * tally.total(), tally
+
+
+@pytest.mark.parametrize("dialect", dialects)
+def test_what_is_written_reads_back(dialect: str) -> None:
+    tools = TOOLS if dialect == "scissors-cat" else ()
+    check(items(dialect), lambda row: write_then_read(dialect, row, tools))
+
+
+@pytest.mark.parametrize("dialect", ["emoji-bracket", "emoji-bracket+"])
+def test_bound_parameters_read_back(dialect: str) -> None:
+    check(bound_items(), lambda case: write_then_read(dialect, *case))

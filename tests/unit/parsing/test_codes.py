@@ -1,0 +1,66 @@
+"""Every code that a text can get is declared, and met in the corpus."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+from callblocks import dialects
+from callblocks.parsing.codes import GENERAL_CODES
+
+ROOT = Path(__file__).parents[3]
+DECLARED = {*GENERAL_CODES, *(code for dialect in dialects.values() for code in dialect.codes)}
+# A corpus case is text, so no bytes in it are wrong: the tests of the command line meet this one.
+OF_BYTES = {"invalid-utf8"}
+SAYING = {"malformed", "problem", "prose", "Malformed", "Problem"}
+
+
+def test_a_code_is_declared_once() -> None:
+    every = [*GENERAL_CODES, *(code for dialect in dialects.values() for code in dialect.codes)]
+    assert sorted(every) == sorted(DECLARED)
+
+
+def test_a_code_with_a_dot_begins_with_its_dialect() -> None:
+    own = [(name, code) for name, dialect in dialects.items() for code in dialect.codes]
+    assert [code for name, code in own if "." in code and code.partition(".")[0] != name] == []
+    assert [code for code in GENERAL_CODES if "." in code] == []
+
+
+def test_every_code_in_the_sources_is_declared() -> None:
+    assert _said() - DECLARED == set()
+
+
+def test_every_code_in_the_corpus_is_declared() -> None:
+    assert _met() - DECLARED == set()
+
+
+def test_every_declared_code_is_met_in_the_corpus() -> None:
+    assert DECLARED - OF_BYTES - _met() == set()
+
+
+def _met() -> set[str]:
+    events: list[dict[str, Any]] = [
+        json.loads(line)
+        for path in (ROOT / "tests" / "corpus").glob("*/*.events")
+        for line in path.read_text("utf-8").split("\n")
+        if line
+    ]
+    return {event["code"] for event in events if "code" in event}
+
+
+def _said() -> set[str]:
+    """The codes that stand as the first argument of whatever says a problem."""
+    calls = [
+        node
+        for path in (ROOT / "src").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.Call) and node.args and _name(node.func) in SAYING
+    ]
+    first = [call.args[0] for call in calls]
+    return {node.value for node in first if isinstance(node, ast.Constant) and node.value}
+
+
+def _name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
