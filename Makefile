@@ -13,7 +13,7 @@ CORE := src/callblocks/model/*,src/callblocks/parsing/*,src/callblocks/dialects/
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format bench fuzz clean
+.PHONY: help setup run test check format docs bench fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -39,6 +39,9 @@ check: $(READY) ## check format, lint, types and layers
 format: $(READY) ## format the code and sort its imports
 	@$(BIN)/ruff check --quiet --fix --exit-zero .
 	@$(BIN)/ruff format .
+
+docs: $(READY) ## write the tables of docs/ anew from the code
+	@$(BIN)/python scripts/docs
 
 bench: $(READY) ## measure speed and that it grows with the text
 	@$(BIN)/python -m bench

@@ -129,7 +129,9 @@ def _command(command: click.Command, name: str, parent: click.Context) -> str:
     rows = [
         [_code(record[0]), _spaced(record[1])]
         for option in command.get_params(context)
-        if (record := option.get_help_record(context)) and HELP_OPTION not in option.opts
+        if isinstance(option, click.Option)
+        and HELP_OPTION not in option.opts
+        and (record := option.get_help_record(context))
     ]
     about, _, example = cleandoc(command.help or "").partition("\b\n")
     parts = [f"### callblocks {name}", _fence(f"callblocks {name} {usage}"), about.strip()]
@@ -144,7 +146,9 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    """Text between backticks stands as it is; outside of them `<` would open a tag."""
+    parts = text.replace("|", "\\|").replace("\n", " ").split("`")
+    return "`".join(part if at % 2 else part.replace("<", "&lt;") for at, part in enumerate(parts))
 
 
 def _code(text: str) -> str:

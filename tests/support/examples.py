@@ -38,26 +38,27 @@ class Examples:
         """Run them all; fail at the first that does not say what is shown."""
         printed: str | None = None
         for block in code_blocks(self.page.read_text("utf-8")):
-            if block.language == "text" and block.follows and printed:
-                assert printed == block.text, f"{self.page.name}:{block.line}"
+            if block.language == "text" and block.follows and printed is not None:
+                _compare(printed, block.text, f"{self.page.name}:{block.line}")
                 printed = None
                 continue
-            assert not printed, f"{self.page.name}: printed and not shown before line {block.line}"
+            assert not printed, f"{self.page.name}: printed and not shown: {printed}"
             printed = self._run(block)
         assert not printed, f"{self.page.name}: printed and not shown: {printed}"
 
     def _run(self, block: CodeBlock) -> str | None:
         match block.language:
             case "python":
-                return self._run_python(block)
+                return self.run_python(block)
             case "console":
                 for number, command, shown in _commands(block):
-                    assert _run_shell(command, self.folder) == shown, f"{self.page.name}:{number}"
+                    _compare(_run_shell(command, self.folder), shown, f"{self.page.name}:{number}")
             case _:
                 pass
         return None
 
-    def _run_python(self, block: CodeBlock) -> str:
+    def run_python(self, block: CodeBlock) -> str:
+        """Execute a block in the page's namespace; return what it printed."""
         # Blank lines in front make the lines of a traceback those of the page.
         source = "\n" * (block.line - 1) + block.text
         tree, expected = ast.parse(source, str(self.page)), _expectations(source)
@@ -86,7 +87,11 @@ def _checked(node: ast.Expr, shown: str) -> ast.Expr:
 
 
 def _check(value: object, shown: str) -> None:
-    assert repr(value) == shown
+    _compare(repr(value), shown, "a value")
+
+
+def _compare(said: str, shown: str, place: str) -> None:
+    assert said == shown, f"{place}\nsays:\n{said}\nbut the page shows:\n{shown}"
 
 
 def _commands(block: CodeBlock) -> Iterator[tuple[int, str, str]]:

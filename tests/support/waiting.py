@@ -34,6 +34,7 @@ HIDDEN = re.compile(
     r"(?:a|am|amp|l|lt|lt;/?[a-z]*|#[0-9]{0,6}|#[0-9]{4,6};\ufe0f?[^\S\n]*\*{0,2}[^\S\n]*[a-z ]*)",
     re.IGNORECASE,
 )
+TAG = re.compile(r'<tool>|<validation>|<tool id="[^"<\n]*(?:">|"?\Z)')
 BLANK_LINE = re.compile(r"\n[ \t]*\r?\n")
 SEPARATORS = ("\n", "\r", "\r\n", "\r\n\r")
 
@@ -109,25 +110,35 @@ def _tag(before: str, tail: str) -> bool:
     if tail.startswith("&"):
         reference = REFERENCE.fullmatch(tail)
         return reference is not None and (not reference[1] or bool(HIDDEN.fullmatch(reference[1])))
-    if tail.startswith("<"):
-        _, _, second = tail[1:].partition("<")
-        closing = not second or _may_become(second, ("/tool>", "/validation>"))
-        return _begins(tail, ("<tool>", '<tool id="', "<validation>")) and closing
-    return _begins(tail, LEGACY_CALLS) and _legacy(tail)
+    if not tail.startswith("<"):
+        return _legacy(tail)
+    if _may_become(tail, ("<tool>", '<tool id="', "<validation>")):
+        return True
+    opening = TAG.match(tail)
+    if opening is None or opening.end() == len(tail):
+        return opening is not None
+    inside, bracket, closing = tail[opening.end() :].partition("<")
+    line, newline, _ = inside.partition("\n")
+    is_call = "(" in line or len(line.split()) == 1 or opening[0] == "<validation>"
+    open_ = not bracket or _may_become(closing, ("/tool>", "/validation>"))
+    return open_ and (is_call or not (newline or bracket))
 
 
 def _legacy(tail: str) -> bool:
     opening, _, rest = tail.partition("`")
     call, backtick, gap = rest.partition("`")
-    if "\n" in opening + call:
+    if not _begins(tail, LEGACY_CALLS) or "\n" in opening + call:
         return False
     head = gap.lstrip(" \t\r\n")
-    if not backtick or not head:
+    if not backtick or not head or _may_become(head, LEGACY_RESULTS):
         return True
-    _, _, result = head.partition("` result:**")
+    name, mark, result = head.partition("`")[2].partition("` result:**")
+    if not mark:
+        _, backtick, end = name.partition("`")
+        may_end = "` result:**".startswith(backtick + end)
+        return head.startswith(LEGACY_RESULTS) and "\n" not in name and may_end
     line_end = re.match(r"\r?\n", result)
-    body = result[line_end.end() :] if line_end else result
-    return _begins(head, LEGACY_RESULTS) and not BLANK_LINE.search(body)
+    return not BLANK_LINE.search(result[line_end.end() :] if line_end else result)
 
 
 def _head(before: str, tail: str) -> bool:

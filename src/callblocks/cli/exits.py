@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import click
 
-__all__ = ("EXIT_CODES", "PROBLEMS", "Fault", "Refusal", "reported", "say")
+__all__ = ("EXIT_CODES", "PROBLEMS", "USAGE", "Fault", "Refusal", "reported", "say")
 
 PROBLEMS = 1
 USAGE = 2

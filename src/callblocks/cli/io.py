@@ -40,21 +40,23 @@ class Utf8:
     """Decodes blocks of bytes, however they are cut."""
 
     def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-        self._read = self._decoded = 0
-        self._fresh = True
+        self._rest = b""
+        self._decoded = 0
         self._bad = False
 
     def feed(self, block: bytes, *, final: bool = False) -> Iterator[Piece]:
         """Decode what is complete; a byte that cannot be text is told after its sign."""
-        text = self._decoder.decode(block, final)
-        offset, self._read = self._decoded, self._read + len(block)
-        self._decoded = self._read - len(self._decoder.getstate()[0])
-        if text and self._fresh:
-            self._fresh = False
-            if text[0] == BOM:
-                text, offset = text[1:], offset + len(BOM.encode())
-        return self._pieces(text, offset)
+        block, offset = self._rest + block, self._decoded
+        try:
+            text, used = codecs.utf_8_decode(block, "strict", final)
+        except UnicodeDecodeError:
+            text, used = codecs.utf_8_decode(block, "surrogateescape", final)
+            pieces = self._pieces(text, offset)
+        else:
+            pieces = iter((text,) if text else ())
+            self._bad = self._bad and not text
+        self._rest, self._decoded = block[used:], offset + used
+        return _without_mark(pieces) if offset == 0 and used else pieces
 
     def _pieces(self, text: str, offset: int) -> Iterator[Piece]:
         at = 0
@@ -71,6 +73,14 @@ class Utf8:
         if at < len(text):
             yield text[at:]
         self._bad = at == len(text) and (at > 0 or self._bad)
+
+
+def _without_mark(pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """Skip the byte order mark at the start of a text."""
+    for at, piece in enumerate(pieces):
+        bare = piece.removeprefix(BOM) if at == 0 and isinstance(piece, str) else piece
+        if bare:
+            yield bare
 
 
 def pieces(path: str, advance: Callable[[int], object] | None = None) -> Iterator[Piece]:

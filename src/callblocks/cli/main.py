@@ -10,7 +10,7 @@ import sys
 import click
 
 from callblocks import __version__
-from callblocks.cli.exits import EXIT_CODES
+from callblocks.cli.exits import EXIT_CODES, USAGE, say
 from callblocks.cli.lazy import LazyGroup
 
 __all__ = ("cli", "main")
@@ -40,6 +40,9 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command, and end the process with its exit code."""
+    if sys.stdout is None:  # so it is where the shell closed it
+        say("standard output is closed")
+        sys.exit(USAGE)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot write a character shows a `?`; that is no reason to stop.
         if hasattr(stream, "reconfigure"):

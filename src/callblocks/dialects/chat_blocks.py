@@ -123,7 +123,7 @@ class ChatBlocks(Dialect):
             result, end = yield from block.until(TAG_START)
         if end and (yield from block.match(TAG_REST)):
             return _say_call(block, call, at, result, id_)
-        if not CLOSING_REST.startswith(block.rest()):
+        if not block.stops_within(CLOSING_REST):
             return block.refuse()
         return block.malformed("chat-blocks.unclosed", "the text ended inside the tag")
 

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, cast
 from msgspec import structs
 
 from callblocks.model.calls import Call, Item, Result
+from callblocks.model.catalogue import CATALOGUE
 from callblocks.model.errors import Unwritable
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing import json_rules as rules
@@ -29,39 +30,20 @@ from callblocks.parsing.engine import Setting
 from callblocks.parsing.expressions import Ref, alt, chars, lit, many, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.ids import read_id
-from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.json_scan import JsonScan
+from callblocks.parsing.json_start import BARE, FENCED, FOREVER, Broken, read_json_start
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.schema_rules import input_rule
 from callblocks.parsing.spelling import damaged, spellings
 from callblocks.parsing.stage import Reading
 
-__all__ = ("CATALOGUE", "DELIMITER", "ScissorsCat")
+__all__ = ("DELIMITER", "ScissorsCat")
 
 DELIMITER = "✂️🐱"
 CUTS = (*spellings(DELIMITER), *damaged(DELIMITER))
 CUT = Markers(*CUTS)
 SEPARATOR = Markers("\n", "\n\n", "\r\n", "\r\n\r\n")
-# Runs of blanks are bounded so that waiting for their end stays cheap.
-BLANKS, SPACE, TICKS = "[ \\t]{0,1000}", "\\s{0,1000}", ("`", "`", "`{1,100}")
-BARE = Shape((BLANKS, "[\\[{]"), at_line_start=True)
-FENCED = Shape(
-    (" {0,3}", *TICKS, "\\w{0,20}", BLANKS, "\\r?", "\\n", SPACE, "[\\[{]"), at_line_start=True
-)
-CLOSING_FENCE = Markers(Shape((*TICKS, SPACE, "(?=\\S)")))
-LATER = Markers(BARE, *CUTS)
-FOREVER = 1 << 62
-
-CATALOGUE = (
-    *("api_call", "file_ingest", "file_upload", "search", "web_search", "custom"),
-    *("gmail_list", "gmail_read", "gmail_send", "gmail_search"),
-    *("drive_list", "drive_read", "drive_create", "drive_update", "drive_delete", "drive_search"),
-    *("calendar_list", "calendar_events", "calendar_create", "calendar_update", "calendar_delete"),
-    *("docs_read", "docs_create", "docs_append", "docs_replace"),
-    *("sheets_read", "sheets_write", "sheets_append", "sheets_create", "sheets_clear"),
-    *("tasks_list", "tasks_get", "tasks_create", "tasks_update", "tasks_complete", "tasks_delete"),
-    "terminal_execute",
-)
 
 
 class ScissorsCat(Dialect):
@@ -94,23 +76,16 @@ class ScissorsCat(Dialect):
     def read(self, block: Block) -> Reading[Refused | None]:
         if block.opening[-1] not in "[{":
             return (yield from self._read_lone_delimiter(block))
-        scan = JsonScan(block.stage.limits.depth)
-        scan.feed(block.opening[-1])
-        first = block.offset - 1
-        yield from block.consume(scan)
-        if scan.state is ScanState.STOPPED and "`" in block.opening:
-            yield from block.match(CLOSING_FENCE)
-        scanned = block.offset - first
-        cut = yield from block.match(CUT)
-        if cut and scan.complete:
-            return (yield from self._read_calls(block, scan, first, cut))
-        if scan.state in (ScanState.OPEN, ScanState.CLOSED):
-            return block.refuse(until=FOREVER)
-        if cut and (inner := _line_start(block, first, scan)) is not None:
-            return block.refuse(until=inner)
-        if not block.at_start or not (cut or scan.looked_like_calls):
-            return block.refuse(until=_solid_end(block, cut))
-        return (yield from self._read_broken(block, cut, scan, scanned))
+        read = yield from read_json_start(block, CUT)
+        if isinstance(read, Refused):
+            return read
+        if isinstance(read, Broken):
+            block.malformed("scissors-cat.json", f"not JSON: {read.reason}")
+        else:
+            self._read_calls(block, *read)
+        if read.marker:
+            yield from self._end(block, read.marker)
+        return None
 
     def _read_lone_delimiter(self, block: Block) -> Reading[Refused | None]:
         """The first delimiter counts, even with nothing to confirm; after prose it is prose."""
@@ -119,64 +94,18 @@ class ScissorsCat(Dialect):
         yield from self._end(block, block.opening)
         return None
 
-    def _read_broken(
-        self, block: Block, cut: str, scan: JsonScan, scanned: int
-    ) -> Reading[Refused | None]:
-        """A text that starts with JSON that breaks is not prose if a delimiter follows.
-
-        Calls may still stand on a later line: then what broke ends there, and a value that
-        was whole is the prose before them.
-        """
-        later: int | None = None
-        while not cut:
-            block.stage.scan.fresh = _ends_line(block.taken)
-            _, marker = yield from block.until(LATER)
-            if marker[-1:] not in ("[", "{"):
-                cut = marker
-                break
-            cut, later = yield from self._try_later(block, marker)
-        if not cut:
-            return block.refuse(until=FOREVER)
-        if later is not None and scan.complete:
-            return block.refuse(until=later)
-        if later is not None:
-            block.give_back(later)
-        text = block.text.removesuffix(cut)[len(block.opening) - 1 :]
-        block.malformed("scissors-cat.json", f"not JSON: {_reason(text, scanned)}")
-        if later is None:
-            yield from self._end(block, cut)
-        return None
-
-    def _try_later(self, block: Block, marker: str) -> Reading[tuple[str, int | None]]:
-        """The delimiter after the value that a marker opened, and where the calls begin."""
-        first, scan = block.offset - 1, JsonScan()
-        scan.feed(marker[-1])
-        yield from block.consume(scan)
-        cut = yield from block.match(CUT)
-        if not cut:
-            return "", None
-        if not scan.complete:
-            return cut, _line_start(block, first, scan)
-        return cut, block.start + len(block.text[: first - block.start].rstrip())
-
-    def _read_calls(
-        self, block: Block, scan: JsonScan, first: int, cut: str
-    ) -> Reading[Refused | None]:
+    def _read_calls(self, block: Block, scan: JsonScan, first: int, cut: str) -> None:
         if scan.too_deep:
-            block.malformed("too-deep", f"more than {block.stage.limits.depth} levels")
-            yield from self._end(block, cut)
-            return None
+            return block.malformed("too-deep", f"more than {block.stage.limits.depth} levels")
         if not block.at_start:
             block.problem("prose-before-calls", "calls come first", (block.start, first))
         if "`" in block.opening:
             block.problem("fenced-calls", "no fence is needed", (block.start, first))
-        section, end = block.text, block.offset
+        section, end = block.text[first - block.start :], block.offset
         elements = scan.elements()
         for number, (start, stop) in enumerate(elements, 1):
-            raw = section[first - block.start + start : first - block.start + stop]
             upto = end if number == len(elements) else first + stop
-            self._read_call(block, raw, first + start, first + stop, upto)
-        yield from self._end(block, cut)
+            self._read_call(block, section[start:stop], first + start, first + stop, upto)
         return None
 
     def _read_call(self, block: Block, raw: str, start: int, stop: int, upto: int) -> None:
@@ -283,35 +212,3 @@ FIELDS = (
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _solid_end(block: Block, cut: str = "") -> int:
-    """Where the text that cannot be calls ends: a new line after it may start again."""
-    return block.start + len(block.text.removesuffix(cut).rstrip())
-
-
-def _line_start(block: Block, first: int, scan: JsonScan) -> int | None:
-    """The line start of a value inside the broken one that ends right before the delimiter."""
-    if scan.last_closed is None:
-        return None
-    section = block.text[first - block.start :]
-    start, end = scan.last_closed
-    head = section[:start].rstrip(" \t")
-    follows = CUT.final.match(section, end + len(section[end:]) - len(section[end:].lstrip()))
-    return first + len(head) - 1 if follows and head.endswith("\n") else None
-
-
-def _ends_line(parts: Sequence[str]) -> bool:
-    """Whether the next character begins a line, blanks aside."""
-    for part in reversed(parts):
-        if solid := part.rstrip(" \t"):
-            return solid.endswith("\n")
-    return False
-
-
-def _reason(text: str, broken: int) -> str:
-    """Why a text is not JSON, given the place that no JSON can pass."""
-    if broken >= len(text):
-        return "it is not closed"
-    row, column = text.count("\n", 0, broken) + 1, broken - text.rfind("\n", 0, broken)
-    return f"{text[broken]!r} cannot stand in line {row}, column {column}"

@@ -26,11 +26,11 @@ from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.expressions import EMPTY, Ref, alt, chars, lit, many, none_of, opt, seq
-from callblocks.parsing.fences import END_OF_LINE, FENCE_LINES, closes, read_fence
+from callblocks.parsing.fences import END_OF_LINE, FENCE_LINES, read_fence, read_fence_body
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.ids import read_id
 from callblocks.parsing.machines import until, without
-from callblocks.parsing.markers import Markers, Shape, line
+from callblocks.parsing.markers import Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.yaml_core import YamlError, load
@@ -55,7 +55,6 @@ INFO_NAME_KEYS = ("name", "tool", "toolname")
 INFO_ID_KEYS = ("id", "toolcallid", "call", "callid")
 UNKNOWN_ERROR = "An unknown tool error occurred."
 RUNS = ["`" * count for count in range(3, 9)]
-CLOSING = {"`": Markers(line("```")), "~": Markers(line("~~~"))}
 
 _WORD = re.compile(r"[\w.:/@+-]+", re.ASCII)
 
@@ -99,32 +98,12 @@ class ToolFence(Dialect):
         block.stage.scan.fresh = bool(newline)
         if info.name and newline:
             block.started(info.name, info.id, id_later=True)
-        body, closed_at = yield from self._read_body(block, fence.run)
+        body, closed_at = yield from read_fence_body(block, fence.run)
         if closed_at is None:
             return block.malformed("tool-fence.unclosed", "the text ended inside the fence")
         return self._read_call(block, info, body, opened, closed_at)
 
-    def _read_body(self, block: Block, run: str) -> Reading[tuple[str, int | None]]:
-        """The body, and where its closing line begins (None if it never does)."""
-        parts: list[str] = []
-        while True:
-            text, marker = yield from block.stream(CLOSING[run[0]])
-            parts.append(text)
-            if not marker:
-                return "".join(parts), None
-            line_at = block.offset - len(marker) + marker.count("\n")
-            rest, newline = yield from block.until(END_OF_LINE)
-            block.stage.scan.fresh = bool(newline)
-            if closes(marker + rest, run):
-                parts.append("\n" * marker.count("\n"))
-                return "".join(parts), line_at
-            parts.append(marker + rest + newline)
-            block.input(parts[-1])
-
     def _read_call(self, block: Block, info: Info, body: str, opened: int, closed_at: int) -> None:
-        if block.index is not None:
-            ending = closed_at - block.stage.said
-            block.input("\n" * ending, end=closed_at) if ending else None
         try:
             fields = _read_fields(body, block.stage.limits.depth)
         except YamlError as error:

@@ -68,9 +68,14 @@ class Asking:
                 yield
                 self._take(scan.pos + json.halt)
 
-    def rest(self) -> str:
-        """Take all that waits."""
-        return self._take(len(self.stage.scan.text))
+    def stops_within(self, text: str) -> bool:
+        """Whether the whole input ends inside `text`, right here; then take what there is."""
+        scan = self.stage.scan
+        left = scan.text[scan.pos : scan.pos + len(text)]
+        stops = scan.closed and len(scan.text) - scan.pos < len(text) and text.startswith(left)
+        if stops:
+            self._take(len(scan.text))
+        return stops
 
     def give_back(self, offset: int) -> None:
         """End the block here: what was taken after `offset` is read again."""

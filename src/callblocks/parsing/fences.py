@@ -13,10 +13,19 @@ from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.markers import Markers, line
 from callblocks.parsing.stage import Reading
 
-__all__ = ("END_OF_LINE", "FENCE_LINES", "CodeFences", "Fence", "closes", "read_fence")
+__all__ = (
+    "END_OF_LINE",
+    "FENCE_LINES",
+    "CodeFences",
+    "Fence",
+    "closes",
+    "read_fence",
+    "read_fence_body",
+)
 
 FENCE_LINES = (line("```"), line("~~~"))
 END_OF_LINE = Markers("\n")
+_CLOSING = {"`": Markers(FENCE_LINES[0]), "~": Markers(FENCE_LINES[1])}
 
 
 class Fence(NamedTuple):
@@ -40,6 +49,26 @@ def closes(text: str, run: str) -> bool:
     """Whether a line (without its end) closes the fence that `run` opened."""
     bare = text.strip()
     return bare.startswith(run) and not bare.strip(run[0])
+
+
+def read_fence_body(block: Block, run: str) -> Reading[tuple[str, int | None]]:
+    """Read up to the closing line: the body, and where that line begins (None if it lacks)."""
+    parts: list[str] = []
+    while True:
+        text, marker = yield from block.stream(_CLOSING[run[0]])
+        parts.append(text)
+        if not marker:
+            return "".join(parts), None
+        newline = "\n" * marker.count("\n")
+        line_at = block.offset - len(marker) + len(newline)
+        rest, end = yield from block.until(END_OF_LINE)
+        block.stage.scan.fresh = bool(end)
+        if closes(marker + rest, run):
+            if newline:
+                block.input(newline, end=line_at)
+            return "".join([*parts, newline]), line_at
+        parts.append(marker + rest + end)
+        block.input(parts[-1])
 
 
 class CodeFences:

@@ -141,6 +141,11 @@ class JsonScan:
         return Halt(end)
 
     @property
+    def taken(self) -> int:
+        """How many characters were taken."""
+        return self._taken
+
+    @property
     def complete(self) -> bool:
         """Whether the value has closed, whatever follows."""
         return self.end is not None

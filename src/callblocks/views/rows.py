@@ -7,7 +7,7 @@ columns: a wide character takes two, a combining one none.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
@@ -45,52 +45,27 @@ def columns(text: str) -> int:
     """How many columns a text takes."""
     if text.isascii():
         return len(text)
-    return sum(_advance(text, at) for at in range(len(text)))
+    return sum(map(_width, text)) + _widened(text)
 
 
 def plain(row: Iterable[Bit]) -> str:
     """The text of a row."""
-    return "".join(text for _, text in row)
+    return "".join([text for _, text in row])
 
 
 def wrap(row: Row, width: int, hang: Row = ()) -> list[Row]:
     """Break a row to a width, at a blank where there is one; further rows begin with `hang`."""
-    if columns(plain(row)) <= width:
+    text = plain(row)
+    if len(text) * 2 <= width or columns(text) <= width:
         return [row]
-    chars: list[Bit] = [(kind, char) for kind, text in row for char in text]
-    text, room, start = "".join(char for _, char in chars), width, 0
     rows: list[Row] = []
-    while start < len(chars):
+    start, room = 0, width
+    while start < len(text):
         end = _fit(text, start, room)
-        rows.append((*(hang if rows else ()), *runs(chars[start:end])))
+        rows.append((*(hang if rows else ()), *_slice(row, start, end)))
         start = end + (end < len(text) and text[end] == " ")
         room = max(10, width - columns(plain(hang)))
     return rows
-
-
-def _advance(text: str, at: int) -> int:
-    """The columns that one more character takes: the emoji style widens the one before it."""
-    if text[at] == _EMOJI_STYLE:
-        return int(at > 0 and _width(text[at - 1]) == 1)
-    return _width(text[at])
-
-
-def _fit(text: str, start: int, room: int) -> int:
-    """Where the row that begins at `start` ends."""
-    used, end = 0, start
-    while end < len(text):
-        used += _advance(text, end)
-        if used > room and end > start:
-            break
-        end += 1
-    else:
-        return end
-    if text[end] == " ":
-        return end
-    blank = text.rfind(" ", start, end)
-    # A blank far back would leave the row half empty, and an indent is no place to break.
-    worth = blank > start + (end - start) // 2 and not text[start:blank].isspace()
-    return blank + 1 if worth else end
 
 
 def runs(chars: Iterable[Bit]) -> Row:
@@ -102,3 +77,33 @@ def runs(chars: Iterable[Bit]) -> Row:
         else:
             bits.append((kind, char))
     return tuple(bits)
+
+
+def _widened(text: str) -> int:
+    """The columns that emoji style adds: it widens the character before it."""
+    if _EMOJI_STYLE not in text:
+        return 0
+    return sum(_width(part[-1]) == 1 for part in text.split(_EMOJI_STYLE)[:-1] if part)
+
+
+def _fit(text: str, start: int, room: int) -> int:
+    """Where the row that begins at `start` ends."""
+    end = min(start + room, len(text))
+    while (over := columns(text[start:end]) - room) > 0 and end - start > 1:
+        end -= (over + 1) // 2
+    if end == len(text) or text[end] == " ":
+        return end
+    if text[end] == _EMOJI_STYLE and end - start > 1:
+        return end - 1
+    blank = text.rfind(" ", start, end)
+    # A blank far back would leave the row half empty, and an indent is no place to break.
+    worth = blank > start + (end - start) // 2 and not text[start:blank].isspace()
+    return blank if worth else end
+
+
+def _slice(row: Row, start: int, end: int) -> Iterator[Bit]:
+    for kind, text in row:
+        part = text[max(start, 0) : max(end, 0)]
+        if part:
+            yield kind, part
+        start, end = start - len(text), end - len(text)

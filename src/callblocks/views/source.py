@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import msgspec
 
 from callblocks.model.calls import Span
-from callblocks.views.rows import Bit, Kind, Row, columns, runs, wrap
+from callblocks.views.rows import Bit, Kind, Row, columns, plain, runs, wrap
 from callblocks.views.safe import visible
 
 __all__ = ("GUTTER", "Fault", "SourceLine", "draw_source")
@@ -34,26 +34,30 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class SourceLine(msgspec.Struct, frozen=True):
-    """A line, or a part of a long one, which then has no number.
-
-    `kinds` says of each character, the line end included, what it is.
-    """
+    """A line with its end, or a part of a long one, which then has no number."""
 
     number: int | None
     start: int
-    text: str
-    kinds: list[Kind]
+    bits: Row
     faults: list[Fault]
 
 
 def draw_source(line: SourceLine, width: int) -> list[Row]:
     """Draw a line and its faults."""
-    inside = any(kind in _IN_BLOCK for kind in line.kinds[: len(line.text) or 1])
-    bar: Bit = ("mark", "┃ ") if inside else ("quiet", "│ ")
-    gutter: Row = (("quiet", " " * (GUTTER - 2)), bar)
+    text, room = plain(line.bits), max(20, width - GUTTER)
+    bare = text.removesuffix("\n").removesuffix("\r")
+    bar: Bit = ("mark", "┃ ") if _in_block(line.bits, bool(bare)) else ("quiet", "│ ")
     number: Row = (("quiet", f"{line.number or '':>{GUTTER - 3}} "), bar)
-    shown = [char if char.isprintable() else visible(char) for char in line.text]
-    chars: list[Bit] = list(zip(line.kinds, shown, strict=False))
+    if not line.faults and bare.isprintable() and columns(bare) <= room:
+        return [(*number, *((kind, part.rstrip("\r\n")) for kind, part in line.bits))]
+    chars: list[Bit] = [(kind, visible(char)) for kind, part in line.bits for char in part]
+    return _draw_rows(line, chars[: len(bare)], number, width)
+
+
+def _draw_rows(line: SourceLine, chars: list[Bit], number: Row, width: int) -> list[Row]:
+    """Draw a line in as many rows as it takes, each with the faults that begin in it."""
+    gutter: Row = (("quiet", " " * (GUTTER - 2)), number[1])
+    shown = [text for _, text in chars]
     rows: list[Row] = []
     start = 0
     for end in _breaks(shown, max(20, width - GUTTER)):
@@ -62,6 +66,11 @@ def draw_source(line: SourceLine, width: int) -> list[Row]:
             rows += _draw_faults(faults, place, shown[start:end], gutter, width)
         start = end
     return rows
+
+
+def _in_block(bits: Row, solid: bool) -> bool:
+    """Whether a line has a part of a block in it; a blank line, whether it stands in one."""
+    return any(kind in _IN_BLOCK for kind, text in bits if not solid or text.strip("\r\n"))
 
 
 def _in_row(

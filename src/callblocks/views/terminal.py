@@ -89,7 +89,7 @@ class Terminal:
 
     def _draw_group(self, item: Group | Validation) -> list[Row]:
         head, *lines = draw_lines(item, self._expanded)
-        rows = wrap(_header(head[0].text), self._width, (("plain", "   "),))
+        rows = wrap(_header(visible_line(head[0].text)), self._width, (("plain", "   "),))
         for line in lines:
             indent = len(line[0].text) if line and line[0].kind == "indent" else 0
             rows += wrap(tuple(map(_bit, line)), self._width, (("plain", " " * (indent + 4)),))
@@ -97,7 +97,7 @@ class Terminal:
 
 
 def _bit(styled: Styled) -> Bit:
-    return _KINDS[styled.kind], styled.text
+    return _KINDS[styled.kind], visible_line(styled.text)
 
 
 def _header(text: str) -> Row:

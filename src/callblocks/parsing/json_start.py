@@ -1,0 +1,133 @@
+"""JSON that starts a text or a line, held until a marker right after it confirms it.
+
+Nothing of it is said before it is confirmed. It is given back as prose as soon as it can no
+longer be confirmed; only at the start of a text, JSON that looks like calls and then breaks is
+waited for to the marker, because raw calls must not be shown to a person.
+
+Each place is read once: a bracket inside a value that broke is a start of its own only if it
+stands at a line start and its value ends right before the marker, and a scan knows that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.stage import Reading
+
+__all__ = ("BARE", "FENCED", "FOREVER", "Broken", "Confirmed", "read_json_start")
+
+# Runs of blanks are bounded so that waiting for their end stays cheap.
+BLANKS, SPACE, TICKS = "[ \\t]{0,1000}", "\\s{0,1000}", ("`", "`", "`{1,100}")
+BARE = Shape((BLANKS, "[\\[{]"), at_line_start=True)
+FENCED = Shape(
+    (" {0,3}", *TICKS, "\\w{0,20}", BLANKS, "\\r?", "\\n", SPACE, "[\\[{]"), at_line_start=True
+)
+CLOSING_FENCE = Markers(Shape((*TICKS, SPACE, "(?=\\S)")))
+FOREVER = 1 << 62
+
+
+class Confirmed(NamedTuple):
+    """A JSON value whose first bracket stands at the offset `first`, and its marker."""
+
+    scan: JsonScan
+    first: int
+    marker: str
+
+
+class Broken(NamedTuple):
+    """A marker after what is not JSON, and why it is not; or "" where calls follow later."""
+
+    marker: str
+    reason: str
+
+
+def read_json_start(block: Block, marker: Markers) -> Reading[Confirmed | Broken | Refused]:
+    """Read a block that a bracket opened, at a line start or behind a fence's opening line."""
+    scan = JsonScan(block.stage.limits.depth)
+    scan.feed(block.opening[-1])
+    first = block.offset - 1
+    yield from block.consume(scan)
+    if scan.state is ScanState.STOPPED and "`" in block.opening:
+        yield from block.match(CLOSING_FENCE)
+    scanned = block.offset - first
+    found = yield from block.match(marker)
+    if found and scan.complete:
+        return Confirmed(scan, first, found)
+    if scan.state in (ScanState.OPEN, ScanState.CLOSED):
+        return block.refuse(until=FOREVER)
+    if found and (inner := _line_start(block, first, scan)) is not None:
+        return block.refuse(until=inner)
+    if not block.at_start or not (found or scan.looked_like_calls):
+        return block.refuse(until=_solid_end(block, found))
+    return (yield from _wait(block, marker, found, scan, scanned))
+
+
+def _wait(
+    block: Block, marker: Markers, found: str, scan: JsonScan, scanned: int
+) -> Reading[Broken | Refused]:
+    """Wait for the marker. A later line may still hold the calls: what broke ends there."""
+    anything = Markers(BARE, *marker.shapes)
+    later: int | None = None
+    while not found:
+        block.stage.scan.fresh = _ends_line(block.taken)
+        _, hit = yield from block.until(anything)
+        if hit[-1:] not in ("[", "{"):
+            found = hit
+            break
+        found, later = yield from _try_later(block, marker, hit)
+    if not found:
+        return block.refuse(until=FOREVER)
+    if later is not None and scan.complete:
+        return block.refuse(until=later)
+    if later is not None:
+        block.give_back(later)
+    text = block.text.removesuffix(found)[len(block.opening) - 1 :]
+    return Broken(found if later is None else "", _reason(text, scanned))
+
+
+def _try_later(block: Block, marker: Markers, hit: str) -> Reading[tuple[str, int | None]]:
+    """The marker after the value that a bracket opened, and where the calls begin."""
+    first, scan = block.offset - 1, JsonScan()
+    scan.feed(hit[-1])
+    yield from block.consume(scan)
+    found = yield from block.match(marker)
+    if not found:
+        return "", None
+    if not scan.complete:
+        return found, _line_start(block, first, scan)
+    return found, block.start + len(block.text[: first - block.start].rstrip())
+
+
+def _solid_end(block: Block, found: str) -> int:
+    """Where the text that cannot be confirmed ends: a new line after it may start again."""
+    return block.start + len(block.text.removesuffix(found).rstrip())
+
+
+def _line_start(block: Block, first: int, scan: JsonScan) -> int | None:
+    """The line start of a value inside the broken one that ends right before the marker."""
+    if scan.last_closed is None:
+        return None
+    start, end = (first - block.start + place for place in scan.last_closed)
+    head = block.text[:start].rstrip(" \t")
+    between = block.text[end : first - block.start + scan.taken]
+    return block.start + len(head) - 1 if not between.strip() and head.endswith("\n") else None
+
+
+def _ends_line(parts: Sequence[str]) -> bool:
+    """Whether the next character begins a line, blanks aside."""
+    for part in reversed(parts):
+        if solid := part.rstrip(" \t"):
+            return solid.endswith("\n")
+    return False
+
+
+def _reason(text: str, broken: int) -> str:
+    """Why a text is not JSON, given the place that no JSON can pass."""
+    if broken >= len(text):
+        return "it is not closed"
+    row, column = text.count("\n", 0, broken) + 1, broken - text.rfind("\n", 0, broken)
+    return f"{text[broken]!r} cannot stand in line {row}, column {column}"

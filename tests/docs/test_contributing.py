@@ -1,0 +1,86 @@
+"""The dialect that CONTRIBUTING shows is a dialect: small, and true to the laws."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.examples import Examples
+from support.guidance import accepts
+from support.pages import ROOT, CodeBlock, code_blocks
+from support.reading import alike, cut
+from support.soup import COMMON, texts
+from support.tools import TOOLS, calls
+from support.verifying import verify
+
+from callblocks import Call, Parser, parse
+from callblocks.model.events import Event
+from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.grammar import Kind
+
+PAGE = ROOT / "CONTRIBUTING.md"
+PARTS = (
+    *("«", "»", "«a {", "}»", "«a {}»", " {", "{", "}", "[", "]", ":", ",", '"', '"k":', "1", "1e999"),
+    *('«a {"k": 1}»', '«b {"k": "«»"}»', '{"', "[" * 101, "]" * 101),
+)
+
+
+def shown() -> CodeBlock:
+    """The block that holds the whole dialect."""
+    blocks = code_blocks(PAGE.read_text("utf-8"))
+    return next(block for block in blocks if "(Dialect):" in block.text)
+
+
+def made() -> Dialect:
+    examples = Examples(PAGE, ROOT)
+    examples.run_python(shown())
+    return examples.namespace["Guillemet"]()
+
+
+DIALECT = made()
+
+
+def read(pieces: list[str]) -> list[Event]:
+    parser = Parser(DIALECT)
+    return [event for piece in pieces for event in parser.feed(piece)] + parser.close()
+
+
+def test_it_is_under_80_lines() -> None:
+    assert len(shown().text.splitlines()) < 80
+
+
+@given(text=texts((*PARTS * 3, *COMMON)), data=st.data())
+def test_any_cut_of_any_text_says_the_same_and_loses_nothing(
+    text: str, data: st.DataObject
+) -> None:
+    whole = read([text])
+    verify(text, whole)
+    for pieces in (cut(text, data.draw(st.lists(st.integers(0, len(text))))), list(text)):
+        events = read(pieces)
+        verify(text, events)
+        assert alike(events, whole)
+
+
+@given(text=texts((*PARTS * 3, *COMMON)))
+def test_every_code_it_says_is_declared(text: str) -> None:
+    declared = {*DIALECT.codes, "too-deep", "too-large"}
+    assert {event.code for event in parse(text, DIALECT).problems} <= declared
+
+
+@given(call=calls())
+def test_what_it_writes_reads_back_and_fits_its_grammars(call: Call) -> None:
+    text = DIALECT.write(["Here: ", call, " and on."], TOOLS)
+    assert parse(text, DIALECT).calls[0].input == call.input
+    kinds: tuple[Kind, ...] = ("gbnf", "lark")
+    for kind in kinds:
+        assert accepts(DIALECT.grammar(TOOLS, kind), kind, text)
+
+
+def test_it_teaches() -> None:
+    assert DIALECT.example(TOOLS) in DIALECT.teach(TOOLS)
+
+
+@pytest.mark.parametrize("shape", ["«", "«a {", '«a {"', "«a {[", "«a {}»", "«»", "«a \n"])
+def test_twice_the_text_gives_at_most_twice_the_events(shape: str) -> None:
+    once, twice = (len(read([shape * count])) for count in (100, 200))
+    assert twice <= 2 * once + 2

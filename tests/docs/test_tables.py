@@ -1,0 +1,32 @@
+"""The tables of the documentation are what the code says now."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+from support.pages import PAGES, ROOT
+
+SCRIPT = ROOT / "scripts" / "docs"
+
+
+def test_the_tables_are_up_to_date() -> None:
+    done = _docs("--check")
+    assert done.returncode == 0, f"run: make docs\n{done.stdout}{done.stderr}"
+
+
+def test_an_unknown_argument_is_refused() -> None:
+    assert _docs("--chekc").returncode == 2
+
+
+def test_every_table_that_begins_ends() -> None:
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        marks = re.findall(r"^<!-- (table|end)\b", text, re.MULTILINE)
+        assert marks == ["table", "end"] * (len(marks) // 2), page
+
+
+def _docs(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(SCRIPT), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
