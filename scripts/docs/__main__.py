@@ -19,7 +19,9 @@ from pathlib import Path
 from tables import TABLES
 
 ROOT = Path(__file__).parents[2]
-PLACE = re.compile(r"(?<=^<!-- table: )(\S+)( -->\n).*?(?=^<!-- end -->$)", re.MULTILINE | re.DOTALL)
+PLACE = re.compile(
+    r"(?<=^<!-- table: )(\S+)( -->\n).*?(?=^<!-- end -->$)", re.MULTILINE | re.DOTALL
+)
 
 
 def main() -> int:

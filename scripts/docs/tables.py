@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from inspect import cleandoc, getdoc
+from inspect import cleandoc, getdoc, isfunction, signature
 from pkgutil import iter_modules
 from textwrap import dedent
+from types import FunctionType
 from typing import Any, get_args
 
 import click
@@ -54,7 +55,9 @@ def event_table() -> str:
 
 def general_codes() -> str:
     """The codes of any text."""
-    return _table(["code", "means"], [[_code(code), about] for code, about in GENERAL_CODES.items()])
+    return _table(
+        ["code", "means"], [[_code(code), about] for code, about in GENERAL_CODES.items()]
+    )
 
 
 def dialect_codes() -> str:
@@ -95,6 +98,19 @@ def module_table(package: str) -> str:
     return _table(["module", "what it holds"], rows)
 
 
+def method_table(path: str) -> str:
+    """The public methods that a class itself defines: `parsing.block.Block`."""
+    module, _, name = path.rpartition(".")
+    owner = getattr(import_module(f"callblocks.{module}"), name)
+    methods = [(name, value) for name, value in vars(owner).items() if isfunction(value)]
+    rows = [
+        [_code(f"{name}({', '.join(_parameters(method))})"), _about(method)]
+        for name, method in methods
+        if not name.startswith("_")
+    ]
+    return _table(["method", "what it does"], rows)
+
+
 def command_tables() -> str:
     """Each command, what it does, and its options."""
     context = click.Context(cli, info_name="callblocks")
@@ -118,6 +134,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "errors": error_tree,
     "names": public_names,
     "modules": module_table,
+    "methods": method_table,
     "commands": command_tables,
     "exit-codes": exit_codes,
 }
@@ -181,6 +198,12 @@ def _tag(event: type[msgspec.Struct]) -> str:
 def _fields(event: type[msgspec.Struct]) -> list[str]:
     fields = msgspec.structs.fields(event)
     return [_code(field.name if field.required else f"{field.name}?") for field in fields]
+
+
+def _parameters(method: FunctionType) -> list[str]:
+    """What must be given; what may be given follows in brackets."""
+    given = list(signature(method).parameters.values())[1:]
+    return [each.name if each.default is each.empty else f"[{each.name}]" for each in given]
 
 
 def _about(thing: object) -> str:

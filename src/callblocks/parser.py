@@ -10,7 +10,7 @@ until its block ends.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from callblocks.dialects import dialects
 from callblocks.model.calls import Item
@@ -81,7 +81,7 @@ def convert(
 ) -> str:
     """Read text in one dialect and write it in another, or raise `Unwritable`."""
     known = tuple(tools)
-    (dialect,) = _resolve(target)
+    dialect = _named(target)
     return dialect.write(items(parse(text, source, tools=known).events), known)
 
 
@@ -104,7 +104,7 @@ def items(events: Sequence[Event]) -> list[Item]:
 def _resolve(dialect: str | Dialect | Sequence[str | Dialect]) -> tuple[Dialect, ...]:
     if dialect == AUTO:
         return tuple(known for known in dialects.values() if known.in_auto)
-    if isinstance(dialect, str | Dialect):
+    if isinstance(dialect, str | Dialect) or not isinstance(dialect, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
         return (_named(dialect),)
     named = tuple(map(_named, dialect))
     if not named:
@@ -116,5 +116,6 @@ def _named(dialect: str | Dialect) -> Dialect:
     if isinstance(dialect, Dialect):
         return dialect
     if not isinstance(dialect, str) or dialect not in dialects:  # pyright: ignore[reportUnnecessaryIsInstance] callers err
-        raise UnknownDialect(dialect, (AUTO, *dialects))
+        # `auto` is all of them: it is no dialect to write, nor one of a list.
+        raise UnknownDialect(dialect, dialects if dialect == AUTO else (AUTO, *dialects))
     return dialects[dialect]

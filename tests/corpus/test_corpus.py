@@ -13,12 +13,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from support.reading import NAMES, alike, cut, lines, read
-from support.verifying import verify
 
 from callblocks import Limits
+from callblocks.model.events import join
 from callblocks.model.specs import read_specs
 from callblocks.parser import AUTO
+from support.reading import NAMES, alike, cut, lines, read
+from support.verifying import verify
 
 CORPUS = Path(__file__).parent
 CASES = sorted(CORPUS.glob("*/*.txt"))
@@ -60,18 +61,18 @@ def test_the_text_reads_as_recorded(path: Path, request: pytest.FixtureRequest) 
 @case
 def test_cuts_do_not_matter(path: Path) -> None:
     text, given, dialect = content(path), options(path), path.parent.name
-    whole = read(dialect, [text], **given)
+    whole = join(read(dialect, [text], **given))
+    each = read(dialect, list(text), **given)
+    verify(text, each, given.get("reasoning", ()))
+    assert alike(each, whole), "cut at each character"
     random = Random(path.stem)
     places = [
-        range(len(text)),
         *([at] for at in range(1, len(text))),
         *(random.choices(range(len(text) + 1), k=5) for _ in range(RANDOM_CUTS)),
     ]
     for at in places:
         pieces = cut(text, at)
-        events = read(dialect, pieces, **given)
-        assert alike(events, whole), f"cut as {pieces}"
-        verify(text, events, given.get("reasoning", ()))
+        assert alike(read(dialect, pieces, **given), whole), f"cut as {pieces}"
 
 
 @pytest.mark.parametrize("dialect", NAMES)

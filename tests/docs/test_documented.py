@@ -8,7 +8,6 @@ from typing import get_args
 
 import click
 import pytest
-from support.pages import PAGES, ROOT
 
 import callblocks
 from callblocks import Parser, dialects
@@ -16,6 +15,7 @@ from callblocks.cli.main import cli
 from callblocks.model import errors
 from callblocks.model.events import Event
 from callblocks.parsing.codes import GENERAL_CODES
+from support.pages import PAGES, ROOT
 
 CONTEXT = click.Context(cli, info_name="callblocks")
 COMMANDS = {name: cli.get_command(CONTEXT, name) for name in cli.list_commands(CONTEXT)}

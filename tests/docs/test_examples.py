@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from support.examples import Examples
 from support.pages import PAGES, ROOT, code_blocks
 

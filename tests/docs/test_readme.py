@@ -1,24 +1,44 @@
-"""The README is short, and what it tells a newcomer to type exists."""
+"""The README is short and begins with what to type; what a page tells to type exists."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+import pytest
+
+from support.pages import PAGES, ROOT, code_blocks
+
 README = ROOT / "README.md"
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
 def test_the_readme_is_under_150_lines() -> None:
     assert len(README.read_text("utf-8").splitlines()) < 150
 
 
-def test_the_readme_names_the_targets_that_a_newcomer_needs() -> None:
-    assert {"run", "test"} <= _named_targets()
+def test_the_readme_begins_with_the_two_commands_that_a_newcomer_needs() -> None:
+    title, _, run, test, *_ = README.read_text("utf-8").splitlines()
+    assert title == "# callblocks"
+    assert (run.split("#")[0].strip(), test.split("#")[0].strip()) == ("make run", "make test")
 
 
-def test_every_make_target_that_the_readme_names_exists() -> None:
-    assert _named_targets() - _targets() == set()
+def test_the_readme_shows_a_chat_before_its_first_recipe() -> None:
+    picture = next(code_blocks(README.read_text("utf-8").partition("\n## ")[0]))
+    assert picture.language == "console"
+    assert "(hide details)" in picture.text
+
+
+def test_the_readme_has_five_recipes_each_with_code_that_runs() -> None:
+    recipes = README.read_text("utf-8").split("\n## ")[1:6]
+    assert len(recipes) == 5
+    for recipe in recipes:
+        assert {block.language for block in code_blocks(recipe)} & {"python", "console"}, recipe
+
+
+@pages
+def test_every_make_target_that_a_page_names_exists(page: Path) -> None:
+    assert _named_targets(page) - _targets() == set()
 
 
 def test_make_help_describes_every_target() -> None:
@@ -26,8 +46,12 @@ def test_make_help_describes_every_target() -> None:
     assert set(described) == _targets()
 
 
-def test_the_scripts_that_the_readme_names_exist() -> None:
-    named = re.findall(r"(?<![\w/.])((?:scripts|\.ci)/[\w.-]+)", README.read_text("utf-8"))
+@pages
+def test_the_files_that_a_page_names_exist(page: Path) -> None:
+    folders = r"scripts|\.ci|tests|src|bench|examples"
+    named = re.findall(
+        rf"(?<![\w/.])((?:{folders})/[\w./-]*\w)(?![\w/<-])", page.read_text("utf-8")
+    )
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
@@ -41,9 +65,9 @@ def _targets() -> set[str]:
     return {target for line in phony for target in line.split()}
 
 
-def _named_targets() -> set[str]:
-    """The targets in code of the README: `make x y`, or a line of a code block that runs make."""
-    text = README.read_text("utf-8")
+def _named_targets(page: Path) -> set[str]:
+    """The targets in code of a page: `make x y`, or a line of a code block that runs make."""
+    text = page.read_text("utf-8")
     commands = re.findall(r"`make ([^`\n]+)`", text)
     commands += re.findall(r"^[ \t]*(?:\$ )?make[ \t]+([^#\n]+)", _code(text), re.MULTILINE)
     return {word for command in commands for word in command.split() if word.isalpha()}
@@ -51,6 +75,5 @@ def _named_targets() -> set[str]:
 
 def _code(text: str) -> str:
     """The code blocks of a Markdown text: fenced, and indented by four."""
-    fenced = re.findall(r"^```[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     indented = re.findall(r"^ {4}.*$", text, re.MULTILINE)
-    return "\n".join([*fenced, *indented])
+    return "\n".join([*(block.text for block in code_blocks(text)), *indented])

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from callblocks import Limits
+from callblocks.model.specs import ToolSpec
 from support.reading import NAMES, alike, cut, read
 from support.soup import soup
 from support.verifying import verify
 
-from callblocks import Limits
-from callblocks.model.specs import ToolSpec
-
-EXAMPLES = max(400, settings.default.max_examples)
+EXAMPLES = max(400, settings().max_examples)
 THINKING = (("<think>", "</think>"), ("<a", "a>"))
 TOOLS = (
     ToolSpec("ls", "", {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}),

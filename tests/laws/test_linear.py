@@ -7,6 +7,7 @@ openings without an end, candidates inside candidates, long runs of what a marke
 from __future__ import annotations
 
 import pytest
+
 from support.reading import NAMES, cut
 from support.work import work
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from callblocks import Parser, dialects
+from callblocks.model.events import CallReady, CallStarted, Event, Malformed
 from support.reading import NAMES, cut
 from support.soup import soup
 from support.waiting import may_wait
 
-from callblocks import Parser, dialects
-from callblocks.model.events import CallReady, CallStarted, Event, Malformed
-
-EXAMPLES = max(300, settings.default.max_examples)
+EXAMPLES = max(300, settings().max_examples)
 
 
 def still_in_call(in_call: bool, events: list[Event]) -> bool:
@@ -61,7 +61,7 @@ def test_prose_without_the_start_of_a_marker_is_said_at_once(dialect: str, prose
         ("scissors-cat", "\n✂️🐱"),
         ("chat-blocks", "<tool>ls(\n<b"),
         ("chat-blocks", "<tool>is a tag\n"),
-        ("chat-blocks", "<tool id=\"a\"b"),
+        ("chat-blocks", '<tool id="a"b'),
         ("chat-blocks", "🔧 **Tool Call:** `ls()`\n✅ **`l`s"),
         ("chat-blocks", "<tool>ls()</tool>"),
         ("chat-blocks", "&amp;x"),

@@ -9,9 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.items import TOOLS, bound_items, items
-from support.reading import read
-from support.verifying import verify
 
 from callblocks import Call, Result, ToolSpec, dialects
 from callblocks.model.calls import Item
@@ -19,13 +16,16 @@ from callblocks.model.errors import Unwritable
 from callblocks.model.specs import specs_by_name
 from callblocks.parser import items as items_of
 from callblocks.parsing.same import same
+from support.items import TOOLS, bound_items, items
+from support.reading import read
+from support.verifying import verify
 
-EXAMPLES = max(200, settings.default.max_examples)
+EXAMPLES = max(200, settings().max_examples)
 LEAST_WRITTEN = 0.6
 
 
 def told(dialect: str, row: Sequence[Item]) -> tuple[list[Any], list[Any]]:
-    """Prose and calls in order, and the outcomes by their call, as far as the dialect tells them."""
+    """Prose and calls in order, and outcomes by their call, as far as the dialect tells them."""
     keeps_ids = dialects[dialect].keeps_ids
     calls = [item for item in row if isinstance(item, Call)]
     places = {call.id: place for place, call in enumerate(calls)}
@@ -53,9 +53,7 @@ def write_then_read(dialect: str, row: Sequence[Item], tools: Sequence[ToolSpec]
     """Whether it was written; what was written must read back, also character by character."""
     try:
         text = dialects[dialect].write(row, tools)
-    except Unwritable as error:
-        assert error.dialect == dialect
-        assert error.what
+    except Unwritable:
         return False
     for pieces in ([text], list(text)):
         events = read(dialect, pieces, tools=tools)
@@ -67,14 +65,12 @@ def write_then_read(dialect: str, row: Sequence[Item], tools: Sequence[ToolSpec]
     return True
 
 
-def check(
-    cases: st.SearchStrategy[Any], written: Any, examples: int = EXAMPLES
-) -> None:
+def check(cases: st.SearchStrategy[Any], written: Any) -> None:
     """Run `written` on each case; most must have been written, or the law would be empty."""
     tally = Counter[bool]()
 
     @given(cases)
-    @settings(max_examples=examples)
+    @settings(max_examples=EXAMPLES)
     def each(case: Any) -> None:
         tally[written(case)] += 1
 

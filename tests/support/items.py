@@ -12,8 +12,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from callblocks import Call, Result, ToolSpec
-from callblocks.dialects.scissors_cat import CATALOGUE
 from callblocks.model.calls import Item
+from callblocks.model.catalogue import CATALOGUE
 from support.soup import COMMON, PARTS, texts
 
 __all__ = ("TOOLS", "bound_items", "items")
@@ -60,7 +60,9 @@ TOOLS = (
     ToolSpec("weigh", parameters={"properties": {"what": {"type": "string"}}}),
     ToolSpec("café au lait", parameters={"properties": {"b": {}, "a": {}}}),
 )
-OUTCOMES = st.fixed_dictionaries({"output": VALUES}) | st.fixed_dictionaries({"error": STRINGS})
+OUTCOMES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {"output": VALUES}
+) | st.fixed_dictionaries({"error": STRINGS})
 
 
 @st.composite
@@ -87,7 +89,10 @@ def bound_items(draw: st.DrawFn) -> tuple[list[Item], Sequence[ToolSpec]]:
 
 @st.composite
 def _row(
-    draw: st.DrawFn, calls: st.SearchStrategy[Call], prose: st.SearchStrategy[str], with_results: bool
+    draw: st.DrawFn,
+    calls: st.SearchStrategy[Call],
+    prose: st.SearchStrategy[str],
+    with_results: bool,
 ) -> list[Item]:
     row: list[Item] = [draw(prose)]
     ids = draw(st.lists(IDS, max_size=3, unique=True))

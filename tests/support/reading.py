@@ -34,7 +34,7 @@ def cut(text: str, places: Iterable[int]) -> list[str]:
 def alike(one: Sequence[Event], other: Sequence[Event]) -> bool:
     """Whether two readings say the same, wherever their pieces were cut."""
     joined, others = join(list(one)), join(list(other))
-    # Equal values are compared fast; only what holds NaN needs its spelling compared.
+    # Only what holds NaN is unequal to itself: then the spelling tells.
     return joined == others or repr(joined) == repr(others)
 
 

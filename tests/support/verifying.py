@@ -48,53 +48,61 @@ class _Verifier:
 
     def take(self, event: Event) -> None:
         start, end = event.span
-        assert start == self.at, f"{event} does not start at {self.at}"
-        assert start <= end <= len(self.text), f"{event} is not inside the text"
+        _hold(start == self.at, "it does not start where the last one ended", event)
+        _hold(start <= end <= len(self.text), "its span is not in the text", event)
         self.at = end
         written = self.text[start:end]
         match event:
             case Text():
-                self.text_event(event, written)
+                self.prose(event, written)
             case Reasoning():
                 marker = not event.text and written in self.thinking
-                assert self.open is None and (event.text == written or marker), event
+                _hold(event.text == written or marker, "it does not quote its span", event)
+                _hold(self.open is None, "a call is open", event)
             case CallStarted():
                 self.started(event)
             case CallInput():
-                assert self.open is not None and event.index == self.open.index, event
                 markup = not event.text and written in ("\n", "\r\n")
-                assert event.text == written or markup, event
+                _hold(event.text == written or markup, "it does not quote its span", event)
+                self.opened(event)
             case CallReady():
                 self.call_ready(event)
             case CallResult():
-                assert self.open is None and self.ready.get(event.index) == event.id, event
-                assert event.result.id == event.id, event
+                _hold(self.ready.get(event.index) == event.id, "no such call is ready", event)
+                _hold(event.result.id == event.id, "it has two ids", event)
+                _hold(self.open is None, "a call is open", event)
             case Malformed():
                 self.malformed(event)
             case Problem():
                 self.problem(event)
 
     def end(self) -> None:
-        assert self.at == len(self.text), f"nothing owns the text from {self.at} on"
-        assert self.open is None, f"{self.open} never ended"
+        _hold(self.at == len(self.text), "nothing owns the text from here on", self.at)
+        _hold(self.open is None, "it never ended", self.open)
 
-    def text_event(self, event: Text, written: str) -> None:
-        assert self.open is None, f"{event} stands inside {self.open}"
+    def opened(self, event: CallInput | CallReady | Malformed) -> CallStarted:
+        """The open call, which must be the one that the event is about."""
+        if self.open is None or self.open.index != event.index:
+            raise AssertionError(f"it is not of the open call {self.open}", event)
+        return self.open
+
+    def prose(self, event: Text, written: str) -> None:
+        _hold(self.open is None, "a call is open", event)
         markup = not event.text and (_BLANK_LINE.fullmatch(written) or _ends_with_cut(written))
-        shown = event.text == unescape_prose(written)
-        assert event.text == written or markup or shown, f"{event} for {written!r}"
+        if event.text != written and not markup:
+            _hold(event.text == unescape_prose(written), "it does not quote its span", event)
 
     def started(self, event: CallStarted) -> None:
-        assert self.open is None, f"{event} stands inside {self.open}"
-        assert event.index == self.count, f"{event} is number {self.count}"
+        _hold(self.open is None, "a call is open", event)
+        _hold(event.index == self.count, "its index is not the next", event)
         self.open, self.count = event, self.count + 1
 
     def call_ready(self, event: CallReady) -> None:
-        started, call = self.open, event.call
-        assert started is not None and started.index == event.index, event
-        assert started.id in (None, call.id) and started.name == call.name, (started, event)
-        assert call.id.strip() and call.id not in self.ids, f"{call.id!r} is not unique"
-        assert call.span == (started.span[0], event.span[1]), event
+        started, call = self.opened(event), event.call
+        _hold(started.id in (None, call.id), "its id has changed", event)
+        _hold(started.name == call.name, "its name has changed", event)
+        _hold(bool(call.id.strip()) and call.id not in self.ids, "its id is not unique", event)
+        _hold(call.span == (started.span[0], event.span[1]), "its span is another", event)
         self.ready[event.index] = call.id
         self.ids.add(call.id)
         self.open = None
@@ -102,17 +110,23 @@ class _Verifier:
     def malformed(self, event: Malformed) -> None:
         start = event.span[0]
         if event.index is None:
-            assert self.open is None, f"{event} stands inside {self.open}"
+            _hold(self.open is None, "a call is open", event)
         else:
-            assert self.open is not None and self.open.index == event.index, event
-            start, self.open = self.open.span[0], None
-        assert event.code and event.text in self.text[start : event.span[1]], event
+            start, self.open = self.opened(event).span[0], None
+        _hold(event.text in self.text[start : event.span[1]], "it does not quote its span", event)
+        _hold(bool(event.code), "it has no code", event)
 
     def problem(self, event: Problem) -> None:
         start, end = event.place
-        assert event.code and event.span[0] == event.span[1], event
-        assert 0 <= start <= end <= len(self.text), f"the place of {event} is outside the text"
-        assert event.index is None or event.index < self.count, event
+        _hold(0 <= start <= end <= len(self.text), "its place is not in the text", event)
+        _hold(event.span[0] == event.span[1], "it owns text", event)
+        _hold(event.index is None or event.index < self.count, "no such call", event)
+        _hold(bool(event.code), "it has no code", event)
+
+
+def _hold(claim: bool, fault: str, about: object) -> None:
+    if not claim:
+        raise AssertionError(fault, about)
 
 
 _BLANK_LINE = re.compile("(\r?\n){1,2}")

@@ -3,7 +3,7 @@ r"""What text may wait for more, and how long: one opening, as each dialect's sp
 Text waits if it stands in no event yet. Then it begins where a block could begin, and what came
 since has not decided it:
 
-    tool-fence      `\n   ```tool na`      to the end of the line; without a name, to the fence's end
+    tool-fence      `\n   ```tool na`      to the end of the line; to its end if it has no name
     scissors-cat    `\n  [{"type": `       as long as it can be the JSON before a delimiter
     chat-blocks     `<tool>ls(a`           to the next `<`; the old Markdown form to a blank line
     emoji-bracket   `🛠️[create-fi`         to `]` or the end of the line; a result to its end marker

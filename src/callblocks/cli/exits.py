@@ -19,6 +19,8 @@ from typing import IO, Any
 
 import click
 
+from callblocks.model.errors import CallblocksError
+
 __all__ = ("EXIT_CODES", "PROBLEMS", "USAGE", "Fault", "Refusal", "reported", "say")
 
 PROBLEMS = 1
@@ -76,6 +78,8 @@ def reported() -> Generator[None]:
     except BrokenPipeError:
         _hush()
         raise click.exceptions.Exit(CLOSED_PIPE) from None
+    except CallblocksError as error:
+        raise Fault(str(error)) from error
     except OSError as error:
         _hush()
         raise Fault(f"{error.filename or 'standard output'}: {error.strerror or error}") from error

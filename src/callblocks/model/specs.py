@@ -41,7 +41,14 @@ ToolSpecs: TypeAlias = Iterable[ToolSpec]
 
 def specs_by_name(tools: ToolSpecs) -> dict[str, ToolSpec]:
     """Index tools by name; a later one wins."""
-    return {tool.name: tool for tool in tools}
+    known: dict[str, ToolSpec] = {}
+    for tool in tools:
+        if not isinstance(tool, ToolSpec):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+            raise BadSpec(
+                f"a tool is a ToolSpec, not {tool!r:.60}; `read_specs` makes them of JSON"
+            )
+        known[tool.name] = tool
+    return known
 
 
 def read_specs(value: object) -> tuple[ToolSpec, ...]:

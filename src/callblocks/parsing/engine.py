@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import ClassVar, NamedTuple, Protocol
 
-from callblocks.model.errors import NotText, ParserClosed
+from callblocks.model.errors import CallerError, NotText, ParserClosed
 from callblocks.model.events import Event, Text
 from callblocks.model.specs import ToolSpecs
 from callblocks.parsing.block import Block, Refused
@@ -71,7 +71,7 @@ class Engine(Stage):
     ) -> None:
         super().__init__(tools, limits or Limits())
         setting = Setting(in_code_fences, alone=len(owners) == 1)
-        self._outside, self._inside = _openers(tuple(owners), setting, tuple(reasoning))
+        self._outside, self._inside = _openers(tuple(owners), setting, _pairs(reasoning))
         self._barred: dict[Reader, float] = {}
         self._loop = self._run()
 
@@ -94,6 +94,8 @@ class Engine(Stage):
             start = hit.start()
             text, self.held = text[:start], text[start:]
         if not text:
+            if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+                raise NotText(piece)
             return []
         keep, speak = self.keep, self.speak
         if keep is not None:
@@ -160,6 +162,13 @@ class _Openers:
     def __init__(self, readers: Sequence[tuple[Reader, Sequence[str | Shape]]]) -> None:
         self.readers = [(reader, Markers(*openers)) for reader, openers in readers]
         self.markers = Markers(*(marker for _, openers in readers for marker in openers))
+
+
+def _pairs(reasoning: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:
+    pairs = tuple(map(tuple, reasoning))
+    if not all(len(pair) == 2 and all(pair) for pair in pairs):
+        raise CallerError(f"reasoning is pairs of markers, none of them empty: {pairs!r:.80}")
+    return tuple((open_, close) for open_, close in pairs)
 
 
 @lru_cache(maxsize=64)

@@ -59,7 +59,7 @@ def _said() -> set[str]:
         if isinstance(node, ast.Call) and node.args and _name(node.func) in SAYING
     ]
     first = [call.args[0] for call in calls]
-    return {node.value for node in first if isinstance(node, ast.Constant) and node.value}
+    return {str(node.value) for node in first if isinstance(node, ast.Constant) and node.value}
 
 
 def _name(node: ast.expr) -> str:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from support.texts import EXAMPLES, cut, places
 
 from callblocks.parser import Parser, parse
 from callblocks.views.chat import Broken, Chat, Item, Thought
 from callblocks.views.grouping import Entry, Group, Validation
+from support.texts import EXAMPLES, cut, places
 
 
 def items(text: str, dialect: str = "auto", **options: object) -> list[Item]:
@@ -76,7 +76,7 @@ def test_a_pending_call_holds_what_follows() -> None:
     chat.feed(parser.feed("🛠️[a]🛠️[/end]\nwords\n"))
     assert chat.settle() == []
     chat.feed(parser.feed("🛠️[/result 1]\nok\n🛠️[/end]\nmore\n"))
-    assert [type(item) for item in chat.settle()][0] is Group
+    assert isinstance(chat.settle()[0], Group)
 
 
 def test_a_result_that_comes_too_late_is_shown_with_its_call_again() -> None:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from support.texts import EXAMPLES, cut, places
 
 from callblocks.parser import Parser
 from callblocks.views.listing import Listing
 from callblocks.views.rows import Row, plain
+from support.texts import EXAMPLES, cut, places
 
 
 def draw(*pieces: str, width: int = 100, dialect: str = "auto") -> list[str]:

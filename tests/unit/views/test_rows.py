@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.views.rows import Row, columns, plain, runs, wrap
+from callblocks.views.rows import Bit, Row, columns, plain, runs, wrap
 
 kinds = st.sampled_from(["plain", "mark", "code"])
 rows = st.lists(st.tuples(kinds, st.text("ab 漢é🛠\ufe0f", max_size=30)), max_size=6).map(tuple)
@@ -53,6 +53,6 @@ def test_no_row_is_wider_than_asked(row: Row, width: int) -> None:
 
 @given(rows)
 def test_runs_say_the_same_with_fewer_bits(row: Row) -> None:
-    chars = [(kind, char) for kind, text in row for char in text]
+    chars: list[Bit] = [(kind, char) for kind, text in row for char in text]
     assert plain(runs(chars)) == plain(row)
     assert all(one[0] != other[0] for one, other in zip(runs(chars), runs(chars)[1:], strict=False))

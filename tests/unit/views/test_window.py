@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.texts import cut, places
 
 from callblocks.views.window import Window
+from support.texts import cut, places
 
 texts = st.text("ab\n", min_size=1, max_size=60)
 

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from callblocks.parser import convert
+from support.command import run
+
+TEXT = "Hi.\n🛠️[ls src]\n🛠️[/end]\n"
+
+
+def test_the_text_is_written_in_the_other_dialect() -> None:
+    result = run("convert", "--to", "tool-fence", text=TEXT)
+    assert result.exit_code == 0
+    assert result.stdout == convert(TEXT, "auto", "tool-fence")
+
+
+def test_line_ends_stay_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one\r\ntwo\n")
+    assert run("convert", "--to", "tool-fence", str(path)).stdout_bytes == b"one\r\ntwo\n"
+
+
+def test_what_cannot_be_said_is_one_line_and_nothing_is_written() -> None:
+    result = run("convert", "--from", "emoji-bracket", "--to", "scissors-cat", text=TEXT)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("callblocks: standard input: scissors-cat cannot write")
+    assert result.stderr.count("\n") == 1
+
+
+def test_half_a_character_is_not_written() -> None:
+    text = r'[{"type": "custom", "operation": "x", "parameters": {"a": "\ud800"}}]' + "\n✂️🐱"
+    result = run("convert", "--to", "tool-fence", text=text)
+    assert (result.exit_code, result.stdout) == (1, "")
+
+
+def test_bytes_that_are_no_text_are_not_converted() -> None:
+    result = run("convert", "--to", "tool-fence", text=b"a\xffb")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "callblocks: standard input: byte 0xff at offset 1 is not UTF-8\n"
+
+
+def test_what_was_no_call_is_kept_and_named() -> None:
+    result = run("convert", "--to", "emoji-bracket", text="```tool a\ninput: {\n```\n")
+    assert result.exit_code == 0
+    assert "kept as text: tool-fence.yaml" in result.stderr
+
+
+def test_there_is_no_limit_of_calls() -> None:
+    text = "🛠️[a]🛠️[/end]" * 1_100
+    assert run("convert", "--to", "tool-fence", text=text).stdout.count("```tool a") == 1_100
+
+
+def test_the_other_dialect_must_be_named() -> None:
+    assert run("convert", text=TEXT).exit_code == 2
+    assert run("convert", "--to", "auto", text=TEXT).exit_code == 2

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from callblocks.cli.tools_file import SAMPLE_TOOLS
+from callblocks.dialects import dialects
+from support.command import run
+
+
+def test_all_dialects_are_listed() -> None:
+    result = run("dialects")
+    assert result.exit_code == 0
+    assert all(dialect.summary in result.stdout for dialect in dialects.values())
+
+
+@pytest.mark.parametrize("name", dialects)
+def test_all_about_one_can_be_printed(name: str) -> None:
+    result = run("dialects", name)
+    assert result.exit_code == 0
+    assert "Syntax" in result.stdout
+
+
+@pytest.mark.parametrize("part", ["syntax", "example", "prompt", "gbnf", "lark"])
+def test_a_part_is_printed_as_it_is(part: str) -> None:
+    dialect = dialects["tool-fence"]
+    wanted = {
+        "syntax": dialect.syntax,
+        "example": dialect.example(SAMPLE_TOOLS),
+        "prompt": dialect.teach(SAMPLE_TOOLS),
+        "gbnf": dialect.grammar(SAMPLE_TOOLS, "gbnf"),
+        "lark": dialect.grammar(SAMPLE_TOOLS, "lark"),
+    }
+    assert run("dialects", "tool-fence", "--part", part).stdout == wanted[part].rstrip("\n") + "\n"
+
+
+def test_a_part_that_is_not_there_is_refused_in_one_line() -> None:
+    result = run("dialects", "chat-blocks", "--part", "gbnf")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "callblocks: chat-blocks has no grammar\n"
+
+
+def test_a_part_needs_a_name() -> None:
+    assert run("dialects", "--part", "syntax").exit_code == 2
+
+
+def test_your_own_tools_are_taught(tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps([{"name": "brew", "description": "Make tea."}]), "utf-8")
+    prompt = run("dialects", "tool-fence", "--part", "prompt", "--tools", str(path)).stdout
+    assert "## brew\nMake tea." in prompt
+    assert "web_search" not in prompt
+
+
+def test_no_tools_at_all_is_usage(tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text("[]", "utf-8")
+    result = run("dialects", "tool-fence", "--part", "example", "--tools", str(path))
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1

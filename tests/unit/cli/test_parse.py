@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.command import run
+
+GOOD = "Hi.\n🛠️[ls src]\n🛠️[/end]\n"
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "ls",
+            "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+        },
+    }
+]
+
+
+def events(*args: str, text: str | bytes = GOOD) -> list[dict[str, Any]]:
+    return [
+        json.loads(line) for line in run("parse", "--json", *args, text=text).stdout.splitlines()
+    ]
+
+
+def test_a_text_without_problems_ends_well() -> None:
+    result = run("parse", text=GOOD)
+    assert result.exit_code == 0
+    assert "call     ls  tool-call-1  emoji-bracket" in result.stdout
+
+
+@pytest.mark.parametrize("option", ["--json", "--explain", "--no-in-code-fences"])
+def test_problems_give_one(option: str) -> None:
+    assert run("parse", option, text="🛠️[/end]").exit_code == 1
+    assert run("parse", option, text="```tool a\n").exit_code == 1
+
+
+def test_json_is_one_event_per_line() -> None:
+    assert [event["type"] for event in events()] == [
+        "text",
+        "call-started",
+        "call-input",
+        "call-ready",
+        "text",
+    ]
+
+
+def test_json_of_several_files_says_which(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_text("a", "utf-8")
+    two.write_text("b", "utf-8")
+    found = events(str(one), str(two))
+    assert [(event["file"], event["text"]) for event in found] == [(str(one), "a"), (str(two), "b")]
+
+
+def test_half_a_character_is_an_escape() -> None:
+    call = r'[{"type": "custom", "operation": "x", "parameters": {"a": "\ud800"}}]'
+    (ready,) = [event for event in events(text=f"{call}\n✂️🐱") if event["type"] == "call-ready"]
+    assert ready["call"]["input"] == {"a": "\ud800"}
+
+
+def test_bytes_that_are_no_text_are_a_problem_at_their_place() -> None:
+    found = events(text=b"ab\xff\xfec")
+    problems = [event for event in found if event["type"] == "problem"]
+    assert problems == [
+        {
+            "type": "problem",
+            "code": "invalid-utf8",
+            "detail": "byte 0xff at byte offset 2 is not UTF-8",
+            "span": [3, 3],
+            "place": [2, 3],
+            "index": None,
+        }
+    ]
+    assert "".join(event.get("text", "") for event in found) == "ab\ufffd\ufffdc"
+    assert run("parse", text=b"\xff").exit_code == 1
+
+
+def test_the_dialect_decides_what_is_a_call() -> None:
+    assert {event["type"] for event in events("--dialect", "tool-fence")} == {"text"}
+    assert len(events("-d", "tool-fence", "-d", "emoji-bracket")) == 5
+
+
+def test_auto_stands_alone() -> None:
+    result = run("parse", "-d", "auto", "-d", "tool-fence", text="")
+    assert result.exit_code == 2
+    assert "auto stands alone" in result.stderr
+
+
+def test_an_unknown_dialect_is_usage_and_names_the_known() -> None:
+    result = run("parse", "--dialect", "latin", text="")
+    assert result.exit_code == 2
+    assert "no dialect 'latin'; choose from: auto, tool-fence" in result.stderr
+
+
+def test_tools_bind_arguments(tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps(TOOLS), "utf-8")
+    assert events("--tools", str(path))[3]["call"]["input"] == {"path": "src"}
+
+
+@pytest.mark.parametrize("content", ["{}", "[", "[1]", "[" * 100_000])
+def test_a_bad_tools_file_is_usage(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text(content, "utf-8")
+    result = run("parse", "--tools", str(path), text="")
+    assert result.exit_code == 2
+    assert "tools.json: " in result.stderr
+
+
+def test_a_missing_tools_file_is_usage() -> None:
+    result = run("parse", "--tools", "gone.json", text="")
+    assert result.exit_code == 2
+    assert "gone.json: No such file" in result.stderr
+
+
+def test_limits_can_be_set_and_lifted() -> None:
+    text = "🛠️[a]🛠️[/end]" * 3
+    assert run("parse", "--max-calls", "2", text=text).exit_code == 1
+    assert run("parse", "--max-calls", "0", text=text).exit_code == 0
+    assert run("parse", "--max-input", "2", text="🛠️[a]long🛠️[/end]").exit_code == 1
+    assert run("parse", "--max-depth", "1", text="```tool a\ninput: {b: {}}\n```\n").exit_code == 1
+    assert run("parse", "--max-calls", "-1", text="").exit_code == 2
+
+
+def test_code_fences_and_reasoning_are_options() -> None:
+    fenced = f"```\n{GOOD}```\n"
+    assert len(events(text=fenced)) < len(events("--in-code-fences", text=fenced))
+    think = ["--reasoning", "<think>", "</think>"]
+    assert events(*think, text="<think>so</think>")[1]["type"] == "reasoning"
+    assert run("parse", "--reasoning", "", "x", text="").exit_code == 2
+
+
+def test_json_and_explain_exclude_each_other() -> None:
+    assert run("parse", "--json", "--explain", text="").exit_code == 2
+
+
+def test_a_missing_file_and_a_directory_are_usage(tmp_path: Path) -> None:
+    assert run("parse", str(tmp_path / "gone")).exit_code == 2
+    assert run("parse", str(tmp_path)).exit_code == 2
+
+
+def test_what_is_not_text_is_one_line() -> None:
+    result = run("parse", text=b"\x7fELF\0\0")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "callblocks: standard input: this is not text (a NUL byte at offset 4)\n"
+    )
+
+
+def test_several_files_stand_under_their_names(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_text("a", "utf-8")
+    two.write_text("b", "utf-8")
+    shown = run("parse", str(one), str(two)).stdout
+    assert shown.index("one") < shown.index("prose    a") < shown.index("two")
+
+
+def test_explaining_draws_the_text() -> None:
+    assert "    2 ┃ 🛠️[ls src]" in run("parse", "--explain", text=GOOD).stdout
