@@ -65,7 +65,7 @@ def dialect_codes() -> str:
     rows = [
         [_code(code), _code(name), about]
         for name, dialect in dialects.items()
-        for code, about in dialect.codes.items()
+        for code, about in vars(type(dialect)).get("codes", {}).items()
     ]
     return _table(["code", "dialect", "means"], rows)
 

@@ -13,16 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from callblocks.dialects import dialects
-from callblocks.model.calls import Item
 from callblocks.model.errors import UnknownDialect
-from callblocks.model.events import CallReady, CallResult, Event, Malformed, Reasoning, Text
 from callblocks.model.specs import ToolSpecs
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Engine
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.parsed import Parsed
 
-__all__ = ("AUTO", "Parser", "convert", "items", "parse")
+__all__ = ("AUTO", "Parser", "convert", "parse")
 
 AUTO = "auto"
 
@@ -82,23 +80,7 @@ def convert(
     """Read text in one dialect and write it in another, or raise `Unwritable`."""
     known = tuple(tools)
     dialect = _named(target)
-    return dialect.write(items(parse(text, source, tools=known).events), known)
-
-
-def items(events: Sequence[Event]) -> list[Item]:
-    """What events say, as a dialect can write it. Malformed text and reasoning stay as text."""
-    found: list[Item] = []
-    for event in events:
-        match event:
-            case Text(text=text) | Reasoning(text=text) | Malformed(text=text):
-                found.append(text)
-            case CallReady(call=call):
-                found.append(call)
-            case CallResult(result=result):
-                found.append(result)
-            case _:
-                pass
-    return found
+    return dialect.write(parse(text, source, tools=known).items, known)
 
 
 def _resolve(dialect: str | Dialect | Sequence[str | Dialect]) -> tuple[Dialect, ...]:

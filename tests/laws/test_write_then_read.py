@@ -14,7 +14,7 @@ from callblocks import Call, Result, ToolSpec, dialects
 from callblocks.model.calls import Item
 from callblocks.model.errors import Unwritable
 from callblocks.model.specs import specs_by_name
-from callblocks.parser import items as items_of
+from callblocks.parsing.parsed import Parsed
 from callblocks.parsing.same import same
 from support.items import TOOLS, bound_items, items
 from support.reading import read
@@ -58,7 +58,7 @@ def write_then_read(dialect: str, row: Sequence[Item], tools: Sequence[ToolSpec]
     for pieces in ([text], list(text)):
         events = read(dialect, pieces, tools=tools)
         verify(text, events)
-        order, outcomes = told(dialect, items_of(events))
+        order, outcomes = told(dialect, Parsed(events).items)
         wanted, results = told(dialect, expected(dialect, row, tools))
         assert same(order, wanted), text
         assert same(outcomes, results), text

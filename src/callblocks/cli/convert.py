@@ -17,7 +17,7 @@ from callblocks.dialects import dialects
 from callblocks.model.errors import Unwritable
 from callblocks.model.events import Malformed
 from callblocks.model.specs import ToolSpec
-from callblocks.parser import items, parse
+from callblocks.parser import parse
 from callblocks.parsing.limits import Limits
 
 __all__ = ("command",)
@@ -38,7 +38,7 @@ def command(file: str, target: str, source: str, tools: tuple[ToolSpec, ...]) ->
     """
     parsed = parse(_read(file), source, tools=tools, limits=Limits(calls=NO_LIMIT))
     try:
-        text = dialects[target].write(items(parsed.events), tools)
+        text = dialects[target].write(parsed.items, tools)
         written = text.encode()
     except Unwritable as error:
         raise Refusal(f"{name_of(file)}: {error}") from error

@@ -130,11 +130,14 @@ class EmojiBracket(Dialect):
         prose = grammar.rule("prose", without([f"{tool}[" for tool in whole]))
         end, *others = (f"{tool}[/end]" for tool in whole)
         body = grammar.rule("body", until([end], others))
-        heads = [seq(lit(tool.name), arguments(grammar, tool)) for tool in tools]
-        head = grammar.rule("head", alt(*heads))
-        rest = seq(lit("]\n"), body)
-        tail = alt(rest, lit(" /]")) if self.one_line else rest
-        call = grammar.rule("call", seq(lit(f"{TOOL}["), head, tail))
+        filled, empty = seq(lit("]\n"), body), lit(f"]\n{end}")
+        whole_call = [lit(" /]")] if self.one_line else []
+        calls = [
+            seq(lit(tool.name), said, alt(filled if takes_body else empty, *whole_call))
+            for tool in tools
+            for said, takes_body in arguments(grammar, tool)
+        ]
+        call = grammar.rule("call", seq(lit(f"{TOOL}["), alt(*calls)))
         grammar.rule("root", seq(prose, many(seq(call, prose))))
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
@@ -155,7 +158,8 @@ class EmojiBracket(Dialect):
         head = f"{call.name} {args}" if args else call.name
         if "]" in head or "\n" in head:
             raise Unwritable(self.name, f"`]` or a line end in the head {head!r:.80}")
-        return f"{TOOL}[{head}]\n{_escape(body)}{TOOL}[/end]"
+        end = f"{TOOL}[/end]" if call.ended else ""
+        return f"{TOOL}[{head}]\n{_escape(body)}{end}"
 
     def _split_input(self, call: Call, tool: ToolSpec | None) -> tuple[str, str]:
         raw = (call.input.get("args", ""), call.input.get("body", ""))
@@ -186,7 +190,6 @@ class EmojiBracketPlus(EmojiBracket):
         *EmojiBracket.rules,
         "A call without a body may be written on one line: `🛠️[NAME ARGS /]`, with no end marker.",
     )
-    codes: ClassVar = {}
     one_line = True
     in_auto = False
 

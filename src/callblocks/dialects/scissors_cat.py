@@ -31,7 +31,7 @@ from callblocks.parsing.expressions import Ref, alt, chars, lit, many, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.ids import read_id
 from callblocks.parsing.json_scan import JsonScan
-from callblocks.parsing.json_start import BARE, FENCED, FOREVER, Broken, read_json_start
+from callblocks.parsing.json_start import BARE, FENCED, Broken, read_json_start
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.schema_rules import input_rule
@@ -70,6 +70,8 @@ class ScissorsCat(Dialect):
         "fenced-calls": "a Markdown fence wraps the calls",
     }
 
+    keeps_order = False
+
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return (BARE, FENCED, *CUTS) if setting.in_code_fences else (BARE, *CUTS)
 
@@ -90,7 +92,7 @@ class ScissorsCat(Dialect):
     def _read_lone_delimiter(self, block: Block) -> Reading[Refused | None]:
         """The first delimiter counts, even with nothing to confirm; after prose it is prose."""
         if not block.at_start:
-            return block.refuse(until=FOREVER)
+            return block.refuse(forever=True)
         yield from self._end(block, block.opening)
         return None
 
@@ -123,7 +125,7 @@ class ScissorsCat(Dialect):
     def _end(self, block: Block, cut: str) -> Reading[None]:
         """Own the delimiter and the blank line after it; no later one counts."""
         place = (block.offset - len(cut), block.offset)
-        block.barred = FOREVER
+        block.retired = True
         block.markup()
         if "✂" not in cut:
             block.problem("damaged-marker", f"{cut!r} stands for {DELIMITER}", place)
@@ -174,7 +176,11 @@ def _call_rule(grammar: Grammar, tool: ToolSpec) -> Ref:
         rules.pair(grammar, rules.key(field), value)
         for field, value in zip(known, values, strict=True)
     )
-    extra = rules.pair(grammar, rules.other_key(grammar, known), rules.any_value(grammar))
+    others = rules.other_key(grammar, (*known, "priority"))
+    extra = alt(
+        rules.pair(grammar, rules.key("priority"), rules.number(grammar)),
+        rules.pair(grammar, others, rules.any_value(grammar)),
+    )
     members = seq(first, *(seq(comma, member) for member in rest), many(seq(comma, extra)))
     return grammar.rule(tool.name, rules.bracketed(grammar, "{}", members, may_be_empty=False))
 

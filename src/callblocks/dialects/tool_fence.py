@@ -25,7 +25,7 @@ from callblocks.parsing.binding import split_words
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import EMPTY, Ref, alt, chars, lit, many, none_of, opt, seq
+from callblocks.parsing.expressions import EMPTY, Ref, alt, chars, lit, many, opt, seq
 from callblocks.parsing.fences import END_OF_LINE, FENCE_LINES, read_fence, read_fence_body
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.ids import read_id
@@ -34,7 +34,7 @@ from callblocks.parsing.markers import Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.yaml_core import YamlError, load
-from callblocks.parsing.yaml_rules import input_lines, scalar_text
+from callblocks.parsing.yaml_rules import input_lines, scalar_text, text_value
 from callblocks.parsing.yaml_write import dump
 
 __all__ = ("STATES", "ToolFence")
@@ -195,7 +195,7 @@ def _call_rule(grammar: Grammar, tool: ToolSpec) -> Ref:
     name = EMPTY if is_word else lit(f"toolName: {scalar_text(tool.name)}\n")
     value = seq(lit("input:\n"), input_lines(grammar, tool))
     given = value if tool.required else opt(value)
-    id_ = seq(lit("toolCallId: "), many(none_of("\n"), least=1), lit("\n"))
+    id_ = seq(lit("toolCallId:"), text_value(grammar, "  "))
     return grammar.rule(tool.name, seq(head, lit("\n"), name, opt(id_), given))
 
 

@@ -39,6 +39,7 @@ class Block(Asking):
         super().__init__(stage, opening)
         self.dialect = dialect
         self.barred = 0
+        self.retired = False
         self.name = ""
         self.id: str | None = None
         self._muted = False
@@ -139,9 +140,9 @@ class Block(Asking):
         if self.offset > self.stage.said:
             self.stage.say(Text("", self.stage.span()))
 
-    def refuse(self, until: int | None = None) -> Refused:
-        """Give the text back. This owner opens nothing before `until`, if given."""
-        self.barred = until or 0
+    def refuse(self, until: int = 0, *, forever: bool = False) -> Refused:
+        """Give the text back. This owner opens nothing before `until`, or nothing any more."""
+        self.barred, self.retired = until, forever
         return Refused.REFUSED
 
     def _claim(self, written: str | None) -> bool:

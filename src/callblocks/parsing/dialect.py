@@ -43,6 +43,8 @@ class Dialect(ABC):
     """The codes of this dialect's own problems, and what each means."""
     follows_fences: ClassVar[bool] = False
     keeps_ids: ClassVar[bool] = True
+    keeps_order: ClassVar[bool] = True
+    """Whether prose can stand between calls."""
     in_auto: ClassVar[bool] = True
 
     @abstractmethod
@@ -72,7 +74,7 @@ class Dialect(ABC):
         engine = Engine((self,), tools=known.values(), limits=NO_LIMITS)
         read = Parsed(engine.feed(text) + engine.close())
         said = [item if isinstance(item, str) else self.said(item, known) for item in wanted]
-        if what := difference(said, read, by_id=self.keeps_ids):
+        if what := difference(said, read, by_id=self.keeps_ids, in_order=self.keeps_order):
             raise Unwritable(self.name, what)
         return text
 

@@ -12,7 +12,7 @@ read at most once by each owner, and the whole is linear.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import ClassVar, NamedTuple, Protocol
 
 from callblocks.model.errors import CallerError, NotText, ParserClosed
@@ -71,7 +71,9 @@ class Engine(Stage):
     ) -> None:
         super().__init__(tools, limits or Limits())
         setting = Setting(in_code_fences, alone=len(owners) == 1)
-        self._outside, self._inside = _openers(tuple(owners), setting, _pairs(reasoning))
+        self._choose = partial(_openers, setting=setting, reasoning=_pairs(reasoning))
+        self._owners = tuple(owners)
+        self._outside, self._inside = self._choose(self._owners)
         self._barred: dict[Reader, float] = {}
         self._loop = self._run()
 
@@ -150,10 +152,16 @@ class Engine(Stage):
             block = Block(self, reader.name, marker)
             refused = yield from reader.read(block)
             self._barred[reader] = block.barred
+            if block.retired:
+                self._retire(reader)
             if not refused:
                 return
             scan.rewind(start, block.taken, fresh)
         self.prose(scan.take(scan.pos + 1))
+
+    def _retire(self, reader: Reader) -> None:
+        self._owners = tuple(owner for owner in self._owners if owner is not reader)
+        self._outside, self._inside = self._choose(self._owners)
 
 
 class _Openers:

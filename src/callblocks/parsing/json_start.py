@@ -18,7 +18,7 @@ from callblocks.parsing.json_scan import JsonScan, ScanState
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.stage import Reading
 
-__all__ = ("BARE", "FENCED", "FOREVER", "Broken", "Confirmed", "read_json_start")
+__all__ = ("BARE", "FENCED", "Broken", "Confirmed", "read_json_start")
 
 # Runs of blanks are bounded so that waiting for their end stays cheap.
 BLANKS, SPACE, TICKS = "[ \\t]{0,1000}", "\\s{0,1000}", ("`", "`", "`{1,100}")
@@ -27,7 +27,6 @@ FENCED = Shape(
     (" {0,3}", *TICKS, "\\w{0,20}", BLANKS, "\\r?", "\\n", SPACE, "[\\[{]"), at_line_start=True
 )
 CLOSING_FENCE = Markers(Shape((*TICKS, SPACE, "(?=\\S)")))
-FOREVER = 1 << 62
 
 
 class Confirmed(NamedTuple):
@@ -58,7 +57,7 @@ def read_json_start(block: Block, marker: Markers) -> Reading[Confirmed | Broken
     if found and scan.complete:
         return Confirmed(scan, first, found)
     if scan.state in (ScanState.OPEN, ScanState.CLOSED):
-        return block.refuse(until=FOREVER)
+        return block.refuse(forever=True)
     if found and (inner := _line_start(block, first, scan)) is not None:
         return block.refuse(until=inner)
     if not block.at_start or not (found or scan.looked_like_calls):
@@ -80,7 +79,7 @@ def _wait(
             break
         found, later = yield from _try_later(block, marker, hit)
     if not found:
-        return block.refuse(until=FOREVER)
+        return block.refuse(forever=True)
     if later is not None and scan.complete:
         return block.refuse(until=later)
     if later is not None:

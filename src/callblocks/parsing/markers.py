@@ -15,16 +15,21 @@ while `<<` is still possible.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple
 
 __all__ = ("Markers", "Shape", "line")
 
+NEVER = "(?!)"
 INDENT = " {0,3}"
 
 
 class Shape(NamedTuple):
-    """A marker of regex atoms. With `at_line_start`, the newline before it is part of it."""
+    """A marker of regex atoms. With `at_line_start`, the newline before it is part of it.
+
+    The last atom has one length: after a longer run it would not be known where the marker ends.
+    """
 
     atoms: tuple[str, ...]
     at_line_start: bool = False
@@ -44,11 +49,11 @@ class Markers:
 
     @cached_property
     def growing(self) -> re.Pattern[str]:
-        return re.compile("|".join(_growing(_with_newline(shape)) for shape in self.shapes))
+        return _compiled(_growing(_with_newline(shape)) for shape in self.shapes)
 
     @cached_property
     def final(self) -> re.Pattern[str]:
-        return re.compile("|".join(_final(_with_newline(shape)) for shape in self.shapes))
+        return _compiled(_final(_with_newline(shape)) for shape in self.shapes)
 
     @cached_property
     def fresh(self) -> re.Pattern[str] | None:
@@ -60,6 +65,10 @@ class Markers:
     def fresh_final(self) -> re.Pattern[str] | None:
         shapes = [shape.atoms for shape in self.shapes if shape.at_line_start]
         return re.compile("|".join(map(_final, shapes))) if shapes else None
+
+
+def _compiled(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(patterns) or NEVER)
 
 
 def _with_newline(shape: Shape) -> tuple[str, ...]:

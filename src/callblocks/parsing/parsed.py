@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from callblocks.model.calls import Call, Result
+from callblocks.model.calls import Call, Item, Result
 from callblocks.model.events import (
     CallReady,
     CallResult,
@@ -47,6 +47,22 @@ class Parsed:
     def problems(self) -> list[Malformed | Problem]:
         """What was not as it should be, in the order of the text."""
         return [event for event in self.events if isinstance(event, Malformed | Problem)]
+
+    @cached_property
+    def items(self) -> list[Item]:
+        """What a dialect can write. Malformed text and reasoning stay as text."""
+        found: list[Item] = []
+        for event in self.events:
+            match event:
+                case Text(text=text) | Reasoning(text=text) | Malformed(text=text):
+                    found.append(text)
+                case CallReady(call=call):
+                    found.append(call)
+                case CallResult(result=result):
+                    found.append(result)
+                case _:
+                    pass
+        return found
 
     def __repr__(self) -> str:
         return (

@@ -8,6 +8,7 @@ from typing import Any
 
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.errors import CallerError
+from callblocks.model.events import CallReady, Text
 from callblocks.parsing.parsed import Parsed
 from callblocks.parsing.same import same
 
@@ -30,10 +31,11 @@ def joined(items: Iterable[Item]) -> list[Item]:
     return out
 
 
-def difference(wanted: Sequence[Item], read: Parsed, *, by_id: bool) -> str:
+def difference(wanted: Sequence[Item], read: Parsed, *, by_id: bool, in_order: bool) -> str:
     """Name the first thing that reading does not give back, or `""` if all is there.
 
     Without `by_id` a result belongs to the call at the same place, whatever their ids.
+    Without `in_order` it does not matter between which calls prose stands.
     """
     calls = [item for item in wanted if isinstance(item, Call)]
     for call, other in zip(calls, read.calls, strict=False):
@@ -45,15 +47,38 @@ def difference(wanted: Sequence[Item], read: Parsed, *, by_id: bool) -> str:
         missing = calls[len(read.calls)]
         return f"the call {missing.id!r} of {missing.name!r}: it would not be read as a call"
     results = _outcomes([item for item in wanted if isinstance(item, Result)], calls, by_id)
-    given = _outcomes(read.results, read.calls, by_id)
-    if not same(results, given):
-        return f"these results: {results!r:.200} would be read as {given!r:.200}"
-    prose = "".join(item for item in wanted if isinstance(item, str))
-    return "" if prose == read.text else f"the prose {prose!r:.80}: it would be read differently"
+    outcomes = _outcomes(read.results, read.calls, by_id)
+    if not same(results, outcomes):
+        return f"these results: {results!r:.200} would be read as {outcomes!r:.200}"
+    given = [
+        event.text if isinstance(event, Text) else event.call
+        for event in read.events
+        if isinstance(event, Text | CallReady)
+    ]
+    for prose, other in zip(_prose(wanted, in_order), _prose(given, in_order), strict=True):
+        if prose != other:
+            return f"the prose {prose!r:.80}: it would be read as {other!r:.80}"
+    return ""
+
+
+def _prose(items: Sequence[Item], in_order: bool) -> list[str]:
+    """The prose before, between and after the calls, or all of it."""
+    stretches = [""]
+    for item in items:
+        if isinstance(item, str):
+            stretches[-1] += item
+        elif isinstance(item, Call) and in_order:
+            stretches.append("")
+    return stretches
 
 
 def _essence(call: Call, by_id: bool) -> dict[str, Any]:
-    essence = {"name": call.name, "input": call.input, "extra": call.extra}
+    essence = {
+        "name": call.name,
+        "input": call.input,
+        "extra": call.extra,
+        "ended": call.ended,
+    }
     return essence | {"id": call.id} if by_id else essence
 
 

@@ -8,26 +8,29 @@ from typing import Any
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing import json_rules as rules
-from callblocks.parsing.expressions import EMPTY, Expr, Ref, alt, lit, many, none_of, opt, seq
+from callblocks.parsing.expressions import EMPTY, Expr, Ref, alt, lit, many, none_of, seq
 from callblocks.parsing.grammar import Grammar
 
 __all__ = ("arguments",)
 
 
-def arguments(grammar: Grammar, tool: ToolSpec) -> Expr:
-    """A blank and a word for each parameter in order; those after the last required may lack.
+def arguments(grammar: Grammar, tool: ToolSpec) -> list[tuple[Expr, bool]]:
+    """Each way to give the arguments, and whether a body may follow it.
 
-    A parameter that takes the body is no word; where none is marked, the last one may be.
+    That is a blank and a word for each of the first parameters. The others may be missing if
+    they are optional, or if a body can take them.
     """
     names = [name for name in tool.properties if name != tool.body]
-    least = max((at + 1 for at, name in enumerate(names) if name in tool.required), default=0)
-    if not tool.body and least == len(names) and names:
-        least -= tool.properties[names[-1]].get("type") == "string"
+    ways: list[tuple[Expr, bool]] = []
     said: Expr = EMPTY
-    for at, name in reversed(list(enumerate(names))):
-        word = seq(lit(" "), _word(grammar, tool.properties[name]), said)
-        said = word if at < least else opt(word)
-    return said
+    for count in range(len(names) + 1):
+        left = {name for name in names[count:] if name in tool.required}
+        strings = [name for name in names[count:] if tool.properties[name].get("type") == "string"]
+        if left <= set(strings[-1:] if not tool.body else ()):
+            ways.append((said, bool(tool.body or strings)))
+        if count < len(names):
+            said = seq(said, lit(" "), _word(grammar, tool.properties[names[count]]))
+    return ways
 
 
 def _word(grammar: Grammar, schema: Mapping[str, Any]) -> Expr:

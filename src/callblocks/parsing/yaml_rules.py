@@ -28,13 +28,15 @@ from callblocks.parsing.expressions import (
     many,
     none_of,
     opt,
+    repeat,
     seq,
 )
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.yaml_write import dump
 
-__all__ = ("input_lines", "scalar_text")
+__all__ = ("input_lines", "scalar_text", "text_value")
 
+_HEX = chars("0-9a-fA-F")
 INDICATORS = r"""-?:,\[]{}#&*!|>'"%@`0-9+.~ """
 
 
@@ -80,25 +82,36 @@ def _kind(grammar: Grammar, kind: str) -> Expr:
         "null": rules.null,
     }
     if kind == "string":
-        return _string(grammar)
+        return text_value(grammar, "    ")
     if kind in scalars:
         return seq(lit(" "), scalars[kind](grammar), lit("\n"))
     return _nested(grammar)
 
 
-def _string(grammar: Grammar) -> Ref:
-    quoted = seq(
-        lit('"'), many(alt(none_of('"\\\n'), seq(lit("\\"), none_of("\n")))), lit('"'), lit("\n")
-    )
-    safe = none_of(" \n:#")
-    plain = seq(
-        none_of(INDICATORS + "\n\t"),
-        many(alt(safe, chars("#"), seq(lit(":"), safe), seq(lit(" "), safe))),
-        lit("\n"),
-    )
+def text_value(grammar: Grammar, margin: str) -> Ref:
+    """A string after its key's colon: quoted, plain, or a block with this margin."""
     head = seq(lit("|"), opt(lit("2")), opt(chars("+-")), lit("\n"))
-    block = seq(head, _indented(grammar, "    "))
-    return grammar.once("yaml-string", lambda: seq(lit(" "), alt(quoted, plain, block)))
+    block = seq(head, _indented(grammar, margin))
+    line = seq(alt(_quoted(grammar), _plain(grammar)), lit("\n"))
+    name = f"yaml-string-{len(margin)}"
+    return grammar.once(name, lambda: seq(lit(" "), alt(line, block)))
+
+
+def _quoted(grammar: Grammar) -> Ref:
+    # An escape of a surrogate names no character.
+    code = alt(
+        seq(chars("0-9a-cA-CeEfF"), repeat(_HEX, 3, 3)),
+        seq(chars("dD"), chars("0-7"), repeat(_HEX, 2, 2)),
+    )
+    escape = seq(lit("\\"), alt(chars('"\\/bfnrt0'), seq(lit("u"), code)))
+    inside = many(alt(none_of('"\\\x00-\x1f\x7f'), escape))
+    return grammar.once("yaml-quoted", lambda: seq(lit('"'), inside, lit('"')))
+
+
+def _plain(grammar: Grammar) -> Ref:
+    safe = none_of(" \n:#")
+    rest = many(alt(safe, chars("#"), seq(lit(":"), safe), seq(lit(" "), safe)))
+    return grammar.once("yaml-plain", lambda: seq(none_of(INDICATORS + "\n\t"), rest))
 
 
 def _nested(grammar: Grammar) -> Ref:
@@ -108,7 +121,7 @@ def _nested(grammar: Grammar) -> Ref:
 
 
 def _anything(grammar: Grammar) -> Ref:
-    return grammar.once("yaml-any", lambda: alt(_string(grammar), _nested(grammar)))
+    return grammar.once("yaml-any", lambda: alt(text_value(grammar, "    "), _nested(grammar)))
 
 
 def _indented(grammar: Grammar, margin: str) -> Ref:

@@ -96,6 +96,8 @@ class Chat:
         return self._hand_out(len(self._held))
 
     def _hand_out(self, count: int) -> list[Item]:
+        if not count:
+            return []
         leaving, self._held = self._held[:count], self._held[count:]
         places, self._places = self._places, {}
         for index, at in places.items():

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from callblocks.parser import convert
 from support.command import run
 
@@ -28,9 +30,10 @@ def test_what_cannot_be_said_is_one_line_and_nothing_is_written() -> None:
     assert result.stderr.count("\n") == 1
 
 
-def test_half_a_character_is_not_written() -> None:
+@pytest.mark.parametrize("target", ["tool-fence", "chat-blocks", "scissors-cat"])
+def test_half_a_character_is_not_written(target: str) -> None:
     text = r'[{"type": "custom", "operation": "x", "parameters": {"a": "\ud800"}}]' + "\n✂️🐱"
-    result = run("convert", "--to", "tool-fence", text=text)
+    result = run("convert", "--to", target, text=text)
     assert (result.exit_code, result.stdout) == (1, "")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callblocks import parse
-from callblocks.parsing.spelling import ENCODINGS, damaged, spellings
+from callblocks.parsing.spelling import ENCODINGS, SHORTEST, damaged, spellings
 
 MARKERS = ("🛠️", "✂️🐱")
 
@@ -22,8 +22,8 @@ def test_what_a_wrong_decoding_makes_is_a_damaged_spelling(marker: str, encoding
         lost = spelling.encode().decode(encoding, "ignore")
         assert lost in damaged(marker)
         assert lost.replace("\xa0", " ") in damaged(marker)
-        bare = "".join(char for char in lost if not 0x7F <= ord(char) < 0xA0)
-        assert bare.replace("\uf8ff", "") in damaged(marker)
+        bare = "".join(char for char in lost if char != "\uf8ff" and not 0x7F <= ord(char) < 0xA0)
+        assert bare in damaged(marker) or len(bare) < SHORTEST
 
 
 @pytest.mark.parametrize("marker", MARKERS)
@@ -33,10 +33,13 @@ def test_bytes_without_a_character_may_be_kept_as_controls(marker: str) -> None:
 
 @pytest.mark.parametrize("marker", MARKERS)
 def test_damaged_spellings_are_long_enough_to_tell_and_hold_no_emoji(marker: str) -> None:
-    assert all(len(text) >= 3 and not set(text) & set(marker) for text in damaged(marker))
-    assert list(damaged(marker)) == sorted(damaged(marker), key=len, reverse=True) or sorted(
-        map(len, damaged(marker)), reverse=True
-    ) == list(map(len, damaged(marker)))
+    assert all(len(text) >= SHORTEST and not set(text) & set(marker) for text in damaged(marker))
+
+
+@pytest.mark.parametrize("marker", MARKERS)
+def test_the_longest_damaged_spelling_comes_first(marker: str) -> None:
+    lengths = [len(text) for text in damaged(marker)]
+    assert lengths == sorted(lengths, reverse=True)
 
 
 @pytest.mark.parametrize("tool", damaged("🛠️"))

@@ -66,6 +66,13 @@ def test_a_problem_of_a_block_names_the_line_of_the_block() -> None:
     assert draw(*text)[0].startswith("    3  problem  tool-fence.yaml")
 
 
+def test_thoughts_are_told_from_prose() -> None:
+    listing, parser = Listing(80), Parser(reasoning=[("<think>", "</think>")])
+    text = "<think>so\n</think>yes\n."
+    drawn = [plain(row) for row in listing.feed(text, parser.feed(text))]
+    assert drawn == ["    1  thought  so", "    2  prose    yes"]
+
+
 def test_secrets_are_not_shown() -> None:
     drawn = draw(
         "```tool login\ninput: {password: hunter22, note: ghp_0123456789abcdefghij}\n```\n"

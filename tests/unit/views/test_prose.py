@@ -21,6 +21,10 @@ def test_a_heading_is_one() -> None:
     assert Prose().draw("## Plan", 80) == [(("heading", "## Plan"),)]
 
 
+def test_thoughts_have_no_weights() -> None:
+    assert Prose().draw("**so**", 80, "reasoning") == [(("reasoning", "**so**"),)]
+
+
 def test_a_code_fence_stands_as_it_is_until_it_ends() -> None:
     prose = Prose()
     lines = ["```py", "x = '**no**'", "", "```", "**yes**"]

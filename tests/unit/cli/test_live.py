@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from callblocks.cli.live import show_live
+from callblocks.cli.paint import Paper
+from callblocks.cli.reading import read
+from callblocks.parser import Parser
+from callblocks.views.terminal import Terminal
+
+
+def show(*pieces: str, height: int = 30) -> str:
+    """All that a terminal of a given height is told while a chat grows."""
+    out, paper = io.StringIO(), Paper()
+    paper.console = Console(
+        file=out, force_terminal=True, color_system=None, width=60, height=height, markup=False
+    )
+    terminal = Terminal(expanded=True, width=60)
+    show_live(read(pieces, Parser("emoji-bracket")), terminal, paper)
+    return out.getvalue()
+
+
+def test_the_count_rises_and_results_arrive() -> None:
+    shown = show("🛠️[a]🛠️[/end]", "🛠️[b]", "🛠️[/end]", "🛠️[/result 1]\nyes\n🛠️[/end]")
+    steps = ["a(args=, body=) ⏳", "2 tool calls", "b(…) ⏳", "b(args=, body=) ⏳", "→ yes"]
+    places = [shown.index(step) for step in steps]
+    assert places == sorted(places)
+
+
+def test_what_would_not_fit_is_printed_for_good() -> None:
+    prose = "".join(f"line {number}\n" for number in range(20))
+    shown = show("🛠️[a]🛠️[/end]\n", *prose.splitlines(keepends=True), height=8)
+    assert shown.count("line 3\n") >= 1
+    late = show("🛠️[a]🛠️[/end]\n", prose, "🛠️[/result 1]\nlate\n🛠️[/end]", height=8)
+    assert late.rindex("a(args=, body=) → late") > late.index("line 19")

@@ -1,0 +1,50 @@
+"""Tools are read in the shape that every framework writes them in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from callblocks import ToolSpec
+from callblocks.model.errors import BadSpec
+from callblocks.model.specs import read_specs, specs_by_name
+
+SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}, "n": {"type": "integer"}}}
+
+
+def test_a_tool_may_stand_in_a_function_or_alone() -> None:
+    flat = {"name": "find", "description": "Find.", "parameters": SCHEMA}
+    nested = {"type": "function", "function": flat}
+    assert read_specs([flat, nested]) == (ToolSpec("find", "Find.", SCHEMA),) * 2
+    assert read_specs([]) == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        (None, "tools are a list of objects, not NoneType"),
+        ({"name": "a"}, "tools are a list of objects, not dict"),
+        (["a"], "tool 0: "),
+        ([{"name": "a"}, {"name": 5}], "tool 1: "),
+        ([{"name": "a"}, {"description": "no name"}], "tool 1: "),
+        ([{"function": {"name": "a", "parameters": []}}], "tool 0: "),
+    ],
+)
+def test_what_is_no_list_of_tools_is_refused_with_its_place(value: Any, fault: str) -> None:
+    with pytest.raises(BadSpec, match=fault):
+        read_specs(value)
+
+
+def test_of_two_tools_with_one_name_the_later_wins() -> None:
+    assert specs_by_name([ToolSpec("a", "old"), ToolSpec("a", "new")]) == {
+        "a": ToolSpec("a", "new")
+    }
+
+
+def test_a_tool_tells_its_parameters_and_which_are_required() -> None:
+    tool = ToolSpec("find", parameters=SCHEMA | {"required": ["q"]})
+    assert list(tool.properties) == ["q", "n"]
+    assert tool.required == ("q",)
+    assert ToolSpec("none").properties == {}
+    assert ToolSpec("none").required == ()

@@ -1,0 +1,112 @@
+"""Words and a body become parameters, and parameters become words and a body again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callblocks import ToolSpec
+from callblocks.parsing.binding import bind, split_words, unbind
+from callblocks.parsing.same import same
+from support.items import TYPES
+
+STRING, INTEGER = {"type": "string"}, {"type": "integer"}
+WRITE = ToolSpec("write", parameters={"properties": {"path": STRING, "text": STRING}}, body="text")
+SAY = ToolSpec("say", parameters={"properties": {"times": INTEGER, "text": STRING}})
+COUNT = ToolSpec("count", parameters={"properties": {"from": INTEGER, "to": INTEGER}})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a b  c", ["a", "b", "c"]),
+        ("'a b' c", ["a b", "c"]),
+        ('"a\\"b" \\ c', ['a"b', " c"]),
+        ("it's a", ["it's", "a"]),
+        ("a\xa0b", ["a\xa0b"]),
+        ("", []),
+        (" \t", []),
+        ("''", [""]),
+    ],
+)
+def test_words_are_split_as_a_shell_would_and_an_open_quote_is_a_letter(
+    text: str, words: list[str]
+) -> None:
+    assert split_words(text) == words
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "body", "value"),
+    [
+        (WRITE, "a.txt", "x\n", {"path": "a.txt", "text": "x\n"}),
+        (WRITE, "a.txt", "", {"path": "a.txt"}),
+        (SAY, "2", "hi", {"times": 2, "text": "hi"}),
+        (SAY, "2 hi", "", {"times": 2, "text": "hi"}),
+        (SAY, "2 hi", " \n", {"times": 2, "text": "hi"}),
+        (SAY, "2 hi", "there", None),
+        (SAY, "2 hi there", "", None),
+        (COUNT, "1 2", "", {"from": 1, "to": 2}),
+        (COUNT, "1 2", "body", None),
+        (COUNT, "", "", {}),
+    ],
+)
+def test_words_go_to_parameters_in_order_and_the_body_to_its_own(
+    tool: ToolSpec, args: str, body: str, value: dict[str, Any] | None
+) -> None:
+    assert bind(args, body, tool) == (value, [])
+
+
+def test_a_required_body_may_be_empty_where_it_is_marked() -> None:
+    schema = {"properties": {"text": STRING}, "required": ["text"]}
+    assert bind("", "", ToolSpec("w", parameters=schema, body="text")) == ({"text": ""}, [])
+    assert bind("", "", ToolSpec("w", parameters=schema)) == ({}, [])
+
+
+def test_a_word_that_does_not_fit_its_parameter_stays_text_and_is_told() -> None:
+    assert bind("one 2", "", COUNT) == ({"from": "one", "to": 2}, ["from"])
+
+
+def test_a_schema_may_be_true_or_false() -> None:
+    tool = ToolSpec("t", parameters={"properties": {"a": True, "b": False}})
+    assert bind("x y", "", tool) == ({"a": "x", "b": "y"}, [])
+    assert bind("x", "body", tool) == (None, [])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"unknown": 1},
+        {"to": 2},
+        {"from": 1, "to": 2, "step": 3},
+    ],
+)
+def test_an_input_that_no_words_would_give_is_not_unbound(value: dict[str, Any]) -> None:
+    assert unbind(value, COUNT) is None
+
+
+def test_a_body_that_is_no_text_is_not_unbound() -> None:
+    assert unbind({"path": "a", "text": 5}, WRITE) is None
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> tuple[ToolSpec, dict[str, Any]]:
+    kinds = draw(st.lists(st.sampled_from(list(TYPES)), max_size=4))
+    tool = ToolSpec(
+        "t", parameters={"properties": {f"p{at}": {"type": kind} for at, kind in enumerate(kinds)}}
+    )
+    given_ = list(tool.properties)[: draw(st.integers(0, len(kinds)))]
+    return tool, {name: draw(TYPES[tool.properties[name]["type"]]) for name in given_}
+
+
+@given(calls())
+def test_what_is_unbound_binds_to_the_same_input(case: tuple[ToolSpec, dict[str, Any]]) -> None:
+    tool, value = case
+    said = unbind(value, tool)
+    if said is not None:
+        found, misfits = bind(*said, tool)
+        lost = {name for name in value if value[name] == ""} - (found or {}).keys()
+        assert same(found, {name: value[name] for name in value if name not in lost})
+        assert misfits == []
