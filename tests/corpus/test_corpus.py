@@ -25,7 +25,7 @@ CORPUS = Path(__file__).parent
 CASES = sorted(CORPUS.glob("*/*.txt"))
 LEAST = 40
 LEAST_FOR_AUTO = 20
-RANDOM_CUTS = 20
+RANDOM_CUTS = 5
 
 case = pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 

@@ -56,6 +56,7 @@ PROSE = {
     "chat-blocks": STRINGS,
     "emoji-bracket": RARELY_SOUP,
 }
+WITH_RESULTS = ("tool-fence", "chat-blocks", "emoji-bracket")
 TOOLS = (
     ToolSpec("weigh", parameters={"properties": {"what": {"type": "string"}}}),
     ToolSpec("café au lait", parameters={"properties": {"b": {}, "a": {}}}),
@@ -73,10 +74,10 @@ def items(draw: st.DrawFn, dialect: str) -> list[Item]:
     calls = st.builds(
         lambda name, value, extra: Call(id="", name=name, input=value, extra=extra),
         names if kind == "scissors-cat" else NAMES,
-        INPUTS[kind],
-        EXTRAS[kind],
+        INPUTS.get(kind, OBJECTS),
+        EXTRAS.get(kind, NOTHING),
     )
-    return draw(_row(calls, PROSE[kind], with_results=kind != "scissors-cat"))
+    return draw(_row(calls, PROSE.get(kind, RARELY_SOUP), with_results=kind in WITH_RESULTS))
 
 
 @st.composite

@@ -15,13 +15,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
+from callblocks import dialects
 from callblocks.dialects.chat_blocks import LEGACY_CALLS, LEGACY_RESULTS
 from callblocks.dialects.emoji_bracket import OPEN
 from callblocks.dialects.scissors_cat import CUTS
 from callblocks.dialects.tool_fence import read_info
+from callblocks.parsing.engine import Setting
 from callblocks.parsing.fences import closes, read_fence
 from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.markers import Markers
 
 __all__ = ("may_wait",)
 
@@ -42,8 +46,20 @@ SEPARATORS = ("\n", "\r", "\r\n", "\r\n\r")
 def may_wait(dialect: str, text: str, said: int, *, in_call: bool) -> bool:
     """Whether what stands in no event yet, from `said` on, has a reason to wait."""
     rules = INSIDE if in_call else OUTSIDE
-    chosen = rules.values() if dialect == "auto" else [rules[dialect]]
+    names = dialects if dialect == "auto" else [dialect]
+    chosen = (rules.get(name, _short if in_call else partial(_opened, name)) for name in names)
     return said == len(text) or any(rule(text[:said], text[said:]) for rule in chosen)
+
+
+def _opened(dialect: str, before: str, tail: str) -> bool:
+    """Where nothing more is known of a dialect: one of its openers stands here, or may come to."""
+    openers = Markers(*dialects[dialect].openers(Setting()))
+    fresh = openers.fresh if _in_line_start(before, tail) else None
+    return bool(openers.growing.match(tail) or (fresh and fresh.match(tail)))
+
+
+def _short(before: str, tail: str) -> bool:
+    return len(tail) < 64
 
 
 def _begins(tail: str, markers: Sequence[str]) -> bool:

@@ -19,6 +19,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from callblocks.model.brief import brief
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.errors import Unwritable
 from callblocks.model.specs import ToolSpec
@@ -166,7 +167,7 @@ class EmojiBracket(Dialect):
         bound = unbind(call.input, tool) if tool else raw if call.input.keys() == RAW_KEYS else None
         if bound is None or not all(isinstance(part, str) for part in bound):
             hint = "" if tool else "; give `tools` so that its parameters have an order"
-            raise Unwritable(self.name, f"the input {call.input!r:.80} of {call.name!r}{hint}")
+            raise Unwritable(self.name, f"the input {brief(call.input)} of {call.name!r}{hint}")
         return bound
 
     def _compose_result(self, result: Result, numbers: Mapping[str, int]) -> str:
@@ -219,7 +220,7 @@ def _read_input(block: Block, args: str, body: str) -> tuple[dict[str, Any], lis
     value, misfits = bind(args, body, tool)
     if value is None:
         return raw, [("unbound-arguments", f"{tool.name} takes {', '.join(tool.properties)}")]
-    return value, [("mistyped-argument", f"{name}: {value[name]!r:.80}") for name in misfits]
+    return value, [("mistyped-argument", f"{name}: {brief(value[name])}") for name in misfits]
 
 
 def _note_damage(block: Block, marker: str, start: int) -> None:
@@ -240,4 +241,4 @@ def _json(dialect: str, value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise Unwritable(dialect, f"the value {value!r:.80}: {error}") from error
+        raise Unwritable(dialect, f"the value {brief(value)}: {error}") from error

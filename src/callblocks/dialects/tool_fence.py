@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 
+from callblocks.model.brief import brief
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.errors import Unwritable
 from callblocks.model.specs import ToolSpec
@@ -129,7 +130,7 @@ class ToolFence(Dialect):
         if call is None or index is None:
             return None
         if state is not None and state not in STATES:
-            block.problem("unknown-state", f"{state!r:.80} is none of {', '.join(STATES)}")
+            block.problem("unknown-state", f"{brief(state)} is none of {', '.join(STATES)}")
         if result is not None:
             block.result(Result(id=call.id, **result), index)
         return None

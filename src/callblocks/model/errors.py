@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from callblocks.model.brief import brief
+
 __all__ = (
     "BadSpec",
     "CallblocksError",
@@ -54,7 +56,7 @@ class NotText(CallerError, TypeError):
 
     def __init__(self, piece: object) -> None:
         hint = "; decode bytes first" if isinstance(piece, bytes | bytearray) else ""
-        super().__init__(f"a piece is a str, not {type(piece).__name__}: {piece!r:.60}{hint}")
+        super().__init__(f"a piece is a str, not {type(piece).__name__}: {brief(piece, 60)}{hint}")
 
 
 class BadSpec(CallerError, ValueError):

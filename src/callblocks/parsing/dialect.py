@@ -70,6 +70,12 @@ class Dialect(ABC):
     def write(self, items: Iterable[Item], tools: ToolSpecs = ()) -> str:
         """Write prose, calls and results so that reading gives them back, or raise `Unwritable`."""
         known, wanted = specs_by_name(tools), joined(items)
+        try:
+            return self._write(wanted, known)
+        except RecursionError as error:
+            raise Unwritable(self.name, "a value that is nested too deep") from error
+
+    def _write(self, wanted: Sequence[Item], known: Mapping[str, ToolSpec]) -> str:
         text = self.compose(wanted, known)
         engine = Engine((self,), tools=known.values(), limits=NO_LIMITS)
         read = Parsed(engine.feed(text) + engine.close())

@@ -118,10 +118,8 @@ def _line_start(block: Block, first: int, scan: JsonScan) -> int | None:
 
 def _ends_line(parts: Sequence[str]) -> bool:
     """Whether the next character begins a line, blanks aside."""
-    for part in reversed(parts):
-        if solid := part.rstrip(" \t"):
-            return solid.endswith("\n")
-    return False
+    solid = (solid for part in reversed(parts) if (solid := part.rstrip(" \t")))
+    return next(solid, "").endswith("\n")
 
 
 def _reason(text: str, broken: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
+from callblocks.model.brief import brief
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.errors import CallerError
 from callblocks.model.events import CallReady, Text
@@ -22,7 +23,7 @@ def joined(items: Iterable[Item]) -> list[Item]:
         members = list(group)
         for member in members:
             if not isinstance(member, str | Call | Result):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
-                raise CallerError(f"an item is a str, a Call or a Result, not {member!r:.80}")
+                raise CallerError(f"an item is a str, a Call or a Result, not {brief(member)}")
         if is_prose:
             prose = "".join(map(str, members))
             out += [prose] if prose else []
@@ -49,7 +50,7 @@ def difference(wanted: Sequence[Item], read: Parsed, *, by_id: bool, in_order: b
     results = _outcomes([item for item in wanted if isinstance(item, Result)], calls, by_id)
     outcomes = _outcomes(read.results, read.calls, by_id)
     if not same(results, outcomes):
-        return f"these results: {results!r:.200} would be read as {outcomes!r:.200}"
+        return f"these results: {brief(results, 200)} would be read as {brief(outcomes, 200)}"
     given = [
         event.text if isinstance(event, Text) else event.call
         for event in read.events
@@ -93,4 +94,4 @@ def _outcomes(results: Sequence[Result], calls: Sequence[Call], by_id: bool) -> 
 
 
 def _brief(call: Call) -> str:
-    return f"{call.name}({call.input!r:.80})"
+    return f"{call.name}({brief(call.input)})"

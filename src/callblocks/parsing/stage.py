@@ -74,9 +74,8 @@ class Stage:
 
     def prose(self, text: str) -> None:
         """Say text that was taken, as prose."""
-        if text:
-            self.solid = self.solid or not text.isspace()
-            self.say(Text(text, (self.said, self.said + len(text))))
+        self.solid = self.solid or not text.isspace()
+        self.say(Text(text, (self.said, self.said + len(text))))
 
     def stream(
         self,

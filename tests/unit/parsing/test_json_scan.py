@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.json_scan import Halt, JsonScan, ScanState
 
 # The model: a recursive reader of whole texts. It raises `Broken` at the first character
 # that no JSON can have there, and `Short` where the text ends too early, with a rest that
@@ -448,3 +448,8 @@ def test_long_runs_of_everything_are_taken() -> None:
     for text in ('["' + "\\n\\u00e9a" * 100_000, "[" + " \n" * 100_000, "[" + "12" * 100_000):
         scan, taken = scan_pieces([text])
         assert (scan.state, taken) == (ScanState.OPEN, len(text))
+
+
+def test_a_halt_tells_its_place_as_a_match_does() -> None:
+    assert Halt(3).start() == 3
+    assert Halt(3).lastindex
