@@ -206,7 +206,7 @@ def test_a_chat_grows_on_a_terminal() -> None:
         assert "\x1b[1A" in _until(ours, "a.py\x1b[0m")
         assert process.stdin is not None
         process.stdin.close()
-        _until(ours, "cat(args=a.py, body=)")
+        _until(ours, "cat(args=a.py)")
         assert process.wait() == 0
 
 

@@ -235,7 +235,10 @@ def _read_error(value: object) -> str | None:
     """An error's text; null and false say that there was none."""
     if value is None or value is False:
         return None
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    try:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    except RecursionError:  # where `Limits.depth` allows it
+        return UNKNOWN_ERROR
 
 
 def _take(

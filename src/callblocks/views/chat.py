@@ -30,6 +30,8 @@ __all__ = ("Broken", "Chat", "Item", "Thought", "call_line")
 
 _VALIDATION = "chat-blocks.validation"
 _DISPLAY = "chat-blocks"
+# What a positional dialect gives before a tool is known; an empty half of it says nothing.
+_RAW_INPUT = {"args", "body"}
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
@@ -179,7 +181,8 @@ def call_line(call: Call) -> str:
     """A call in one line, as a chat shows it; what a display showed stays as it was."""
     if call.dialect == _DISPLAY:
         return f"{call.name}({call.input.get('shown', '')})"
-    return show_call(call.name, call.input)[0]
+    said = {key: value for key, value in call.input.items() if value != ""}
+    return show_call(call.name, said if call.input.keys() == _RAW_INPUT else call.input)[0]
 
 
 def _is_pending(part: _Held) -> bool:

@@ -24,7 +24,7 @@ def show(*pieces: str, height: int = 30) -> str:
 
 def test_the_count_rises_and_results_arrive() -> None:
     shown = show("🛠️[a]🛠️[/end]", "🛠️[b]", "🛠️[/end]", "🛠️[/result 1]\nyes\n🛠️[/end]")
-    steps = ["a(args=, body=) ⏳", "2 tool calls", "b(…) ⏳", "b(args=, body=) ⏳", "→ yes"]
+    steps = ["a() ⏳", "2 tool calls", "b(…) ⏳", "b() ⏳", "→ yes"]
     places = [shown.index(step) for step in steps]
     assert places == sorted(places)
 
@@ -34,4 +34,4 @@ def test_what_would_not_fit_is_printed_for_good() -> None:
     shown = show("🛠️[a]🛠️[/end]\n", *prose.splitlines(keepends=True), height=8)
     assert shown.count("line 3\n") >= 1
     late = show("🛠️[a]🛠️[/end]\n", prose, "🛠️[/result 1]\nlate\n🛠️[/end]", height=8)
-    assert late.rindex("a(args=, body=) → late") > late.index("line 19")
+    assert late.rindex("a() → late") > late.index("line 19")

@@ -131,19 +131,21 @@ def test_a_call_that_did_not_end_is_written_without_its_end_where_nothing_follow
         dialects[dialect].write([call(ended=False), "prose"])
 
 
+def written(dialect: str, items: list[Item]) -> str | None:
+    try:
+        return dialects[dialect].write(items)
+    except Unwritable:
+        return None
+
+
 @each
 @pytest.mark.parametrize("levels", [100, 200, 600, 900, 2000, 100_000])
 def test_no_depth_is_too_deep_to_be_refused(dialect: str, levels: int) -> None:
-    for items in (
-        [call(input={"x": deep(levels)})],
-        [call(), Result(id="a", output=deep(levels))],
-    ):
-        try:
-            text = dialects[dialect].write(items)
-        except Unwritable as error:
-            assert len(str(error)) < 500  # noqa: PT017 either is fine, but not a third
-        else:
-            assert len(parse(text, dialect).events) > 0
+    said = [
+        written(dialect, [call(input={"x": deep(levels)})]),
+        written(dialect, [call(), Result(id="a", output=deep(levels))]),
+    ]
+    assert all(text is None or parse(text, dialect).events for text in said)
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,7 @@ def test_calls_with_blanks_between_are_a_group() -> None:
     text = "Hi.\n🛠️[a 1]🛠️[/end]\n\n🛠️[b]🛠️[/end]\nBye."
     first, group, *rest = items(text)
     assert first == "Hi.\n"
-    assert group == Group(
-        [Entry("a(args=1, body=)", id="tool-call-1"), Entry("b(args=, body=)", id="tool-call-2")]
-    )
+    assert group == Group([Entry("a(args=1)", id="tool-call-1"), Entry("b()", id="tool-call-2")])
     assert "".join(map(str, rest)) == "\nBye."
 
 
@@ -83,9 +81,9 @@ def test_a_result_that_comes_too_late_is_shown_with_its_call_again() -> None:
     chat, parser = Chat(), Parser("emoji-bracket")
     chat.feed(parser.feed("🛠️[a]🛠️[/end]\nwords\n"))
     given_up = chat.give_up()
-    assert given_up[0] == Group([Entry("a(args=, body=)", id="tool-call-1")])
+    assert given_up[0] == Group([Entry("a()", id="tool-call-1")])
     chat.feed(parser.feed("🛠️[/result 1]\nok\n🛠️[/end]"))
-    assert chat.close()[-1] == Group([Entry("a(args=, body=)", "ok\n", id="tool-call-1")])
+    assert chat.close()[-1] == Group([Entry("a()", "ok\n", id="tool-call-1")])
 
 
 def test_a_call_that_was_given_up_half_read_comes_whole() -> None:
@@ -93,7 +91,7 @@ def test_a_call_that_was_given_up_half_read_comes_whole() -> None:
     chat.feed(parser.feed("🛠️[a]\nhalf"))
     chat.give_up()
     chat.feed(parser.feed(" done🛠️[/end]"))
-    assert chat.close() == [Group([Entry("a(args=, body=half done)", id="tool-call-1")])]
+    assert chat.close() == [Group([Entry("a(body=half done)", id="tool-call-1")])]
 
 
 def test_a_call_that_was_given_up_and_breaks_leaves_its_text() -> None:
