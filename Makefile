@@ -21,10 +21,7 @@ help: ## list the targets
 setup: $(READY) ## make .venv with the pinned versions
 
 run: $(READY) ## show every transcript under examples/
-	@for sample in examples/*; do \
-		echo "── $$sample"; \
-		$(BIN)/callblocks show --expand "$$sample" || exit; \
-	done
+	@$(BIN)/callblocks show --expand --reasoning '<think>' '</think>' examples/*
 
 test: check ## check, then run the tests; model, parsing and dialects must be covered in full
 	@$(BIN)/python -m pytest --cov --cov-report=

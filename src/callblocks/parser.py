@@ -72,9 +72,9 @@ def parse(
 
 def convert(
     text: str,
-    source: str | Dialect | Sequence[str | Dialect] = AUTO,
-    target: str | Dialect = "tool-fence",
     *,
+    target: str | Dialect,
+    source: str | Dialect | Sequence[str | Dialect] = AUTO,
     tools: ToolSpecs = (),
 ) -> str:
     """Read text in one dialect and write it in another, or raise `Unwritable`."""

@@ -78,7 +78,9 @@ def test_what_was_read_is_told_in_parts() -> None:
 def test_tools_bind_arguments_in_reading_and_converting() -> None:
     tool = ToolSpec("ls", parameters={"properties": {"path": {"type": "string"}}})
     assert parse(LS, tools=[tool]).calls[0].input == {"path": "src"}
-    assert convert(LS, tools=iter([tool])) == ("```tool ls tool-call-1\ninput:\n  path: src\n```\n")
+    assert convert(LS, target="tool-fence", tools=iter([tool])) == (
+        "```tool ls tool-call-1\ninput:\n  path: src\n```\n"
+    )
 
 
 @pytest.mark.parametrize("tools", [[{"name": "ls"}], ["ls"], [None]])

@@ -1,4 +1,4 @@
-"""The text of a chat display: one `<tool>` for a call and its result (specification 3)::
+"""The text of a chat display: one `<tool>` for a call and its result::
 
     <tool id="c1">read_file(path=a.txt)
     its first line…</tool>
@@ -20,7 +20,6 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from callblocks.model.calls import Call, Item, Result
-from callblocks.model.errors import Unwritable
 from callblocks.model.shown import (
     escape_call,
     escape_id,
@@ -161,7 +160,7 @@ class ChatBlocks(Dialect):
     def said(self, item: Call | Result, tools: Mapping[str, ToolSpec]) -> Call | Result:
         if isinstance(item, Call):
             name, shown = unescape_call(escape_call(item.name, _shown(item)))
-            return Call(id=item.id, name=name, input={"shown": shown})
+            return Call(id=item.id, name=name, input={"shown": shown}, ended=item.ended)
         if item.error is not None:
             return Result(id=item.id, error=show_result(item.error)[0])
         return Result(id=item.id, output=show_result(item.output)[0])
@@ -174,8 +173,6 @@ class ChatBlocks(Dialect):
                 parts.append(_write_tag(item, results.pop(item.id, None)))
             elif isinstance(item, str):
                 parts.append(escape_prose(item))
-        for id_ in results:
-            raise Unwritable(self.name, f"the result of {id_!r}, whose call is not here")
         return "".join(parts)
 
 

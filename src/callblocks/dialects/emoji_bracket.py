@@ -1,4 +1,4 @@
-"""Emoji-bracket blocks, anywhere in a line (specification 5)::
+"""Emoji-bracket blocks, anywhere in a line::
 
     🛠️[create-file script.py]
     print("Hello World")
@@ -166,7 +166,7 @@ class EmojiBracket(Dialect):
         raw = (call.input.get("args", ""), call.input.get("body", ""))
         bound = unbind(call.input, tool) if tool else raw if call.input.keys() == RAW_KEYS else None
         if bound is None or not all(isinstance(part, str) for part in bound):
-            hint = "" if tool else "; give `tools` so that its parameters have an order"
+            hint = "" if tool else "; `tools` must name it, so that its parameters have an order"
             raise Unwritable(self.name, f"the input {brief(call.input)} of {call.name!r}{hint}")
         return bound
 

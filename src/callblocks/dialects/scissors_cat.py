@@ -1,4 +1,4 @@
-"""A JSON array of calls, the delimiter ✂️🐱, then prose (specification 2)::
+"""A JSON array of calls, the delimiter ✂️🐱, then prose::
 
     [{"type": "gmail_list", "id": "g1", "operation": "List mail", "parameters": {}}]
 

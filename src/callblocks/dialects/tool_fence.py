@@ -1,4 +1,4 @@
-"""Markdown fences whose info string begins with `tool`; the body is YAML (specification 1)::
+"""Markdown fences whose info string begins with `tool`; the body is YAML::
 
     ```tool search call_123
     input:

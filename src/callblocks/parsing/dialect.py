@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from callblocks.model.calls import Call, Item, Result
-from callblocks.model.errors import Unsupported, Unwritable
+from callblocks.model.errors import BadSpec, Unsupported, Unwritable
 from callblocks.model.specs import ToolSpec, ToolSpecs, specs_by_name
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Engine, Setting
@@ -86,18 +86,21 @@ class Dialect(ABC):
 
     def example(self, tools: ToolSpecs) -> str:
         """A text of this dialect that calls the first of the tools."""
-        known = tuple(tools)
+        known = tuple(specs_by_name(tools).values())
         return self.write(example_items(known), known)
 
     def teach(self, tools: ToolSpecs) -> str:
         """A prompt section that tells a model how to call these tools."""
         if not self.rules:
             raise Unsupported(f"{self.name} has no prompt: it is not for models to write")
-        known = tuple(tools)
+        known = tuple(specs_by_name(tools).values())
         return prompt(self.rules, known, self.example(known))
 
     def grammar(self, tools: ToolSpecs, kind: Kind) -> str:
         """A grammar that holds a model to this dialect and these tools."""
         grammar = Grammar()
-        self.constrain(grammar, tuple(tools))
+        known = tuple(specs_by_name(tools).values())
+        if not known:
+            raise BadSpec("a grammar needs at least one tool")
+        self.constrain(grammar, known)
         return grammar.to(kind)

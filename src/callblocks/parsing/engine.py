@@ -69,6 +69,8 @@ class Engine(Stage):
         reasoning: Sequence[tuple[str, str]] = (),
         limits: Limits | None = None,
     ) -> None:
+        if not isinstance(limits, Limits | None):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+            raise CallerError(f"limits are `Limits(…)`, not {limits!r:.60}")
         super().__init__(tools, limits or Limits())
         setting = Setting(in_code_fences, alone=len(owners) == 1)
         self._choose = partial(_openers, setting=setting, reasoning=_pairs(reasoning))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from callblocks.model.errors import CallerError
+
 __all__ = ("Limits",)
 
 
@@ -13,3 +15,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     depth: int = 100
     input_size: int = 10 * 1024 * 1024
     calls: int = 1000
+
+    def __post_init__(self) -> None:
+        """Refuse what is no limit."""
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 0:
+                raise CallerError(f"the limit `{name}` is a number from 0 on, not {value!r:.40}")

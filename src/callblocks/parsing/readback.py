@@ -39,18 +39,43 @@ def difference(wanted: Sequence[Item], read: Parsed, *, by_id: bool, in_order: b
     Without `in_order` it does not matter between which calls prose stands.
     """
     calls = [item for item in wanted if isinstance(item, Call)]
-    for call, other in zip(calls, read.calls, strict=False):
+    results = [item for item in wanted if isinstance(item, Result)]
+    return (
+        _calls_differ(calls, read.calls, by_id)
+        or _results_differ(results, calls, read, by_id)
+        or _prose_differs(wanted, read, in_order)
+    )
+
+
+def _calls_differ(calls: Sequence[Call], given: Sequence[Call], by_id: bool) -> str:
+    for call, other in zip(calls, given, strict=False):
+        if call.ended != other.ended:
+            return f"the call {call.id!r} of {call.name!r}, which did not end"
         if not same(_essence(call, by_id), _essence(other, by_id)):
             return f"the call {call.id!r} of {call.name!r}: it would be read as {_brief(other)}"
-    if len(read.calls) > len(calls):
-        return f"prose that reads as a call: {_brief(read.calls[len(calls)])}"
-    if len(read.calls) < len(calls):
-        missing = calls[len(read.calls)]
+    if len(given) > len(calls):
+        return f"prose that reads as a call: {_brief(given[len(calls)])}"
+    if len(given) < len(calls):
+        missing = calls[len(given)]
         return f"the call {missing.id!r} of {missing.name!r}: it would not be read as a call"
-    results = _outcomes([item for item in wanted if isinstance(item, Result)], calls, by_id)
-    outcomes = _outcomes(read.results, read.calls, by_id)
-    if not same(results, outcomes):
-        return f"these results: {brief(results, 200)} would be read as {brief(outcomes, 200)}"
+    return ""
+
+
+def _results_differ(
+    results: Sequence[Result], calls: Sequence[Call], read: Parsed, by_id: bool
+) -> str:
+    known = {call.id for call in calls}
+    for result in results:
+        if result.id not in known:
+            return f"the result of {result.id!r}, whose call is not here"
+    wanted = _outcomes(results, calls, by_id)
+    given = _outcomes(read.results, read.calls, by_id)
+    if same(wanted, given):
+        return ""
+    return f"these results: {brief(wanted, 200)} would be read as {brief(given, 200)}"
+
+
+def _prose_differs(wanted: Sequence[Item], read: Parsed, in_order: bool) -> str:
     given = [
         event.text if isinstance(event, Text) else event.call
         for event in read.events
@@ -78,7 +103,6 @@ def _essence(call: Call, by_id: bool) -> dict[str, Any]:
         "name": call.name,
         "input": call.input,
         "extra": call.extra,
-        "ended": call.ended,
     }
     return essence | {"id": call.id} if by_id else essence
 

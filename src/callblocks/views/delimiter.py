@@ -1,4 +1,4 @@
-"""Scissors-cat output, whole or in pieces, in the shapes of specification 2."""
+"""Scissors-cat output, whole or in pieces: its calls, its Markdown, its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Emoji-bracket blocks as specification 5 names their parts."""
+"""Emoji-bracket blocks by their parts: name, raw arguments, body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markdown with tool fences, as chunks and as UI stream events (specification 1).
+"""Markdown with tool fences, as chunks and as UI stream events.
 
 parse_markdown_into_chunks(markdown)    text chunks and tool chunks, in order
 create_stream_chunks(chunks)            the events that a chat client renders

@@ -13,7 +13,7 @@ TEXT = "Hi.\n🛠️[ls src]\n🛠️[/end]\n"
 def test_the_text_is_written_in_the_other_dialect() -> None:
     result = run("convert", "--to", "tool-fence", text=TEXT)
     assert result.exit_code == 0
-    assert result.stdout == convert(TEXT, "auto", "tool-fence")
+    assert result.stdout == convert(TEXT, target="tool-fence")
 
 
 def test_line_ends_stay_as_they_are(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_yaml_can_say_every_number() -> None:
         ({"name": ""}, "it would"),
         ({"name": "/end"}, "it would"),
         ({"input": {"args": "a]", "body": ""}}, "`]` or a line end in the head"),
-        ({"input": {"q": 1}}, "give `tools` so that its parameters have an order"),
+        ({"input": {"q": 1}}, "`tools` must name it, so that its parameters have an order"),
         ({"input": {"args": 1, "body": ""}}, "the input"),
         ({"extra": {"priority": 1}}, "it would be read as search"),
     ],

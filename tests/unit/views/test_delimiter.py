@@ -1,4 +1,4 @@
-"""Specification 2: scissors-cat output, whole and in pieces."""
+"""Scissors-cat output, whole and in pieces."""
 
 from __future__ import annotations
 

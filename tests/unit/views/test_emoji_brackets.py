@@ -1,4 +1,4 @@
-"""Specification 5: the parts of a block under the names it gives them."""
+"""The parts of a block, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Specification 1: Markdown with tool fences, as chunks and as UI stream events."""
+"""Markdown with tool fences, as chunks and as UI stream events."""
 
 from __future__ import annotations
 
