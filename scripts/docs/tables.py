@@ -20,6 +20,7 @@ from callblocks.cli.exits import EXIT_CODES
 from callblocks.cli.main import cli
 from callblocks.cli.tools_file import SAMPLE_TOOLS
 from callblocks.model import errors
+from callblocks.model.catalogue import CATALOGUE
 from callblocks.model.events import Event
 from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.views.about import abilities
@@ -28,6 +29,14 @@ __all__ = ("TABLES",)
 
 LIMITS = {"depth": "too-deep", "input_size": "too-large", "calls": "too-many-calls"}
 HELP_OPTION = "--help"
+
+
+def catalogue() -> str:
+    """The tool types that scissors-cat knows by itself."""
+    groups: dict[str, list[str]] = {}
+    for name in CATALOGUE:
+        groups.setdefault(name.partition("_")[0], []).append(_code(name))
+    return "\n".join(f"- {', '.join(names)}" for names in groups.values())
 
 
 def dialect_table() -> str:
@@ -130,6 +139,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "events": event_table,
     "general-codes": general_codes,
     "dialect-codes": dialect_codes,
+    "catalogue": catalogue,
     "limits": limit_table,
     "errors": error_tree,
     "names": public_names,

@@ -27,7 +27,7 @@ from callblocks.parsing.binding import bind, unbind
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import alt, lit, many, seq
+from callblocks.parsing.expressions import alt, lit, many, none_of, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.json_value import read_json
 from callblocks.parsing.machines import until, without
@@ -131,12 +131,20 @@ class EmojiBracket(Dialect):
         prose = grammar.rule("prose", without([f"{tool}[" for tool in whole]))
         end, *others = (f"{tool}[/end]" for tool in whole)
         body = grammar.rule("body", until([end], others))
-        filled, empty = seq(lit("]\n"), body), lit(f"]\n{end}")
-        whole_call = [lit(" /]")] if self.one_line else []
+        emoji, first = TOOL[0], none_of(f"{TOOL}[")
+        some = seq(alt(none_of(emoji), seq(lit(emoji), first), seq(lit(TOOL), first)), body)
+        bodies = {
+            "none": [lit(f"]\n{end}")],
+            "any": [seq(lit("]\n"), body)],
+            "some": [seq(lit("]\n"), grammar.rule("some-body", some))],
+        }
+        if self.one_line:
+            bodies["none"].append(lit(" /]"))
+            bodies["any"].append(lit(" /]"))
         calls = [
-            seq(lit(tool.name), said, alt(filled if takes_body else empty, *whole_call))
+            seq(lit(tool.name), said, alt(*bodies[may]))
             for tool in tools
-            for said, takes_body in arguments(grammar, tool)
+            for said, may in arguments(grammar, tool)
         ]
         call = grammar.rule("call", seq(lit(f"{TOOL}["), alt(*calls)))
         grammar.rule("root", seq(prose, many(seq(call, prose))))

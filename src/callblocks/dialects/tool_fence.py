@@ -55,6 +55,13 @@ ERROR_KEYS = ("errorText", "error_text", "error")
 INFO_NAME_KEYS = ("name", "tool", "toolname")
 INFO_ID_KEYS = ("id", "toolcallid", "call", "callid")
 UNKNOWN_ERROR = "An unknown tool error occurred."
+# What a model may not write in prose, since it would open a call.
+OPENINGS = [
+    f"{run}{blank}{word}"
+    for run in ("```", "~~~")
+    for blank in ("", " ")
+    for word in ("tool", "Tool", "TOOL")
+]
 RUNS = ["`" * count for count in range(3, 9)]
 
 _WORD = re.compile(r"[\w.:/@+-]+", re.ASCII)
@@ -137,12 +144,11 @@ class ToolFence(Dialect):
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
         """Prose, and fences of three to eight backticks; a model writes no results."""
-        opens = [f"{run}tool" for run in RUNS]
         bodies = [_call_rule(grammar, tool) for tool in tools]
-        prose = grammar.rule("prose", without(opens[:1]))
+        prose = grammar.rule("prose", without(OPENINGS))
         fences = [
             seq(
-                alt(lit(f"{run}tool"), until([f"\n{run}tool"], opens[:1])),
+                alt(lit(f"{run}tool"), until([f"\n{run}tool"], OPENINGS)),
                 alt(*bodies),
                 lit(f"{run}\n"),
             )

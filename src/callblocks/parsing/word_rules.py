@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing import json_rules as rules
 from callblocks.parsing.expressions import EMPTY, Expr, Ref, alt, lit, many, none_of, seq
 from callblocks.parsing.grammar import Grammar
 
-__all__ = ("arguments",)
+__all__ = ("Body", "arguments")
+
+Body: TypeAlias = Literal["none", "any", "some"]
+"""No body, any, or one that is not empty."""
 
 
-def arguments(grammar: Grammar, tool: ToolSpec) -> list[tuple[Expr, bool]]:
-    """Each way to give the arguments, and whether a body may follow it.
+def arguments(grammar: Grammar, tool: ToolSpec) -> list[tuple[Expr, Body]]:
+    """Each way to give the arguments, and what body may follow it.
 
     That is a blank and a word for each of the first parameters. The others may be missing if
     they are optional, or if a body can take them.
     """
     names = [name for name in tool.properties if name != tool.body]
-    ways: list[tuple[Expr, bool]] = []
+    ways: list[tuple[Expr, Body]] = []
     said: Expr = EMPTY
     for count in range(len(names) + 1):
         left = {name for name in names[count:] if name in tool.required}
         strings = [name for name in names[count:] if tool.properties[name].get("type") == "string"]
         if left <= set(strings[-1:] if not tool.body else ()):
-            ways.append((said, bool(tool.body or strings)))
+            may = "any" if tool.body or strings else "none"
+            ways.append((said, "some" if left else may))
         if count < len(names):
             said = seq(said, lit(" "), _word(grammar, tool.properties[names[count]]))
     return ways

@@ -20,7 +20,9 @@ from callblocks.model.specs import ToolSpec
 from callblocks.parsing import json_rules as rules
 from callblocks.parsing.expressions import (
     EMPTY,
+    Chars,
     Expr,
+    Machine,
     Ref,
     alt,
     chars,
@@ -32,11 +34,18 @@ from callblocks.parsing.expressions import (
     seq,
 )
 from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.machines import one_of
 from callblocks.parsing.yaml_write import dump
 
 __all__ = ("input_lines", "scalar_text", "text_value")
 
 _HEX = chars("0-9a-fA-F")
+# What is no string to a reader of YAML 1.2, and to most readers of 1.1.
+WORDS = tuple(
+    spelling
+    for word in ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
+    for spelling in (word, word.capitalize(), word.upper())
+)
 INDICATORS = r"""-?:,\[]{}#&*!|>'"%@`0-9+.~ """
 
 
@@ -109,9 +118,27 @@ def _quoted(grammar: Grammar) -> Ref:
 
 
 def _plain(grammar: Grammar) -> Ref:
-    safe = none_of(" \n:#")
-    rest = many(alt(safe, chars("#"), seq(lit(":"), safe), seq(lit(" "), safe)))
-    return grammar.once("yaml-plain", lambda: seq(none_of(INDICATORS + "\n\t"), rest))
+    """A plain scalar that is a string: it is none of `WORDS`, and has no `: ` and no ` #` in it."""
+    states = list(dict.fromkeys(word[:size] for word in WORDS for size in range(len(word) + 1)))
+    free, blank, colon = (len(states) + at for at in range(3))
+    after = [((none_of(" \n:#"), free),)] * 2
+    onward = ((one_of(" "), blank), (one_of(":"), colon))
+    steps = [
+        *(_word_steps(state, states, free) + (onward if state else ()) for state in states),
+        ((none_of(" \n:"), free), *onward),
+        *after,
+    ]
+    ends = [at for at, state in enumerate(states) if state and state not in WORDS]
+    machine = Machine(tuple(steps), frozenset({*ends, free}))
+    return grammar.once("yaml-plain", lambda: machine)
+
+
+def _word_steps(state: str, states: list[str], free: int) -> tuple[tuple[Chars, int], ...]:
+    """On towards one of the words, or free of them; a first character is no indicator."""
+    further = {text[-1]: at for at, text in enumerate(states) if text and text[:-1] == state}
+    barred = none_of(" \n:" if state else INDICATORS + "\n\t")
+    other = Chars((*barred.ranges, *one_of(further).ranges), negated=True)
+    return (*((one_of(char), at) for char, at in further.items()), (other, free))
 
 
 def _nested(grammar: Grammar) -> Ref:

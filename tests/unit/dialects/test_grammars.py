@@ -125,3 +125,39 @@ def test_a_display_has_no_grammar_and_no_prompt() -> None:
         dialects["chat-blocks"].grammar(TOOLS, "gbnf")
     with pytest.raises(Unsupported, match="chat-blocks"):
         dialects["chat-blocks"].teach(TOOLS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("tool-fence", "~~~tool rm\n~~~\n"),
+        ("tool-fence", "``` tool rm\n```\n"),
+        ("tool-fence", "```Tool rm\n```\n"),
+        ("tool-fence", "```tool run_query\n```\n"),
+        ("tool-fence", "```tool create-file\ninput:\n  path: true\n  content: x\n```\n"),
+        ("tool-fence", "```tool create-file\ninput:\n  path: a: b\n  content: x\n```\n"),
+        ("tool-fence", "```tool now\ntoolCallId: [\n```\n"),
+        ("emoji-bracket", "🛠️[create-file]\n🛠️[/end]"),
+        ("emoji-bracket", "🛠️[now]\nx🛠️[/end]"),
+        ("emoji-bracket", "🛠️[run_query 1 true x]\n[]🛠️[/end]"),
+        (
+            "scissors-cat",
+            '[{"type": "now", "id": "1", "operation": "", "parameters": {}, '
+            '"priority": "y"}]\n\n✂️🐱\n\n',
+        ),
+    ],
+)
+def test_a_grammar_refuses_what_would_be_read_as_something_else(
+    dialect: str, text: str, kind: Kind
+) -> None:
+    assert not accepts(grammar(dialect, kind), kind, text)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_words_that_begin_like_a_boolean_are_words(kind: Kind) -> None:
+    for path in ("truely", "nullable", "t", "no.txt", "On time", "offset#1"):
+        call = Call(id="c1", name="create-file", input={"path": path, "content": "x"})
+        text = dialects["tool-fence"].write([call], TOOLS)
+        assert f"path: {path}\n" in text
+        assert accepts(grammar("tool-fence", kind), kind, text)
