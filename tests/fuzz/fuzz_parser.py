@@ -7,6 +7,9 @@ of markers is made beside the artifacts. A text that breaks the invariant become
 `tests/corpus/<dialect>/`.
 """
 
+# atheris has no types, and only `make fuzz` installs it.
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import sys

@@ -89,7 +89,7 @@ def _nameless_fence(tail: str) -> bool:
     if fence is None or info is None or info.name is not None:
         return False
     *lines, _ = body.split("\n")
-    return not any(closes(row, fence.run) and row[:4].strip() for row in lines)
+    return not any(closes(row, fence.run) and re.match(" {0,3}[`~]", row) for row in lines)
 
 
 def _fence_body(before: str, tail: str) -> bool:

@@ -10,7 +10,7 @@ import sys
 import click
 
 from callblocks import __version__
-from callblocks.cli.exits import EXIT_CODES, USAGE, say
+from callblocks.cli.exits import EXIT_CODES, INTERRUPTED, USAGE, Fault, say
 from callblocks.cli.lazy import LazyGroup
 
 __all__ = ("cli", "main")
@@ -47,4 +47,20 @@ def main() -> None:
         # A terminal that cannot write a character shows a `?`; that is no reason to stop.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue] asked right above
-    cli(prog_name="callblocks")
+    sys.exit(_run())
+
+
+def _run() -> int:
+    """Run the command; whatever is wrong with how it was called is one line."""
+    try:
+        code = cli.main(prog_name="callblocks", standalone_mode=False)
+    except (click.exceptions.NoArgsIsHelpError, Fault) as error:
+        error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        say(" ".join(error.format_message().split()))
+        return error.exit_code
+    except click.Abort:
+        say("interrupted")
+        return INTERRUPTED
+    return code if isinstance(code, int) else 0

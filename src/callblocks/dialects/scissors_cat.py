@@ -32,6 +32,7 @@ from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.ids import read_id
 from callblocks.parsing.json_scan import JsonScan
 from callblocks.parsing.json_start import BARE, FENCED, Broken, read_json_start
+from callblocks.parsing.json_value import read_json
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.schema_rules import input_rule
@@ -191,8 +192,8 @@ class _BadCall(Exception):
 
 def _validated(raw: str, tools: Mapping[str, ToolSpec]) -> dict[str, Any]:
     try:
-        call = json.loads(raw)
-    except (ValueError, RecursionError) as error:
+        call = read_json(raw)
+    except ValueError as error:
         raise _BadCall(str(error)) from error
     if not isinstance(call, dict):
         raise _BadCall(f"a call is an object, not {raw:.40}")

@@ -14,9 +14,13 @@ never given back.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
+from typing import TypeAlias
 
 __all__ = ("REDACTED", "is_secret_key", "redact", "redact_start")
+
+Replacement: TypeAlias = str | Callable[[re.Match[str]], str]
 
 REDACTED = "[redacted]"
 """What stands in place of a secret."""
@@ -44,10 +48,18 @@ _SHAPES = (
 # "Bearer authentication" is prose: a credential has a digit or is long.
 _BEARER = r"(?:(?=[A-Za-z._~+/=-]*+[0-9])[\w.~+/=-]{6,}+|[\w.~+/=-]{20,}+)"
 # A type after `token:` is source code, and so is a call after `token =`.
-_BARE = r"(?!(?i:string|number|boolean|optional|undefined)\b)[\w.+/=~$%^*!@#-]{6,}+(?![(\[])"
+_BARE = r"(?!(?i:string|number|boolean|optional|undefined)\b)[\w.+/=~$%^*!@#-]{6,}+(?P<call>[(\[])?"
 _VALUE = rf"(?:(\")(?:[^\"\\\n]|\\.)++|(')(?:[^'\\\n]|\\.)++|(\\+[\"'])[^\"'\\\n]++|{_BARE})"
 
-_PATTERNS = (
+
+def _hide(match: re.Match[str]) -> str:
+    """The name and the opening quote without the value; what is called is no value."""
+    if match["call"]:
+        return match[0]
+    return "".join(part or "" for part in match.group(1, 2, 3, 4)) + REDACTED
+
+
+_PATTERNS: tuple[tuple[str, Replacement], ...] = (
     (
         r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?"
         r"(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
@@ -57,7 +69,7 @@ _PATTERNS = (
     (rf"{_EDGE}(?:{'|'.join(_SHAPES)})", REDACTED),
     (rf"\b((?i:bearer)[ \t]{{1,8}}){_BEARER}", rf"\1{REDACTED}"),
     (r"(://[^\s/:@]{0,64}:)[^\s/@]{1,256}+(?=@)", rf"\1{REDACTED}"),
-    (rf"((?i:{_KEY}){_IS}){_VALUE}", rf"\1\2\3\4{REDACTED}"),
+    (rf"((?i:{_KEY}){_IS}){_VALUE}", _hide),
 )
 # No secret is missed for being cut, if it starts this far before the cut: those of open
 # length are recognised by how they start.
@@ -91,5 +103,5 @@ def is_secret_key(key: str) -> bool:
 
 
 @cache
-def _compiled() -> tuple[tuple[re.Pattern[str], str], ...]:
+def _compiled() -> tuple[tuple[re.Pattern[str], Replacement], ...]:
     return tuple((re.compile(pattern), replacement) for pattern, replacement in _PATTERNS)

@@ -42,6 +42,8 @@ ToolSpecs: TypeAlias = Iterable[ToolSpec]
 def specs_by_name(tools: ToolSpecs) -> dict[str, ToolSpec]:
     """Index tools by name; a later one wins."""
     known: dict[str, ToolSpec] = {}
+    if not isinstance(tools, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+        raise BadSpec(f"tools are a list of ToolSpec, not {tools!r:.60}")
     for tool in tools:
         if not isinstance(tool, ToolSpec):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
             raise BadSpec(
@@ -62,6 +64,20 @@ def _read_spec(entry: object, at: int) -> ToolSpec:
     if isinstance(entry, dict):
         entry = cast("dict[str, object]", entry).get("function", cast("object", entry))
     try:
-        return msgspec.convert(entry, ToolSpec)
+        spec = msgspec.convert(entry, ToolSpec)
+        msgspec.convert(spec.parameters, _Schema)
     except msgspec.ValidationError as error:
         raise BadSpec(f"tool {at}: {error}") from error
+    return spec
+
+
+class _Schema(msgspec.Struct):
+    """The parts of a JSON Schema that we look into, as far as they have a fixed form."""
+
+    type: str | list[str] = "object"
+    properties: dict[str, _Schema | bool] = {}
+    required: list[str] = []
+    items: _Schema | bool | list[Any] = True
+    anyOf: list[_Schema | bool] = []
+    oneOf: list[_Schema | bool] = []
+    enum: list[Any] = []

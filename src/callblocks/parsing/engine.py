@@ -174,11 +174,11 @@ class _Openers:
         self.markers = Markers(*(marker for _, openers in readers for marker in openers))
 
 
-def _pairs(reasoning: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:
+def _pairs(reasoning: Sequence[Sequence[object]]) -> tuple[tuple[str, str], ...]:
     pairs = tuple(map(tuple, reasoning))
-    if not all(len(pair) == 2 and all(pair) for pair in pairs):
-        raise CallerError(f"reasoning is pairs of markers, none of them empty: {pairs!r:.80}")
-    return tuple((open_, close) for open_, close in pairs)
+    if not all(len(pair) == 2 and all(isinstance(m, str) and m for m in pair) for pair in pairs):
+        raise CallerError(f"reasoning is pairs like ('<think>', '</think>'), not {reasoning!r:.80}")
+    return tuple((str(open_), str(close)) for open_, close in pairs)
 
 
 @lru_cache(maxsize=64)

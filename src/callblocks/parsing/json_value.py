@@ -1,7 +1,8 @@
 """A JSON value in text that is all there.
 
 RFC 8259 has no NaN and no Infinity, and a number too big for a float would become one:
-neither could be written again, so neither is read.
+neither could be written again, so neither is read. Nor is an object that says a key twice: who
+reads it next may take the other one.
 """
 
 from __future__ import annotations
@@ -16,9 +17,23 @@ __all__ = ("read_json",)
 def read_json(text: str) -> Any:
     """Return the value, or raise `ValueError` saying why this is no JSON that can be kept."""
     try:
-        return json.loads(text, parse_float=_read_float, parse_constant=_refuse)
+        return json.loads(
+            text,
+            parse_float=_read_float,
+            parse_constant=_refuse,
+            object_pairs_hook=_read_object,
+        )
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
+
+
+def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for key, item in pairs:
+        if key in value:
+            raise ValueError(f"{key!r:.60} stands twice")
+        value[key] = item
+    return value
 
 
 def _read_float(text: str) -> float:

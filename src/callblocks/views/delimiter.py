@@ -46,7 +46,7 @@ def parse_llm_output(output: str, tools: ToolSpecs = ()) -> ParsedOutput:
     malformed = [event for event in parsed.events if isinstance(event, Malformed)]
     return ParsedOutput(
         [_tool_call(call) for call in parsed.calls],
-        parsed.text.strip(),
+        _markdown(parsed.events),
         [_explain(event) for event in malformed],
     )
 
@@ -72,6 +72,17 @@ class DelimiterParser:
         prose = "".join(event.text for event in events if isinstance(event, Text))
         calls = [_tool_call(event.call) for event in events if isinstance(event, CallReady)]
         return DelimiterChunk(prose, calls)
+
+
+def _markdown(events: Sequence[Event]) -> str:
+    """The prose; what stood before the calls is a paragraph of its own."""
+    stretches = [""]
+    for event in events:
+        if isinstance(event, Text):
+            stretches[-1] += event.text
+        elif isinstance(event, CallReady | Malformed) and stretches[-1]:
+            stretches.append("")
+    return "\n\n".join(stretch.strip() for stretch in stretches if stretch.strip())
 
 
 def _tool_call(call: Call) -> ToolCall:

@@ -16,6 +16,9 @@ from callblocks.views.safe import visible
 
 __all__ = ("Prose",)
 
+LONGEST = 2000
+"""A longer line is no prose that anybody set in bold."""
+
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6} ")
 _INDENT = re.compile(r" *(?:[-*+] |\d{1,3}[.)] |> )?")
@@ -58,7 +61,7 @@ class Prose:
 
 
 def _styled(line: str, kind: Kind) -> Row:
-    if kind != "plain":
+    if kind != "plain" or len(line) > LONGEST:
         return ((kind, line),)
     if _HEADING.match(line):
         return (("heading", line),)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
+from callblocks.dialects.tool_fence import UNKNOWN_ERROR
 from callblocks.model.calls import Call, Result
 from callblocks.model.events import CallReady, CallResult, Malformed, Text
 from callblocks.parser import parse
@@ -80,10 +81,11 @@ def _text_events(id_: str, text: str) -> Iterator[Chunk]:
 
 def _tool_events(chunk: Chunk) -> Iterator[Chunk]:
     """The input always; then the error, which wins, or the output."""
-    call = {"toolCallId": chunk["toolCallId"]}
-    value = {"toolName": chunk["toolName"], "input": chunk["input"]}
+    call, state = {"toolCallId": chunk["toolCallId"]}, chunk.get("state")
+    value = {"toolName": chunk["toolName"], "input": chunk.get("input", {})}
     yield {"type": "tool-input-available", **call, **value}
-    if "errorText" in chunk:
-        yield {"type": "tool-output-error", **call, "errorText": chunk["errorText"]}
-    elif "output" in chunk:
-        yield {"type": "tool-output-available", **call, "output": chunk["output"]}
+    if "errorText" in chunk or state == "output-error":
+        error = chunk.get("errorText", UNKNOWN_ERROR)
+        yield {"type": "tool-output-error", **call, "errorText": error}
+    elif "output" in chunk or state == "output-available":
+        yield {"type": "tool-output-available", **call, "output": chunk.get("output")}

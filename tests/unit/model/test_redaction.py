@@ -124,3 +124,9 @@ def test_text_without_names_or_shapes_of_secrets_stays(text: str) -> None:
 @given(st.text())
 def test_any_text_can_be_redacted(text: str) -> None:
     assert isinstance(redact(text), str)
+
+
+def test_what_is_called_is_no_secret_and_costs_nothing() -> None:
+    assert redact("token = read_token(path)") == "token = read_token(path)"
+    many = "token=" * 20_000 + "("
+    assert redact(many) == many

@@ -48,3 +48,18 @@ def test_a_tool_tells_its_parameters_and_which_are_required() -> None:
     assert tool.required == ("q",)
     assert ToolSpec("none").properties == {}
     assert ToolSpec("none").required == ()
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"properties": {"x": {"type": 7}}},
+        {"properties": {"x": {"type": ["integer", 5]}}},
+        {"properties": {"x": {"anyOf": 5}}},
+        {"properties": []},
+        {"required": "x"},
+    ],
+)
+def test_a_schema_of_no_known_form_is_refused_when_it_is_read(parameters: object) -> None:
+    with pytest.raises(BadSpec, match="tool 0"):
+        read_specs([{"name": "a", "parameters": parameters}])

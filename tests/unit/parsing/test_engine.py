@@ -92,7 +92,7 @@ def test_reasoning_may_be_given_as_lists_and_may_never_end() -> None:
 
 @pytest.mark.parametrize("pairs", [[("", "b")], [("a", "")], [("a",)], [("a", "b", "c")]])
 def test_reasoning_needs_two_markers_that_are_not_empty(pairs: Any) -> None:
-    with pytest.raises(CallerError, match="pairs of markers"):
+    with pytest.raises(CallerError, match="reasoning is pairs"):
         Parser(reasoning=pairs)
 
 

@@ -87,3 +87,14 @@ def test_a_streaming_parser_collects_its_errors() -> None:
     parser = DelimiterParser()
     parser.process_chunk('[{"type": 1}] ✂️🐱 ok')
     assert parser.parse_errors == ["Invalid tool call: type: must be a string"]
+
+
+def test_prose_before_the_calls_is_a_paragraph_of_its_own() -> None:
+    assert parse_llm_output(f"Sure.\n{OUTPUT}").markdown == (
+        "Sure.\n\nLet me check your recent emails..."
+    )
+
+
+def test_a_call_cannot_say_its_type_twice() -> None:
+    text = '[{"type": "search", "operation": "", "parameters": {}, "t\\u0079pe": "custom"}]✂️🐱'
+    assert parse_llm_output(text).parse_errors == ["Invalid tool call: 'type' stands twice"]

@@ -87,3 +87,10 @@ def test_other_keys_are_kept_in_the_chunk_and_cannot_pose_as_ours() -> None:
 def test_a_fence_that_cannot_be_read_stays_text() -> None:
     markdown = "before\n```tool t\na: [\n```\nafter"
     assert parse_markdown_into_chunks(markdown) == [{"type": "text", "text": markdown}]
+
+
+def test_chunks_of_the_callers_own_may_lack_input_and_output() -> None:
+    chunk = {"type": "tool", "toolName": "t", "toolCallId": "c", "state": "output-error"}
+    given, failed = create_stream_chunks([chunk])
+    assert given["input"] == {}
+    assert failed["errorText"] == "An unknown tool error occurred."
