@@ -33,7 +33,7 @@ FENCE_LINE = re.compile(r"\n? {0,3}(?:`{0,2}|~{0,2}|(?:```|~~~)[^\n]*)")
 JSON_START = re.compile(r"\n?(?:[ \t]*| {0,3}`{3,102}\w{0,20}[ \t]*\r?\n\s*)(?=[\[{])")
 BEFORE_JSON = re.compile(r"\n?(?:[ \t]*| {0,3}`{1,102}\w{0,20}[ \t]*\r?(?:\n\s*)?)")
 CLOSING_FENCE = re.compile(r"```+\s*|`{0,2}")
-REFERENCE = re.compile(r"&(?:amp;)*+(.*)", re.DOTALL)
+REFERENCE = re.compile(r"&(?:amp;)*(?!amp;)(.*)", re.DOTALL)
 HIDDEN = re.compile(
     r"(?:a|am|amp|l|lt|lt;/?[a-z]*|#[0-9]{0,6}|#[0-9]{4,6};\ufe0f?[^\S\n]*\*{0,2}[^\S\n]*[a-z ]*)",
     re.IGNORECASE,

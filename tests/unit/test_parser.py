@@ -89,6 +89,11 @@ def test_a_tool_that_is_no_specification_is_refused(tools: Any) -> None:
         Parser(tools=tools)
 
 
+def test_tools_that_are_no_list_are_refused() -> None:
+    with pytest.raises(BadSpec, match="tools are a list of ToolSpec, not None"):
+        Parser(tools=None)  # pyright: ignore[reportArgumentType] the mistake
+
+
 def test_a_conversion_that_cannot_be_said_is_refused() -> None:
     with pytest.raises(Unwritable, match="scissors-cat cannot write 'ls'") as caught:
         convert(LS, target="scissors-cat")
@@ -122,3 +127,9 @@ def test_a_dialect_of_a_display_neither_teaches_nor_constrains(kind: Any) -> Non
         dialects["chat-blocks"].teach([tool])
     with pytest.raises(Unsupported, match="chat-blocks has no grammar"):
         dialects["chat-blocks"].grammar([tool], kind)
+
+
+@pytest.mark.parametrize("dialect", dialects)
+def test_a_grammar_needs_a_tool(dialect: str) -> None:
+    with pytest.raises(BadSpec, match="a grammar needs at least one tool"):
+        dialects[dialect].grammar([], "gbnf")

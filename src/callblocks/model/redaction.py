@@ -49,7 +49,7 @@ _SHAPES = (
 _BEARER = r"(?:(?=[A-Za-z._~+/=-]*+[0-9])[\w.~+/=-]{6,}+|[\w.~+/=-]{20,}+)"
 # A type after `token:` is source code, and so is a call after `token =`.
 _BARE = r"(?!(?i:string|number|boolean|optional|undefined)\b)[\w.+/=~$%^*!@#-]{6,}+(?P<call>[(\[])?"
-_VALUE = rf"(?:(\")(?:[^\"\\\n]|\\.)++|(')(?:[^'\\\n]|\\.)++|(\\+[\"'])[^\"'\\\n]++|{_BARE})"
+_VALUE = rf"(?:(\")(?:[^\"\\\n]++|\\.)+|(')(?:[^'\\\n]++|\\.)+|(\\+[\"'])[^\"'\\\n]++|{_BARE})"
 
 
 def _hide(match: re.Match[str]) -> str:

@@ -70,7 +70,9 @@ _BLANKS = r"[ \t\r\n]++"
 _DIGITS = r"[0-9]++"
 _ESCAPE = r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
 _PLAIN = r'[^"\\\x00-\x1f]'
-_CHARACTERS = rf"(?:{_PLAIN}|{_ESCAPE}){_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+)*+"
+# A possessive group is read wrongly by Python before 3.11.5, and one that is not keeps account
+# of each turn, so the turns are bounded: a longer run is taken in parts.
+_CHARACTERS = rf"(?:{_PLAIN}|{_ESCAPE}){_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+){{0,1000}}"
 
 find_special = re.compile(r'["\\\x00-\x1f]').search
 all_characters = re.compile(_CHARACTERS).fullmatch

@@ -30,7 +30,7 @@ __all__ = ("dump",)
 _PLAIN = re.compile(
     r"""(?!(?:y|n|yes|no|on|off|true|false|null)\Z)
         (?:[^\W\d]|/)
-        (?:[\w./\\()\[\]{}<>"'`,;+*=&%$@!?|~^\#-] | :(?=[^ ]) | [ ](?=[^ \#:]))*+""",
+        (?:[\w./\\()\[\]{}<>"'`,;+*=&%$@!?|~^\#-]++ | :(?=[^ ]) | [ ](?=[^ \#:]))*""",
     re.IGNORECASE | re.VERBOSE,
 )
 _VISIBLE = " -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callblocks import Parser
+from callblocks import Limits, Parser
 from callblocks.model.errors import CallerError, NotText, ParserClosed
 from callblocks.model.events import Problem, Reasoning, Text
 from support.reading import alike, read
@@ -108,3 +108,25 @@ def test_a_problem_owns_no_text() -> None:
     assert [event for event in events if isinstance(event, Problem)] == [
         Problem("emoji-bracket.stray-end", "no block is open here", (9, 9), (1, 9))
     ]
+
+
+def test_limits_are_limits() -> None:
+    with pytest.raises(CallerError, match=r"limits are `Limits\(…\)`, not \{'depth': 1\}"):
+        Parser(limits={"depth": 1})  # pyright: ignore[reportArgumentType] the mistake
+
+
+@pytest.mark.parametrize("name", ["depth", "input_size", "calls"])
+@pytest.mark.parametrize("value", [-1, 1.5, "1", None])
+def test_a_limit_is_a_number_from_0_on(name: str, value: Any) -> None:
+    with pytest.raises(CallerError, match=f"the limit `{name}` is a number from 0 on"):
+        Limits(**{name: value})
+
+
+def test_prose_streams_on_after_the_last_dialect_has_nothing_more_to_open() -> None:
+    parser = Parser("scissors-cat")
+    parser.feed("[]✂️🐱\n\n")
+    for piece in ("a", "\n[", "✂", "️🐱", "b"):
+        (event,) = parser.feed(piece)
+        assert isinstance(event, Text)
+        assert event.text == piece
+    assert parser.close() == []
