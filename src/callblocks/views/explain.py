@@ -105,6 +105,8 @@ class Explained:
         opening, self._opening = self._opening or call.span, None
         start, window = self._solid(opening), self._sheet.window
         marker = window.text(start, opening[1]).partition("\n")[0].strip()
+        if marker == ",":  # a further element of an array: its own bracket opens it
+            start, marker = opening[1], window.text(opening[1], opening[1] + 1)
         last = start + max(0, len(window.text(start, call.span[1]).rstrip()) - 1)
         note: Row = (
             ("quiet", "call "),

@@ -122,3 +122,10 @@ def test_all_of_the_text_is_drawn_within_the_width(example: Path, width: int) ->
     assert max(map(columns, drawn)) <= width
     said = "".join(line[8:] for line in drawn if line[6:7] in "│┃").replace(" ", "")
     assert [word for word in text.split() if word not in said] == []
+
+
+def test_a_further_call_of_an_array_is_opened_by_its_own_bracket() -> None:
+    call = '{"type": "search", "operation": "", "parameters": {}}'
+    drawn = "\n".join(plain(row) for row in rows(f"[{call},\n {call}]\n✂️🐱\n"))
+    assert "opened by [ at 1:1" in drawn
+    assert "opened by { at 2:2" in drawn

@@ -204,3 +204,11 @@ def test_calls_of_one_tool_never_swap_results(ids: list[str], random: object) ->
     for at, id in order:
         text, _ = complete_pending_tool_block(text, "f", f"result {at}", id)
     assert BLOCK.findall(text) == [f"f(at={at})\nresult {at}" for at in range(len(ids))]
+
+
+def test_the_limits_of_a_trace_are_those_of_the_format() -> None:
+    assert (MAX_TOOL_RESULT_DISPLAY_CHARS, MAX_TRACE_RESULT_CHARS, MAX_TRACE_ENTRIES) == (
+        500,
+        4_000,
+        120,
+    )
