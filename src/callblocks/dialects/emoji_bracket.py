@@ -116,7 +116,7 @@ class EmojiBracket(Dialect):
             return block.malformed("emoji-bracket.unended-result", "the text ended inside it")
         text, (id_, index) = _unescape(body), block.stage.ready[number - 1]
         try:
-            output = read_json(text) if kind == "json" else text
+            output = read_json(text, block.stage.limits.depth) if kind == "json" else text
         except ValueError as error:
             return block.malformed("emoji-bracket.result", str(error))
         outcome = {"error": text} if kind == "error" else {"output": output}

@@ -11,11 +11,18 @@ import json
 import math
 from typing import Any, NoReturn
 
+from callblocks.parsing.json_scan import JsonScan
+
 __all__ = ("read_json",)
 
 
-def read_json(text: str) -> Any:
+def read_json(text: str, max_depth: int | None = None) -> Any:
     """Return the value, or raise `ValueError` saying why this is no JSON that can be kept."""
+    if max_depth is not None:
+        scan = JsonScan(max_depth)
+        scan.feed(text)
+        if scan.too_deep:
+            raise ValueError(f"it is nested deeper than {max_depth}")
     try:
         return json.loads(
             text,

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from callblocks.parsing.json_value import read_json
+from callblocks.parsing.limits import Limits
 
 __all__ = ("typed",)
 
@@ -66,7 +67,7 @@ def _read_null(text: str) -> tuple[None] | None:
 
 def _read_json(kind: type, text: str) -> tuple[Any] | None:
     try:
-        value = read_json(text)
+        value = read_json(text, Limits().depth)
     except ValueError:
         return None
     return (value,) if isinstance(value, kind) else None

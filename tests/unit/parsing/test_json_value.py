@@ -38,3 +38,9 @@ def test_what_is_no_json_is_refused(text: str) -> None:
 def test_what_is_nested_too_deep_is_refused() -> None:
     with pytest.raises(ValueError, match="nested too deep"):
         read_json("[" * 100_000)
+
+
+def test_what_is_nested_too_deep_is_refused_before_it_is_built() -> None:
+    assert read_json("[" * 100 + "]" * 100, 100) is not None
+    with pytest.raises(ValueError, match="deeper than 100"):
+        read_json("[" * 101 + "]" * 101, 100)
