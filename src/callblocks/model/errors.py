@@ -1,31 +1,41 @@
 """Every exception of callblocks, by whose fault it is.
 
     CallblocksError
+    ├── ToolError                a tool says why it failed, with a code of its own
     └── CallerError              the caller asked for what cannot be
         ├── UnknownDialect       no dialect of that name
         ├── ParserClosed         feed() or close() after close()
         ├── NotText              a piece that is not a string
         ├── BadSpec              tools that are not tool specifications
+        ├── BadTool              a function or module that gives no tool
+        ├── UnknownTool          no tool of that name in a registry
+        ├── BadPolicy            a policy that is none
         ├── Unwritable           a value that a dialect cannot say
         └── Unsupported          a dialect that does not teach or constrain
 
 Faults of a model's text are never exceptions: they are `Malformed` and `Problem` events
-with stable codes.
+with stable codes. Faults of a tool, of a policy and of the machine become outcomes: only the
+function of a tool raises `ToolError`, and whatever else it raises becomes an outcome too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from callblocks.model.brief import brief
 
 __all__ = (
+    "BadPolicy",
     "BadSpec",
+    "BadTool",
     "CallblocksError",
     "CallerError",
     "NotText",
     "ParserClosed",
+    "ToolError",
     "UnknownDialect",
+    "UnknownTool",
     "Unsupported",
     "Unwritable",
 )
@@ -37,6 +47,19 @@ class CallblocksError(Exception):
 
 class CallerError(CallblocksError):
     """The caller's mistake: the message names the value and the way out."""
+
+
+class ToolError(CallblocksError):
+    """Raised by the function of a tool: the call failed, and this is why.
+
+    The message is for the model: it says what to do instead.
+    """
+
+    def __init__(self, code: str, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details = details
 
 
 class UnknownDialect(CallerError, LookupError):
@@ -61,6 +84,24 @@ class NotText(CallerError, TypeError):
 
 class BadSpec(CallerError, ValueError):
     """Tools that are not tool specifications."""
+
+
+class BadTool(CallerError, TypeError):
+    """A function or module that gives no tool; the message says which, and what it lacks."""
+
+
+class UnknownTool(CallerError, LookupError):
+    """A registry has no tool of that name; `near` is the one that was probably meant."""
+
+    def __init__(self, name: object, known: Iterable[str], near: str = "") -> None:
+        hint = f"; did you mean {near}?" if near else ""
+        names = ", ".join(known) or "none"
+        super().__init__(f"no tool {brief(name)}; there are: {names}{hint}")
+        self.name = name
+
+
+class BadPolicy(CallerError, ValueError):
+    """A policy that is none; the message names the rule and the key."""
 
 
 class Unwritable(CallerError, ValueError):

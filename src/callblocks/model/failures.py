@@ -1,0 +1,55 @@
+"""Every code that a failed call may have, and what it means.
+
+The code is for programs and stays; the message beside it is for the model and the person.
+A tool of a caller may use codes of its own.
+"""
+
+from __future__ import annotations
+
+__all__ = ("FAILURES",)
+
+FAILURES = {
+    # The call itself.
+    "unknown_tool": "no tool has that name",
+    "not_runnable": "the tool is known, but nothing here can run it",
+    "invalid_input": "the input does not fit the tool's schema; `details` has a line per field",
+    "unended_call": "the text stopped before the call did, so it may be incomplete",
+    # Policy and approval.
+    "policy_off": "nothing runs: no policy was given",
+    "policy_denied": "a rule of the policy forbids this call",
+    "approval_required": "a person must approve this call, and nobody was there to ask",
+    "approval_denied": "a person said no",
+    "approval_expired": "the approval came too late, or was used too late",
+    "approval_revoked": "the approval was taken back",
+    "approval_mismatch": "the approval was given for other arguments, or under another policy",
+    # Running.
+    "tool_error": "the tool raised an exception",
+    "tool_died": "the tool's process ended without an answer",
+    "timeout": "the tool took longer than it may, and was stopped",
+    "cancelled": "the call was stopped before it finished",
+    "indeterminate": "it is not known whether the effect happened: the program died meanwhile",
+    "bad_envelope": "an external tool answered without `ok` and `error`",
+    "bad_output": "the tool gave a value that cannot be written down",
+    "not_kept": "a file or an output could not be kept",
+    # The sandbox.
+    "sandbox_unavailable": "no sandbox works here, so commands and code do not run",
+    "sandbox_failed": "the sandbox could not be set up for this call",
+    # Files.
+    "unsafe_path": "the path leaves the workspace, or is no path",
+    "protected_path": "a file that steers other programs, or callblocks itself, is not written",
+    "path_not_found": "nothing is at that path",
+    "path_exists": "something is at that path already, and it may not be overwritten",
+    "wrong_file_type": "a folder where a file is needed, or the other way round, or a device",
+    "file_too_large": "the file, or what would be written, passes the limit",
+    "not_text": "the file is not UTF-8 text",
+    "access_denied": "the operating system refused access to the path",
+    "disk_full": "no room is left; nothing was written",
+    "file_error": "the operating system refused it",
+    # The network.
+    "invalid_url": "not an http or https address that can be asked",
+    "address_refused": "the address is not a public one",
+    "host_not_found": "the name of the host has no address",
+    "too_many_redirects": "the server sent the client on and on",
+    "response_too_large": "the response passes the limit",
+    "network_error": "the connection failed or broke",
+}

@@ -1,0 +1,80 @@
+"""What running a call gave: an output or a failure, files, and things to be told.
+
+    Outcome(id="c1", name="ls", output="a.py")
+    Outcome(id="c2", name="rm", error=Failure(code="policy_denied", message="…"))
+
+A failure is a value with a stable code: it reaches the model as a result it can act on, and
+the person as the same words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from callblocks.model.calls import Result
+
+__all__ = ("Artifact", "Failure", "Notice", "Outcome")
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a call gave no output: a stable code, words for the model, and where it happened.
+
+    `managed` says that the tool handled the fault itself; it is never shown.
+    """
+
+    code: str
+    message: str
+    where: str = ""
+    details: dict[str, Any] = {}
+    managed: bool = False
+
+    def payload(self) -> dict[str, Any]:
+        """What a timeline and a model see: nothing empty, and not `managed`."""
+        payload: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.where:
+            payload["where"] = self.where
+        if self.details:
+            payload["details"] = self.details
+        return payload
+
+
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
+    """Something the model should know beside the output: a path rewritten, a file left out."""
+
+    code: str
+    message: str
+    details: dict[str, Any] = {}
+
+
+class Artifact(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that a call made, kept with its SHA-256 digest."""
+
+    path: str
+    size: int
+    digest: str
+    mime: str = "application/octet-stream"
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one call."""
+
+    id: str
+    name: str
+    output: Any = None
+    error: Failure | None = None
+    artifacts: tuple[Artifact, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call did what it was asked."""
+        return self.error is None
+
+    def result(self) -> Result:
+        """The outcome as a dialect writes it: an output, or `code: message` as the error."""
+        if self.error is None:
+            return Result(id=self.id, output=self.output)
+        return Result(id=self.id, error=f"{self.error.code}: {self.error.message}")

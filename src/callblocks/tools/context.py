@@ -1,0 +1,66 @@
+"""What a running tool may say and ask, beside returning its output.
+
+A function asks for it by a parameter annotated `Context`; the model never sees that parameter:
+
+    @tool
+    async def count(path: str, context: Context) -> int:
+        "Count the lines of a file."
+        context.report("reading …")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from callblocks.model.outcomes import Artifact, Notice
+
+__all__ = ("Context", "Keep")
+
+Keep = Callable[[str, bytes, str], Artifact]
+"""Keeps a file: its name, its content, its MIME type ("" to guess)."""
+
+
+class Context:
+    """One run of one call, as its tool sees it.
+
+    `key` is the idempotency key that was recorded before the run: a service that takes one
+    will not do the same thing twice. `cancelled` is true once nobody waits any more.
+    """
+
+    def __init__(
+        self,
+        call_id: str = "",
+        key: str = "",
+        *,
+        report: Callable[[str], None] | None = None,
+        keep: Keep | None = None,
+    ) -> None:
+        self.call_id = call_id
+        self.key = key
+        self.cancelled = False
+        self.artifacts: list[Artifact] = []
+        self.notices: list[Notice] = []
+        self.taints: list[str] = []
+        self._report = report
+        self._keep = keep
+
+    def report(self, text: str) -> None:
+        """Show text while the tool still runs; it is not part of the output."""
+        if self._report is not None:
+            self._report(text)
+
+    def keep(self, name: str, content: bytes, mime: str = "") -> Artifact:
+        """Keep a file with the outcome."""
+        if self._keep is None:
+            raise RuntimeError("nothing here keeps artifacts")
+        artifact = self._keep(name, content, mime)
+        self.artifacts.append(artifact)
+        return artifact
+
+    def notice(self, code: str, message: str, **details: object) -> None:
+        """Tell the model something beside the output."""
+        self.notices.append(Notice(code=code, message=message, details=details))
+
+    def taint(self, why: str) -> None:
+        """Say that the output holds text of others: this turn then asks before it acts."""
+        self.taints.append(why)

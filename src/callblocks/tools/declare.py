@@ -1,0 +1,182 @@
+'''Declaring a tool: `@tool` on a typed function, sync or async.
+
+    @tool(needs_approval=True, timeout=30)
+    def remove(path: Path) -> str:
+        """Delete a file.
+
+        Args:
+            path: the file, below the workspace
+        """
+
+The name is the function's, the texts are the docstring's, the schema is the signature's. A
+parameter annotated `Context` is given by the runtime and not seen by the model. What is not
+said is assumed for the worse: a tool that is not `read_only` is destructive.
+'''
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from types import FrameType
+from typing import Any, TypedDict, Unpack, get_args, overload
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import BadTool
+from callblocks.model.specs import ToolSpec
+from callblocks.tools.docstring import read_docstring
+from callblocks.tools.names import is_name
+from callblocks.tools.signature import read_signature
+from callblocks.tools.tool import Origin, Tool
+from callblocks.tools.traits import KINDS, Kind, Traits
+from callblocks.tools.typed_check import TypedCheck
+from callblocks.tools.typed_input import TypedInput
+
+__all__ = ("Options", "tool")
+
+
+class Options(TypedDict, total=False):
+    """What may be said of a tool beside its function.
+
+    `body` names the string parameter that takes a block's body. `preview` takes the same
+    values as the function and tells what the call would change. `isolated` runs the function
+    in a process of its own.
+    """
+
+    name: str | None
+    description: str | None
+    read_only: bool
+    destructive: bool | None
+    idempotent: bool | None
+    open_world: bool
+    kind: Kind
+    needs_approval: bool
+    timeout: float | None
+    body: str | None
+    preview: Callable[..., str] | None
+    isolated: bool
+    origin: Origin
+
+
+@overload
+def tool(function: Callable[..., Any], /, **options: Unpack[Options]) -> Tool: ...
+@overload
+def tool(**options: Unpack[Options]) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    read_only: bool = False,
+    destructive: bool | None = None,
+    idempotent: bool | None = None,
+    open_world: bool = False,
+    kind: Kind = "plain",
+    needs_approval: bool = False,
+    timeout: float | None = None,
+    body: str | None = None,
+    preview: Callable[..., str] | None = None,
+    isolated: bool = False,
+    origin: Origin = "function",
+) -> Any:
+    """Make a tool of a typed function: `@tool`, `@tool(read_only=True)`, `tool(function, …)`.
+
+    Raises `BadTool` for a function that a model could not call, saying what it lacks.
+    """
+    caller = _caller()
+    traits = Traits(
+        read_only=read_only,
+        destructive=not read_only if destructive is None else destructive,
+        idempotent=read_only if idempotent is None else idempotent,
+        open_world=open_world,
+        kind=kind,
+    )
+
+    def declare(function: Callable[..., Any]) -> Tool:
+        named = _name(function, name)
+        _require_sense(named, traits, timeout, origin)
+        signature = read_signature(function, _scope(function, caller))
+        names = [one.name for one in signature.parameters]
+        _require_preview(named, preview, names)
+        text = read_docstring(function.__doc__)
+        taken = TypedInput(named, signature.parameters, text.parameters)
+        schema = taken.schema()
+        _require_body(named, body, schema["properties"])
+        words = text.description if description is None else description
+        return Tool(
+            spec=ToolSpec(named, words, schema, body),
+            check=TypedCheck(taken.adapter, schema, taken.defaults),
+            function=function,
+            traits=traits,
+            origin=origin,
+            needs_approval=needs_approval,
+            timeout=timeout,
+            context=signature.context,
+            preview=preview,
+            isolated=isolated,
+        )
+
+    return declare if function is None else declare(function)
+
+
+def _caller() -> FrameType | None:
+    """Where `tool` was called: annotations may name what only that place knows."""
+    own = inspect.currentframe()
+    called = own.f_back if own else None
+    return called.f_back if called else None
+
+
+def _scope(function: Callable[..., Any], caller: FrameType | None) -> Mapping[str, Any]:
+    """The names around a function that was written where `tool` was called."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return caller.f_locals if caller and code in caller.f_code.co_consts else {}
+
+
+def _name(function: Callable[..., Any], given: str | None) -> str:
+    if not inspect.isfunction(function) and not inspect.ismethod(function):
+        raise BadTool(f"{brief(function)} is no function; write one that calls it")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise BadTool(
+            f"{function.__qualname__} yields; a tool returns its output, and shows text while it "
+            "runs by `context.report(…)`"
+        )
+    name = function.__name__ if given is None else given
+    if not is_name(name):
+        raise BadTool(
+            f"{brief(name)} is no name for a tool; use letters, digits and `_-.:/`: "
+            '`@tool(name="find_file")`'
+        )
+    return name
+
+
+def _require_sense(name: str, traits: Traits, timeout: float | None, origin: str) -> None:
+    if traits.read_only and traits.destructive:
+        raise BadTool(f"{name}: a tool that is read_only is not destructive; say one of them")
+    if traits.kind not in KINDS:
+        raise BadTool(f"{name}: kind is one of {', '.join(KINDS)}, not {brief(traits.kind)}")
+    if origin not in get_args(Origin):
+        raise BadTool(
+            f"{name}: origin is one of {', '.join(get_args(Origin))}, not {brief(origin)}"
+        )
+    if timeout is not None and (isinstance(timeout, bool) or not 0 < timeout < math.inf):
+        raise BadTool(f"{name}: timeout is a number of seconds above 0, not {brief(timeout)}")
+
+
+def _require_body(name: str, body: str | None, properties: Mapping[str, Any]) -> None:
+    if body is None:
+        return
+    if body not in properties:
+        known = ", ".join(properties) or "none"
+        raise BadTool(f"{name}: body={body!r} is no parameter; there are: {known}")
+    if properties[body].get("type") != "string":
+        raise BadTool(f"{name}: body={body!r} must be a `str`: a body is text")
+
+
+def _require_preview(name: str, preview: Callable[..., str] | None, names: Iterable[str]) -> None:
+    if preview is None:
+        return
+    try:
+        inspect.signature(preview).bind(**dict.fromkeys(names))
+    except (TypeError, ValueError) as error:
+        raise BadTool(f"{name}: preview must take the same values as the tool: {error}") from error

@@ -1,0 +1,127 @@
+"""The envelope in which a tool may answer: whether it went well, why not, and the output.
+
+    {"ok": true,  "error": null, "ret": {"rows": 3}}
+    {"ok": false, "error": {"code": "no_table", "message": "…", "where": "db", "managed": true},
+     "ret": null}
+
+    builtin    an envelope is unwrapped: the output is always `ret`, also beside an error;
+               any other value is the output itself
+    function   the same, but only what has no other keys is taken for an envelope
+    external   must answer with `ok` and `error`; the output is what stands beside them, and
+               `ret` alone is unwrapped
+
+`ok` decides: an `error` beside `ok: true` was handled by the tool, and is dropped.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from callblocks.model.outcomes import Failure
+from callblocks.tools.tool import Origin
+from callblocks.tools.words import said
+
+__all__ = ("combine", "envelope", "unwrap")
+
+_KEYS = {"ok", "error", "ret"}
+_MAX_CODE = 80
+_MAX_MESSAGE = 4000
+
+
+def unwrap(value: object, origin: Origin) -> tuple[Any, Failure | None]:
+    """The output of a tool, and its failure if it says that it failed."""
+    if origin == "external":
+        return _unwrap_external(value)
+    if not isinstance(value, dict):
+        return value, None
+    answer = cast("dict[str, Any]", value)
+    if not _is_envelope(answer, origin):
+        return answer, None
+    return answer.get("ret"), _failure(answer)
+
+
+def combine(execution: Failure | None, tool: Failure | None) -> Failure | None:
+    """One failure of two: how the run failed comes first, and what the tool said is kept."""
+    if execution is None or tool is None:
+        return execution or tool
+    return Failure(
+        code=execution.code,
+        message=f"{execution.message}; the tool said {tool.code}: {tool.message}",
+        where=execution.where or tool.where,
+        details={**execution.details, "tool_error": tool.payload()},
+        managed=execution.managed and tool.managed,
+    )
+
+
+def envelope(output: object, failure: Failure | None) -> dict[str, Any]:
+    """An output and a failure as an envelope; `unwrap` of a builtin gives them back."""
+    return {"ok": failure is None, "error": failure and _error(failure), "ret": output}
+
+
+def _error(failure: Failure) -> dict[str, Any]:
+    error = {
+        "code": failure.code,
+        "message": failure.message,
+        "where": failure.where,
+        "managed": failure.managed,
+    }
+    return {**error, "details": failure.details} if failure.details else error
+
+
+def _is_envelope(answer: dict[str, Any], origin: Origin) -> bool:
+    if not isinstance(answer.get("ok"), bool):
+        return False
+    return answer.keys() <= _KEYS or (
+        origin == "builtin" and ("ret" in answer or "error" in answer)
+    )
+
+
+def _unwrap_external(given: object) -> tuple[Any, Failure | None]:
+    value = cast("Any", given)
+    answer = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    lacking = [key for key in ("ok", "error") if key not in answer]
+    if lacking:
+        return value, _bad(f"the tool answered without {_named(lacking)}")
+    if not isinstance(answer["ok"], bool):
+        return value, _bad(f"`ok` must be true or false, got {said(answer['ok'])}")
+    if answer["ok"] and not isinstance(answer["error"], dict | None):
+        return value, _bad(f"`error` must be null or an object, got {said(answer['error'])}")
+    return _beside(answer), _failure(answer)
+
+
+def _beside(answer: dict[str, Any]) -> Any:
+    rest = {key: part for key, part in answer.items() if key not in ("ok", "error")}
+    return rest.get("ret") if rest.keys() <= {"ret"} else rest
+
+
+def _failure(answer: dict[str, Any]) -> Failure | None:
+    if answer["ok"]:
+        return None
+    given = answer.get("error")
+    error = cast("dict[str, Any]", given) if isinstance(given, dict) else {"message": given}
+    details = error.get("details")
+    return Failure(
+        code=_text(error.get("code"), _MAX_CODE) or "tool_error",
+        message=_text(error.get("message"), _MAX_MESSAGE) or "the tool failed, and did not say why",
+        where=_text(error.get("where"), _MAX_CODE),
+        details=cast("dict[str, Any]", details) if isinstance(details, dict) else {},
+        managed=error.get("managed") is True,
+    )
+
+
+def _text(value: object, width: int) -> str:
+    """A text as it is up to a width; any other value as a message says it."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else said(value)
+    return text if len(text) <= width else f"{text[:width]}…"
+
+
+def _bad(what: str) -> Failure:
+    return Failure(
+        code="bad_envelope", message=f'{what}; it must give {{"ok": true, "error": null, …}}'
+    )
+
+
+def _named(keys: list[str]) -> str:
+    return " and ".join(f"`{key}`" for key in keys)

@@ -1,0 +1,58 @@
+"""What is said of a wrong field, whoever found it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias, cast
+
+from callblocks.tools.names import close_to, listed
+from callblocks.tools.places import Schema, schemas_at
+from callblocks.tools.tool import FieldFault
+from callblocks.tools.words import path_text, said
+
+__all__ = ("Place", "has_part", "missing", "must_be", "unexpected", "value_at")
+
+Place: TypeAlias = Sequence[str | int]
+
+
+def missing(place: Place) -> FieldFault:
+    """A field that must be given."""
+    return FieldFault(path_text(place), "required, missing")
+
+
+def unexpected(place: Place, root: Schema) -> FieldFault:
+    """A field that the tool does not have: which ones it has, and which was probably meant."""
+    name = str(place[-1])
+    fields = _fields(root, place[:-1])
+    owner = "this tool" if len(place) == 1 else path_text(place[:-1])
+    if not fields:
+        return FieldFault(path_text(place), f"not a field of {owner}; it has no fields")
+    near = close_to(name, fields)
+    hint = f"; did you mean `{near}`?" if near else ""
+    problem = f"not a field of {owner}; its fields are {listed(fields)}{hint}"
+    return FieldFault(path_text(place), problem)
+
+
+def must_be(place: Place, what: str, value: object) -> FieldFault:
+    """A value that is not what it must be: `must be an integer, got "ten"`."""
+    return FieldFault(path_text(place), f"must be {what}, got {said(value, place)}")
+
+
+def has_part(given: object, part: str | int) -> bool:
+    """Whether an object has such a field, or a list such an item."""
+    if isinstance(given, list):
+        return isinstance(part, int) and part < len(cast("list[Any]", given))
+    return isinstance(given, dict) and part in given
+
+
+def value_at(given: object, place: Place) -> object:
+    """The value at a place of an input; None where there is none."""
+    for part in place:
+        given = cast("Any", given)[part] if has_part(given, part) else None
+    return given
+
+
+def _fields(root: Schema, place: Place) -> list[str]:
+    named: Iterable[object] = (one.get("properties") for one in schemas_at(root, place))
+    known = [cast("dict[str, Any]", one) for one in named if isinstance(one, dict)]
+    return list(dict.fromkeys(name for one in known for name in one))

@@ -1,0 +1,146 @@
+"""Checking an input against a schema of others, by jsonschema-rs; it is compiled once.
+
+No reference is ever fetched: a schema that points outside itself is no schema here. Formats
+are not checked: the tool knows best what it takes for an address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import jsonschema_rs
+
+from callblocks.model.errors import BadSpec
+from callblocks.tools.check import check_input
+from callblocks.tools.fault_words import Place, missing, must_be, unexpected
+from callblocks.tools.places import Schema
+from callblocks.tools.tool import Checked, FieldFault
+from callblocks.tools.words import kinds, path_text, said
+
+__all__ = ("SchemaCheck",)
+
+# All faults of an input cost microseconds each: of a large one only the first is told.
+_SMALL = 20_000
+_PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
+_CHOICES = 30
+
+
+class SchemaCheck:
+    """Checks inputs against one schema."""
+
+    def __init__(self, tool: str, schema: Schema) -> None:
+        self._schema = schema
+        try:
+            self._validator = jsonschema_rs.validator_for(
+                schema,
+                validate_formats=False,
+                retriever=_fetch_nothing,
+                mask="it",
+                pattern_options=_PATTERNS,
+            )
+        except (ValueError, TypeError, RecursionError, OverflowError) as error:
+            words = getattr(error, "message", None) or str(error).partition("\n")[0]
+            raise BadSpec(
+                f"tool {tool}: its parameters are no JSON Schema: {words:.300}"
+            ) from error
+
+    def __call__(self, given: dict[str, Any]) -> Checked:
+        return check_input(given, self._schema, self._judge)
+
+    def _judge(self, given: dict[str, Any], text: bytes) -> dict[str, Any] | Iterator[FieldFault]:
+        try:
+            return given if self._validator.is_valid(given) else self._all_faults(given, text)
+        except (ValueError, TypeError, RecursionError, OverflowError) as error:
+            words = str(error).partition("\n")[0]
+            return iter([FieldFault("", f"cannot be checked: {words:.200}")])
+
+    def _all_faults(self, given: dict[str, Any], text: bytes) -> Iterator[FieldFault]:
+        for error in self._errors(given, text):
+            yield from self._faults(error)
+
+    def _errors(
+        self, given: dict[str, Any], text: bytes
+    ) -> Iterator[jsonschema_rs.ValidationError]:
+        if len(text) <= _SMALL:
+            yield from self._validator.iter_errors(given)
+            return
+        try:
+            self._validator.validate(given)
+        except jsonschema_rs.ValidationError as error:
+            yield error
+
+    def _faults(self, error: jsonschema_rs.ValidationError) -> Iterator[FieldFault]:
+        place = tuple(error.instance_path)
+        kind: Any = error.kind
+        match _kind(error):
+            case "Required":
+                yield missing((*place, str(kind.property).strip('"')))
+            case "AdditionalProperties" | "UnevaluatedProperties":
+                for field in kind.unexpected:
+                    yield unexpected((*place, field), self._schema)
+            case "AnyOf" | "OneOfNotValid":
+                yield from self._of_branches(place, kind.context, error)
+            case _:
+                yield _fault(place, error)
+
+    def _of_branches(
+        self, place: Place, context: list[Any], error: jsonschema_rs.ValidationError
+    ) -> Iterator[FieldFault]:
+        """What a union takes: its types, or else the faults of the branch that is nearest."""
+        found = [cast("list[jsonschema_rs.ValidationError]", branch) for branch in context]
+        nearest = [branch for branch in found if not any(_is_type(one, place) for one in branch)]
+        if nearest:
+            for one in min(nearest, key=len):
+                yield from self._faults(one)
+            return
+        wrong = [one for branch in found for one in branch if _is_type(one, place)]
+        types = [name for one in wrong for name in cast("Any", one.kind).types]
+        yield must_be(place, kinds(types), error.instance)
+
+
+def _is_type(error: jsonschema_rs.ValidationError, place: Place) -> bool:
+    """Whether the value at this very place has the wrong type."""
+    return _kind(error) == "Type" and tuple(error.instance_path) == tuple(place)
+
+
+def _kind(error: jsonschema_rs.ValidationError) -> str:
+    return type(error.kind).__name__.removeprefix("ValidationErrorKind_")
+
+
+def _fault(place: Place, error: jsonschema_rs.ValidationError) -> FieldFault:
+    words = _WORDS.get(_kind(error))
+    if words is None:
+        return FieldFault(path_text(place), f"does not fit: {error.message:.200}")
+    return must_be(place, words(error.kind), error.instance)
+
+
+def _choices(kind: Any) -> str:
+    options = cast("list[object]", kind.options)
+    more = f" and {len(options) - _CHOICES} more" if len(options) > _CHOICES else ""
+    return "one of " + ", ".join(said(one) for one in options[:_CHOICES]) + more
+
+
+_WORDS: dict[str, Callable[[Any], str]] = {
+    "Type": lambda kind: kinds(kind.types),
+    "Enum": _choices,
+    "Constant": lambda kind: said(kind.expected_value),
+    "Minimum": lambda kind: f"{kind.limit} or more",
+    "Maximum": lambda kind: f"{kind.limit} or less",
+    "ExclusiveMinimum": lambda kind: f"more than {kind.limit}",
+    "ExclusiveMaximum": lambda kind: f"less than {kind.limit}",
+    "MultipleOf": lambda kind: f"a multiple of {kind.multiple_of}",
+    "MinLength": lambda kind: f"{kind.limit} characters or more",
+    "MaxLength": lambda kind: f"{kind.limit} characters or fewer",
+    "MinItems": lambda kind: f"{kind.limit} items or more",
+    "MaxItems": lambda kind: f"{kind.limit} items or fewer",
+    "MinProperties": lambda kind: f"{kind.limit} fields or more",
+    "MaxProperties": lambda kind: f"{kind.limit} fields or fewer",
+    "UniqueItems": lambda kind: "a list without repeated items",
+    "Pattern": lambda kind: f"text that matches {kind.pattern:.100}",
+    "FalseSchema": lambda kind: "left out",
+}
+
+
+def _fetch_nothing(uri: str) -> Any:
+    raise ValueError(f"{uri} is not fetched; write the schema out")

@@ -1,0 +1,88 @@
+"""A tool: what a model sees of it, what a policy knows of it, and the function that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from callblocks.model.errors import CallerError
+from callblocks.model.specs import ToolSpec
+from callblocks.tools.places import formats_of, holds_format, values_of_format
+from callblocks.tools.traits import Traits
+
+__all__ = ("Check", "Checked", "FieldFault", "Origin", "Tool")
+
+Origin: TypeAlias = Literal["builtin", "function", "external"]
+"""builtin: shipped here; function: a caller's own; external: runs elsewhere."""
+
+
+class FieldFault(msgspec.Struct, frozen=True):
+    """What is wrong with one field of an input, in words a model can act on.
+
+    `field` is a path such as `to` or `rows[2].name`; "" is the input as a whole.
+    """
+
+    field: str
+    problem: str
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """An input after checking: values as the function takes them, or what is wrong."""
+
+    values: dict[str, Any] = {}
+    faults: tuple[FieldFault, ...] = ()
+
+
+Check: TypeAlias = Callable[[dict[str, Any]], Checked]
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """Something that can be called.
+
+    `function` takes the checked values as keywords; a tool without one is known but cannot run
+    here. `context` names the parameter that takes a `Context`. `preview` tells what a call would
+    change, for a person to see before it is approved: it takes the same values, and changes
+    nothing. `isolated` runs the function in a process of its own.
+    """
+
+    spec: ToolSpec
+    check: Check
+    function: Callable[..., Any] | None = None
+    traits: Traits = Traits()
+    origin: Origin = "function"
+    needs_approval: bool = False
+    timeout: float | None = None
+    context: str | None = None
+    preview: Callable[..., str] | None = None
+    isolated: bool = False
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Run the function itself, as Python code that imported it expects."""
+        if self.function is None:
+            raise CallerError(f"the tool {self.name} has no function here; it is only known")
+        return self.function(*args, **kwargs)
+
+    @property
+    def name(self) -> str:
+        """The name that a call uses."""
+        return self.spec.name
+
+    @cached_property
+    def _formats(self) -> frozenset[str]:
+        """Most tools have none of these formats: then no input need be looked through."""
+        return formats_of(self.spec.parameters, self.spec.parameters)
+
+    def parameters_of_format(self, *formats: str) -> tuple[str, ...]:
+        """The parameters that hold a value of one of these formats, at any depth: `path`, `uri`."""
+        root = self.spec.parameters
+        known = self.spec.properties.items()
+        return tuple(name for name, schema in known if holds_format(schema, root, formats))
+
+    def values_of_format(self, given: dict[str, Any], *formats: str) -> tuple[Any, ...]:
+        """The values of an input that have one of these formats, in lists and objects too."""
+        if self._formats.isdisjoint(formats):
+            return ()
+        return values_of_format(self.spec.parameters, given, formats)

@@ -1,0 +1,38 @@
+"""What is known of a tool before it runs; a policy decides by it.
+
+    read_only     changes nothing
+    destructive   may overwrite, delete or send what cannot be taken back
+    idempotent    doing it twice is doing it once: it may be repeated after a crash
+    open_world    reaches beyond this machine and its workspace
+
+What is not said is assumed for the worse: a tool that is not read-only is destructive.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+__all__ = ("KINDS", "TRAITS", "Kind", "Traits")
+
+Kind: TypeAlias = Literal["plain", "writer", "exec", "source"]
+"""plain; writer makes files; exec runs code or commands; source brings text of others."""
+
+KINDS: tuple[Kind, ...] = ("plain", "writer", "exec", "source")
+TRAITS = ("read_only", "destructive", "idempotent", "open_world")
+
+
+class Traits(msgspec.Struct, frozen=True, kw_only=True):
+    """The traits of a tool, and its kind."""
+
+    read_only: bool = False
+    destructive: bool = True
+    idempotent: bool = False
+    open_world: bool = False
+    kind: Kind = "plain"
+
+    def names(self) -> tuple[str, ...]:
+        """The traits that it has, by name, then its kind where that is not `plain`."""
+        held = tuple(name for name in TRAITS if getattr(self, name))
+        return held if self.kind == "plain" else (*held, self.kind)

@@ -1,0 +1,139 @@
+"""Checking an input against the types of a function, by pydantic.
+
+The input is judged as JSON, strictly: a date comes as text, a set as a list, and `true` is
+no integer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from callblocks.model.redaction import redact_start
+from callblocks.tools.check import check_input
+from callblocks.tools.fault_words import Place, has_part, missing, must_be, unexpected, value_at
+from callblocks.tools.places import Schema
+from callblocks.tools.tool import Checked, FieldFault
+from callblocks.tools.words import path_text
+
+__all__ = ("TypedCheck",)
+
+_EXPECTED = {
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "string_type": "a string",
+    "none_required": "null",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "set_type": "a list",
+    "frozen_set_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "dataclass_type": "an object",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "{ge} or more",
+    "less_than": "less than {lt}",
+    "less_than_equal": "{le} or less",
+    "multiple_of": "a multiple of {multiple_of}",
+    "string_too_short": "{min_length} characters or more",
+    "string_too_long": "{max_length} characters or fewer",
+    "string_pattern_mismatch": "text that matches {pattern:.100}",
+    "too_short": "{min_length} items or more",
+    "too_long": "{max_length} items or fewer",
+    "literal_error": "{expected:.400}",
+    "enum": "{expected:.400}",
+    "union_tag_invalid": "an object whose {discriminator} is one of {expected_tags:.400}",
+    "union_tag_not_found": "an object with {discriminator}",
+    "date_type": "a date such as 2030-01-31",
+    "datetime_type": "a date and time such as 2030-01-31T12:00:00Z",
+    "time_type": "a time such as 12:00:00",
+    "time_delta_type": "a duration such as PT5M",
+    "url_type": "an address such as https://example.org/",
+    "url_parsing": "an address such as https://example.org/",
+    "uuid_type": "a UUID",
+    "uuid_parsing": "a UUID",
+}
+_UNEXPECTED = {"extra_forbidden", "unexpected_keyword_argument"}
+_WORDS = 300
+
+
+class TypedCheck:
+    """Checks inputs against one function's parameters, and fills in its defaults."""
+
+    def __init__(
+        self, adapter: TypeAdapter[dict[str, Any]], schema: Schema, defaults: dict[str, Any]
+    ) -> None:
+        self._adapter = adapter
+        self._schema = schema
+        self._defaults = defaults
+
+    def __call__(self, given: dict[str, Any]) -> Checked:
+        return check_input(given, self._schema, self._judge)
+
+    def _judge(self, given: dict[str, Any], text: bytes) -> dict[str, Any] | Iterator[FieldFault]:
+        try:
+            return {**self._defaults, **self._adapter.validate_json(text, strict=True)}
+        except ValidationError as error:
+            return self._faults(error, given)
+        except Exception as error:  # a validator of the tool's author may raise anything
+            words = f"cannot be checked: {type(error).__name__}: {_cut(error)}"
+            return iter([FieldFault("", words)])
+
+    def _faults(self, error: ValidationError, given: dict[str, Any]) -> Iterator[FieldFault]:
+        """A fault per place: what the branches of a union say of it belongs together."""
+        places: dict[tuple[str | int, ...], list[ErrorDetails]] = {}
+        for one in error.errors(include_url=False, include_input=False):
+            places.setdefault(_place(one, given), []).append(one)
+        for place, found in places.items():
+            yield self._fault(place, found, given)
+
+    def _fault(self, place: Place, errors: list[ErrorDetails], given: dict[str, Any]) -> FieldFault:
+        types = {error["type"] for error in errors}
+        if "missing" in types:
+            return missing(place)
+        if types & _UNEXPECTED:
+            return unexpected(place, self._schema)
+        expected = dict.fromkeys(_expected(error) for error in errors)
+        if all(expected):
+            return must_be(place, " or ".join(expected), value_at(given, place))
+        return FieldFault(path_text(place), "; or ".join(dict.fromkeys(map(_problem, errors))))
+
+
+def _place(error: ErrorDetails, given: object) -> tuple[str | int, ...]:
+    """Where the error is; pydantic also names the branches of a union, which are no places."""
+    place: list[str | int] = []
+    at = error["loc"]
+    for number, part in enumerate(at):
+        if has_part(given, part):
+            given = value_at(given, (part,))
+        elif error["type"] != "missing" or number + 1 < len(at):
+            continue
+        place.append(part)
+    return tuple(place)
+
+
+def _expected(error: ErrorDetails) -> str:
+    """What the value must be; "" where the words are of another form."""
+    known = _EXPECTED.get(error["type"], "")
+    return "" if error["loc"][-1:] == ("[key]",) else known.format(**error.get("ctx", {}))
+
+
+def _problem(error: ErrorDetails) -> str:
+    if error["type"] in ("value_error", "assertion_error"):
+        return _cut(error.get("ctx", {}).get("error", error["msg"]))
+    expected = _expected(error)
+    words = f"must be {expected}" if expected else re.sub(r"^\w+ should", "must", error["msg"])
+    return _cut(f"has a key that {words}" if error["loc"][-1:] == ("[key]",) else words)
+
+
+def _cut(words: object) -> str:
+    text = redact_start(str(words), _WORDS)
+    return text if len(text) <= _WORDS else text[:_WORDS] + "…"
