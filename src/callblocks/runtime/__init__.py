@@ -1,0 +1,1 @@
+"""Calls become outcomes: policy, approvals, order, limits, the sandbox and its doors."""

@@ -1,0 +1,139 @@
+"""Asking a server over HTTP, as a guest who trusts nobody.
+
+    client = Client(NetLimits(deadline=20))
+    response = await client.request("https://api.example.com/v1/items")
+
+Nothing is kept from one request to the next: neither cookies nor connections, so that no
+answer can reach another request. Settings of the environment (proxies, `.netrc`) are not
+read. Every fault is a `ToolError` with a code of the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+from weakref import WeakKeyDictionary
+
+from callblocks.model.errors import ToolError
+from callblocks.runtime.net.allowed import read_allowed
+from callblocks.runtime.net.limits import NetLimits
+from callblocks.runtime.net.redirects import read_redirect
+from callblocks.runtime.net.request import Request, read_request
+from callblocks.runtime.net.response import Hop, Response
+from callblocks.runtime.net.url import Url
+
+if TYPE_CHECKING:
+    import asyncio
+    import ssl
+
+    import httpcore2
+
+    from callblocks.runtime.net.guard import Guard, Resolver
+
+__all__ = ("CheckUrl", "Client")
+
+CheckUrl: TypeAlias = Callable[[Url], str | None]
+"""Says why a redirect to a URL of another host is not followed; None where it may be."""
+
+
+class Client:
+    """Sends requests to public addresses, and to those that `allow` names as host:port.
+
+    `check` has a say where a redirect leads to another host: whoever let the request to the
+    first one through is not led around. `resolver`, `backend` and `tls` replace how a name is
+    resolved, how an address is connected, and whose certificates are trusted.
+    """
+
+    def __init__(
+        self,
+        limits: NetLimits | None = None,
+        allow: Iterable[str] = (),
+        resolver: Resolver | None = None,
+        *,
+        backend: httpcore2.AsyncNetworkBackend | None = None,
+        tls: ssl.SSLContext | None = None,
+        check: CheckUrl | None = None,
+    ) -> None:
+        self.limits = limits or NetLimits()
+        self._allow = read_allowed(allow)
+        self._resolver = resolver
+        self._backend = backend
+        self._given_tls = tls
+        self._check = check
+        # A semaphore belongs to one event loop, a client to none.
+        self._slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
+            WeakKeyDictionary()
+        )
+
+    async def request(
+        self,
+        url: str,
+        method: str = "GET",
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+    ) -> Response:
+        """Send a request, follow its redirects, and give the answer, whatever its status."""
+        import asyncio
+
+        request = read_request(url, method, headers or {}, body, self.limits)
+        try:
+            async with asyncio.timeout(self.limits.deadline), self._slot():
+                return await self._follow(request)
+        except TimeoutError as error:
+            raise ToolError(
+                "timeout",
+                f"{request.url.origin} did not finish within {self.limits.deadline:g} seconds",
+            ) from error
+
+    async def _follow(self, request: Request) -> Response:
+        from callblocks.runtime.net.exchange import exchange
+
+        history: list[Hop] = []
+        first = request.url.host
+        while len(history) <= self.limits.redirects:
+            if request.url.host != first:
+                self._check_url(request.url)
+            tls = self._tls if request.url.scheme == "https" else None
+            async with exchange(request, self._guard, tls, self.limits) as answer:
+                redirect = read_redirect(request, answer.status, answer.first("location"))
+                following = None if redirect is None else redirect.request
+                if following is None:
+                    return Response(
+                        status=answer.status,
+                        url=str(request.url),
+                        headers=answer.headers,
+                        body=await answer.read(),
+                        history=tuple(history),
+                        not_followed="" if redirect is None else str(redirect.url),
+                    )
+            history.append(Hop(answer.status, str(request.url)))
+            request = following
+        raise ToolError(
+            "too_many_redirects",
+            f"{history[0].url} was sent on more than {self.limits.redirects} times",
+        )
+
+    def _check_url(self, url: Url) -> None:
+        why = None if self._check is None else self._check(url)
+        if why is not None:
+            raise ToolError("policy_denied", why)
+
+    @cached_property
+    def _guard(self) -> Guard:
+        from callblocks.runtime.net.guard import Guard
+
+        return Guard(self._allow, self._resolver, self._backend)
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        import httpcore2
+
+        return self._given_tls or httpcore2.default_ssl_context()
+
+    def _slot(self) -> asyncio.Semaphore:
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        return self._slots.setdefault(loop, asyncio.Semaphore(self.limits.connections))

@@ -1,0 +1,128 @@
+"""One request and its answer on a connection of its own.
+
+    async with exchange(request, guard, tls, limits) as answer:
+        answer.status, answer.headers, await answer.read()
+
+The body is read only if it is wanted, and never beyond the limit. Whatever goes wrong on the
+way is a `ToolError` with a code of the network.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpcore2
+
+from callblocks.model.errors import ToolError
+from callblocks.runtime.net.limits import NetLimits
+from callblocks.runtime.net.request import Headers, Request
+from callblocks.runtime.net.unpacking import Unpacker
+from callblocks.runtime.net.url import Url
+
+__all__ = ("Answer", "exchange")
+
+_WITH_BODY = ("POST", "PUT", "PATCH")
+_TOO_LARGE = 431  # how HTTP itself calls headers without end
+
+
+class Answer:
+    """A response whose headers are there, and whose body is not yet."""
+
+    def __init__(self, request: Request, response: httpcore2.Response, limits: NetLimits) -> None:
+        self.status = response.status
+        self.headers = _read_headers(response, limits)
+        self._method = request.method
+        self._response = response
+        self._limit = limits.body
+
+    def first(self, name: str) -> str | None:
+        """The first value of a header, by its name in lower case."""
+        return next((value for known, value in self.headers if known == name), None)
+
+    async def read(self) -> bytes:
+        """The body, unpacked."""
+        if self._method == "HEAD":
+            return b""
+        encoding = ",".join(value for name, value in self.headers if name == "content-encoding")
+        unpacker = Unpacker(encoding, self._limit)
+        length = self.first("content-length") or ""
+        if length.isdecimal() and len(length) < 20:
+            unpacker.expect(int(length))
+        async for piece in self._response.aiter_stream():
+            unpacker.feed(piece)
+        return unpacker.close()
+
+
+@asynccontextmanager
+async def exchange(
+    request: Request,
+    guard: httpcore2.AsyncNetworkBackend,
+    tls: ssl.SSLContext | None,
+    limits: NetLimits,
+) -> AsyncGenerator[Answer, None]:
+    """Send a request through the guard; the connection ends with the block.
+
+    `tls` says whose certificates are trusted; http needs none.
+    """
+    pool = httpcore2.AsyncConnectionPool(tls, max_connections=1, network_backend=guard)
+    try:
+        async with pool, pool.stream(**_arguments(request, limits)) as response:
+            yield Answer(request, response, limits)
+    except httpcore2.TimeoutException as error:
+        raise ToolError("timeout", f"{request.url.origin} did not answer in time") from error
+    except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError) as error:
+        raise _failure(request.url, error) from error
+
+
+def _arguments(request: Request, limits: NetLimits) -> dict[str, Any]:
+    url = request.url
+    steps = {"connect": limits.connect, "pool": limits.connect}
+    return {
+        "method": request.method,
+        "url": httpcore2.URL(
+            scheme=url.scheme.encode(),
+            host=url.host.encode(),
+            port=url.port,
+            target=url.target.encode(),
+        ),
+        "headers": [("host", url.authority), *request.headers],
+        "content": request.body if request.body or request.method in _WITH_BODY else None,
+        "extensions": {"timeout": {**steps, "read": limits.read, "write": limits.read}},
+    }
+
+
+def _read_headers(response: httpcore2.Response, limits: NetLimits) -> Headers:
+    size = sum(len(name) + len(value) for name, value in response.headers)
+    if len(response.headers) > limits.headers or size > limits.header_bytes:
+        raise _too_many_headers()
+    return tuple((_text(name).lower(), _text(value)) for name, value in response.headers)
+
+
+def _text(octets: bytes) -> str:
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        return octets.decode("latin-1")
+
+
+def _failure(url: Url, error: Exception) -> ToolError:
+    cause = error.args[0] if error.args else error
+    if getattr(cause, "error_status_hint", 0) == _TOO_LARGE:
+        return _too_many_headers()
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return ToolError(
+            "network_error",
+            f"the certificate of {url.host} is not trusted: {cause.verify_message}",
+        )
+    return ToolError("network_error", f"the connection to {url.origin} failed: {_words(cause)}")
+
+
+def _too_many_headers() -> ToolError:
+    return ToolError("response_too_large", "the response has too many headers, or too long ones")
+
+
+def _words(cause: object) -> str:
+    return " ".join(str(cause).split())[:200] or type(cause).__name__

@@ -1,0 +1,146 @@
+"""The one door to the network: a name is resolved once, every answer is checked, and the
+connection goes to exactly the address that was checked.
+
+A name whose answers change between the check and the connection gains nothing, and neither
+does a redirect or a retry: each connection comes through here. TLS still asks for the name.
+
+    Guard(read_allowed(("127.0.0.1:8123",)))
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeAlias, cast
+
+import httpcore2
+
+from callblocks.model.errors import ToolError
+from callblocks.runtime.net.addresses import name_refusal, refusal
+from callblocks.runtime.net.allowed import Allowed
+from callblocks.runtime.net.ports import port_refusal
+
+__all__ = ("Guard", "Resolver", "resolve")
+
+Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Gives the addresses of a host, the best first; raises `OSError` where there are none."""
+
+_TRIED = 4
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """Ask the operating system for the addresses of a host."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class Guard(httpcore2.AsyncNetworkBackend):
+    """A network backend of httpcore2 that connects to public addresses only.
+
+    `backend` makes the connections, to addresses alone.
+    """
+
+    def __init__(
+        self,
+        allow: Allowed = frozenset(),
+        resolver: Resolver | None = None,
+        backend: httpcore2.AsyncNetworkBackend | None = None,
+    ) -> None:
+        self._allow = allow
+        self._resolver = resolver or resolve
+        self._backend = backend or cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Connect to the first of the host's addresses that answers, if all of them are public."""
+        failed: Exception | None = None
+        for address in await self._addresses(host, port, timeout):
+            try:
+                return await self._backend.connect_tcp(
+                    address, port, timeout, local_address, socket_options
+                )
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failed = failed or error
+        raise failed or _not_found(host)
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Refuse: a socket of this machine is never public."""
+        raise ToolError("address_refused", "a socket of this machine cannot be asked")
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def _addresses(self, host: str, port: int, timeout: float | None) -> Sequence[str]:
+        opened = (host, port) in self._allow
+        if not opened:
+            _check_name(host, port)
+        found = await self._resolve(host, port, timeout)
+        for address in () if opened else found:
+            _check_address(host, address)
+        return found[:_TRIED]
+
+    async def _resolve(self, host: str, port: int, timeout: float | None) -> Sequence[str]:
+        if _is_address(host):
+            return [host]
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._resolver(host, port)
+        except TimeoutError as error:
+            raise ToolError("timeout", f"nobody knew the address of {host} in time") from error
+        except socket.gaierror as error:
+            if error.errno == socket.EAI_AGAIN:
+                raise ToolError(
+                    "network_error", f"no name server answered when asked for {host}; try later"
+                ) from error
+            raise _not_found(host) from error
+        except (OSError, UnicodeError) as error:
+            raise _not_found(host) from error
+
+
+def _check_name(host: str, port: int) -> None:
+    service = port_refusal(port)
+    if service is not None:
+        raise ToolError("invalid_url", f"port {port} is for {service}, not for http")
+    why = name_refusal(host)
+    if why is not None:
+        raise _refused(f"{host} is {why}")
+
+
+def _check_address(host: str, address: str) -> None:
+    why = refusal(address)
+    if why is None:
+        return
+    if _is_address(host):
+        raise _refused(f"{host} is {why}")
+    # The address itself is not told: it would map the inside for who asks.
+    raise _refused(f"{host} leads to an address that is {why}")
+
+
+def _refused(why: str) -> ToolError:
+    return ToolError("address_refused", f"{why}; only public addresses can be asked")
+
+
+def _not_found(host: str) -> ToolError:
+    return ToolError("host_not_found", f"{host} has no address; check how the name is written")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,140 @@
+"""Reading the address of a request, strictly: one text has one meaning or is refused.
+
+    read_url("https://Example.com/a?b#c")   https, example.com, 443, /a?b
+    read_url("https://bücher.example/ä")    https, xn--bcher-kva.example, 443, /%C3%A4
+
+Refused, since programs disagree on them: other schemes, a user name before the host,
+whitespace, control and invisible characters, backslashes, odd spellings of an address,
+and the path segments `.` and `..`. The fragment is dropped: it is never sent.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import msgspec
+
+from callblocks.model.errors import ToolError
+from callblocks.runtime.net.hosts import read_host, refuse_url
+
+__all__ = ("Url", "follow_url", "read_url")
+
+_LONGEST = 8192
+_SHAPE = re.compile(r"(https?)://([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.IGNORECASE)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
+_DOT = re.compile(r"\.|%2e", re.IGNORECASE)
+_DOTS = re.compile(r"(?:\.|%2e){1,2}", re.IGNORECASE)
+# Characters that stand for themselves; the others are sent as %XX.
+_PLAIN = "!$%&'*+,-./:;=?@_~()[]"
+_PORTS = {"http": 80, "https": 443}
+
+
+class Url(msgspec.Struct, frozen=True):
+    """A URL that was read. `host` is lower-case ASCII, an IPv6 address without its brackets.
+
+    `target` is the path with the query, as it is sent.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+
+    @property
+    def authority(self) -> str:
+        """The host as a `Host` header says it: the port only where it is not the usual one."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def origin(self) -> str:
+        """What two URLs of one server have in common."""
+        return f"{self.scheme}://{self.authority}"
+
+    def __str__(self) -> str:
+        return self.origin + self.target
+
+
+def read_url(text: str) -> Url:
+    """Read a whole URL, or raise `ToolError` with the code `invalid_url`."""
+    _check_characters(text)
+    shape = _SHAPE.fullmatch(text)
+    if shape is None:
+        refuse_url(text, "it starts with http:// or https:// and a host; nothing else is asked")
+    scheme, authority, path, query = shape[1].lower(), shape[2], shape[3] or "/", shape[4] or ""
+    if "@" in authority:
+        # The text is not shown: what stands there may be a password.
+        raise ToolError(
+            "invalid_url",
+            "the URL has a user name or password before its host; "
+            "leave it out, and send an Authorization header if it is needed",
+        )
+    host, port = _read_authority(text, authority)
+    if any(_DOTS.fullmatch(segment) for segment in path.split("/")):
+        refuse_url(text, "its path has a segment '.' or '..'; write the path that it leads to")
+    return Url(scheme, host, port or _PORTS[scheme], _encode(path + query))
+
+
+def follow_url(base: Url, location: str) -> Url:
+    """The URL that a redirect from `base` leads to, read as strictly.
+
+    Only in a relative location do `.` and `..` have their usual meaning.
+    """
+    path = base.target.partition("?")[0]
+    if _SCHEME.match(location):
+        return read_url(location)
+    if location.startswith("//"):
+        return read_url(f"{base.scheme}:{location}")
+    if not location or location.startswith("#"):
+        return base
+    if location.startswith("?"):
+        return read_url(base.origin + path + location)
+    if not location.startswith("/"):
+        location = path.rpartition("/")[0] + "/" + location
+    return read_url(base.origin + _without_dots(location))
+
+
+def _check_characters(text: str) -> None:
+    if len(text) > _LONGEST:
+        refuse_url(text, f"it has {len(text)} characters, and may have {_LONGEST}")
+    for at, character in enumerate(text):
+        if character == "\\":
+            refuse_url(text, f"it has a backslash at {at}; write %5C if that is meant")
+        if unicodedata.category(character)[0] in "CZ":
+            code = f"U+{ord(character):04X}"
+            refuse_url(
+                text, f"it has a space or an invisible character ({code}) at {at}; a space is %20"
+            )
+
+
+def _read_authority(text: str, authority: str) -> tuple[str, int]:
+    parts = _AUTHORITY.fullmatch(authority)
+    if parts is None:
+        refuse_url(text, "after // stand a host and, where needed, a port: example.com:8080")
+    port = None if parts[2] is None else int(parts[2])
+    if port is not None and not 1 <= port <= 65535:
+        refuse_url(text, f"its port is {port}; a port is between 1 and 65535")
+    return read_host(parts[1]), port or 0
+
+
+def _without_dots(reference: str) -> str:
+    """Resolve the segments `.` and `..` of a reference that starts with `/`."""
+    path = re.split(r"[?#]", reference, maxsplit=1)[0]
+    kept: list[str] = []
+    segments = path.split("/")[1:]
+    for segment in segments:
+        if not _DOTS.fullmatch(segment):
+            kept.append(segment)
+        elif len(_DOT.findall(segment)) == 2:
+            del kept[-1:]
+    if _DOTS.fullmatch(segments[-1]):
+        kept.append("")
+    return "/" + "/".join(kept) + reference[len(path) :]
+
+
+def _encode(target: str) -> str:
+    from urllib.parse import quote
+
+    return quote(target, safe=_PLAIN)

@@ -1,0 +1,160 @@
+"""`api_call`: one HTTP request to a public server.
+
+What the server answers is the output, whatever its status: a model needs the words of a 404
+as much as those of a 200. The answer is text of others, so it taints the turn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Annotated, Any
+
+import msgspec
+from pydantic import Field
+
+from callblocks.model.errors import ToolError
+from callblocks.runtime.net.client import Client
+from callblocks.runtime.net.response import Response
+from callblocks.runtime.net.url import read_url
+from callblocks.tools.context import Context
+from callblocks.tools.declare import tool
+from callblocks.tools.tool import Tool
+
+__all__ = ("http_tools",)
+
+# The client has the last word on the time; the runtime's own limit is the net below it.
+_SLACK = 10
+_JSON = "application/json"
+_SHOWN = frozenset(
+    (
+        *("allow", "content-language", "content-length", "content-type", "date", "etag", "link"),
+        *("last-modified", "location", "retry-after", "www-authenticate"),
+    )
+)
+_SHOWN_START = ("ratelimit", "x-ratelimit", "x-total")
+# Not the server's own words: those may say anything.
+_REASONS = {int(status): status.phrase for status in HTTPStatus}
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+_Uri = Annotated[str, Field(min_length=1, json_schema_extra={"format": "uri"})]
+_Body = str | dict[str, Any] | list[Any] | None
+
+
+def http_tools(client: Client) -> tuple[Tool, ...]:
+    """The tools that ask servers, through one client."""
+
+    @tool(
+        open_world=True,
+        kind="source",
+        timeout=client.limits.deadline + _SLACK,
+        origin="builtin",
+    )
+    async def api_call(
+        url: _Uri,
+        context: Context,
+        method: str = "GET",
+        headers: dict[str, str] = {},  # noqa: B006 the schema shows it, and nothing changes it
+        body: _Body = None,
+    ) -> dict[str, Any]:
+        """Send one HTTP request to a public server and return its answer, whatever the status.
+
+        Args:
+            url: the whole address, with http:// or https://
+            method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS
+            headers: names with their values; Host, Content-Length and the like are set already
+            body: text sent as it is, or an object or array sent as JSON
+        """
+        sent = _body(body)
+        given = _headers(headers, method.upper(), body, context.key)
+        context.taint(f"the answer of {read_url(url).host}")
+        response = await client.request(url, method, headers=given, body=sent)
+        if response.not_followed:
+            context.notice(
+                "redirect_not_followed",
+                f"the server leads to {response.not_followed}; ask there yourself if you mean it",
+                location=response.not_followed,
+            )
+        return _output(response, context)
+
+    return (api_call,)
+
+
+def _body(body: _Body) -> bytes:
+    try:
+        if body is None:
+            return b""
+        return body.encode() if isinstance(body, str) else msgspec.json.encode(body)
+    except (UnicodeEncodeError, msgspec.MsgspecError, RecursionError) as error:
+        why = f"the body cannot be sent: {error}"
+        raise ToolError("invalid_input", why, body=why) from error
+
+
+def _headers(headers: Mapping[str, str], method: str, body: _Body, key: str) -> dict[str, str]:
+    """The caller's headers, with what a server needs to know beside them."""
+    given = dict(headers)
+    names = {name.lower() for name in headers}
+    if body is not None and "content-type" not in names:
+        given["Content-Type"] = _JSON if _is_json(body) else "text/plain; charset=utf-8"
+    if key and method in ("POST", "PATCH") and "idempotency-key" not in names:
+        given["Idempotency-Key"] = key
+    return given
+
+
+def _is_json(body: str | dict[str, Any] | list[Any]) -> bool:
+    """Whether a body is JSON; of a text, only an object or array: a model writes those."""
+    if not isinstance(body, str):
+        return True
+    return body.lstrip()[:1] in ("{", "[") and _decoded(body) is not None
+
+
+def _output(response: Response, context: Context) -> dict[str, Any]:
+    output: dict[str, Any] = {"status": response.status}
+    reason = _REASONS.get(response.status)
+    if reason is not None:
+        output["reason"] = reason
+    output["url"] = response.url
+    output["headers"] = {
+        name: response.header(name)
+        for name, _ in response.headers
+        if name in _SHOWN or name.startswith(_SHOWN_START)
+    }
+    if response.body:
+        output["body"] = _shown_body(response, context)
+    return output
+
+
+def _shown_body(response: Response, context: Context) -> Any:
+    text = response.text
+    if text is None:
+        return _kept(response, context)
+    if response.mime == _JSON or response.mime.endswith("+json"):
+        value = _decoded(text)
+        return text if value is None else value.read
+    return text
+
+
+class _Decoded(msgspec.Struct):
+    read: Any
+
+
+def _decoded(text: str) -> _Decoded | None:
+    try:
+        return _Decoded(msgspec.json.decode(text))
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def _kept(response: Response, context: Context) -> str:
+    """Keep a body that is no text as a file, and say so in its place."""
+    size = f"{len(response.body)} bytes of {response.mime or 'no known type'}"
+    path = read_url(response.url).target.partition("?")[0]
+    name = path.rpartition("/")[2]
+    try:
+        kept = context.keep(
+            name if _FILE_NAME.fullmatch(name) else "response.bin", response.body, response.mime
+        )
+    except RuntimeError:  # nothing keeps files in this run
+        return f"[{size}, not kept]"
+    return f"[{size}, kept as {kept.path}]"
