@@ -1,0 +1,1 @@
+"""Files below one root, and never beside it."""

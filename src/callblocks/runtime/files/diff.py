@@ -1,0 +1,91 @@
+r"""What a write would change, for a person to see before it is approved.
+
+    new file notes/a.md: 2 lines, 11 bytes        --- notes/a.md
+    +hello                                        +++ notes/a.md
+    +there                                        @@ -1,2 +1,2 @@
+                                                   hello
+    photo.png: binary, 120 bytes become 300       -there
+    notes/a.md: no change                         +world
+
+Lines end at `\n` alone, so that another line break inside one is seen as such. What is not shown
+is always said: nothing hides behind a cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import takewhile
+
+from callblocks.runtime.files.text import is_text, split_lines
+
+__all__ = ("MAX_COMPARED", "MAX_SHOWN", "change_text")
+
+MAX_SHOWN = 400
+"""How many lines of a change are shown."""
+
+MAX_COMPARED = 2_000
+"""How many lines are compared one by one; of longer files, all between the first and the last
+difference counts as changed."""
+
+_NO_END = "\\ No newline at end of file"
+
+
+def change_text(path: str, old: bytes | None, new: bytes) -> str:
+    """Say how a file changes from `old`, or `None` where there is none, to `new`."""
+    if old == new:
+        return f"{path}: no change"
+    if old is None:
+        return _new_file(path, new)
+    if not is_text(old) or not is_text(new):
+        return f"{path}: binary, {len(old)} bytes become {len(new)}"
+    before, after = split_lines(old.decode()), split_lines(new.decode())
+    hunks = _compare(before, after) if _is_short(before, after) else _replace(before, after)
+    return _show([f"--- {path}", f"+++ {path}"], hunks)
+
+
+def _new_file(path: str, new: bytes) -> str:
+    if not is_text(new):
+        return f"new file {path}: binary, {len(new)} bytes"
+    lines = split_lines(new.decode())
+    heading = f"new file {path}: {len(lines)} lines, {len(new)} bytes"
+    return _show([heading], _marked("+", lines))
+
+
+def _is_short(before: list[str], after: list[str]) -> bool:
+    return max(len(before), len(after)) <= MAX_COMPARED
+
+
+def _compare(before: list[str], after: list[str]) -> Iterable[str]:
+    from difflib import unified_diff
+
+    _, _, *hunks = unified_diff(before, after)
+    return (part for line in hunks for part in _marked(line[0], [line[1:]]))
+
+
+def _replace(before: list[str], after: list[str]) -> Iterable[str]:
+    start = _count_same(before, after)
+    rest = _count_same(before[start:][::-1], after[start:][::-1])
+    gone, come = before[start : len(before) - rest], after[start : len(after) - rest]
+    yield f"@@ -{start + 1},{len(gone)} +{start + 1},{len(come)} @@"
+    yield from _marked("-", gone)
+    yield from _marked("+", come)
+
+
+def _count_same(before: list[str], after: list[str]) -> int:
+    pairs = zip(before, after, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _marked(mark: str, lines: Iterable[str]) -> Iterable[str]:
+    for line in lines:
+        yield mark + line.removesuffix("\n")
+        if not line.endswith("\n"):
+            yield _NO_END
+
+
+def _show(heading: list[str], lines: Iterable[str]) -> str:
+    shown = [*lines]
+    hidden = len(shown) - MAX_SHOWN
+    if hidden > 0:
+        shown[MAX_SHOWN:] = [f"… {hidden} more lines are not shown"]
+    return "\n".join([*heading, *shown])

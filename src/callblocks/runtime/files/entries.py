@@ -1,0 +1,119 @@
+"""What stands in a folder: its entries in order, links as links and never followed.
+
+notes        folder
+notes/a.md   file     120
+shortcut     link
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from itertools import islice
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from callblocks.model.errors import ToolError
+from callblocks.runtime.files.names import HERE, relative
+from callblocks.runtime.files.openat import Opener, open_folder
+from callblocks.runtime.files.replace import is_temporary
+
+__all__ = ("Entry", "EntryKind", "Listing", "Walk", "entry_of")
+
+EntryKind: TypeAlias = Literal["file", "folder", "link", "other"]
+"""other: a pipe, a socket, a device."""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing in the workspace, by its real path; `size` is the bytes of a file."""
+
+    path: str
+    kind: EntryKind
+    size: int = 0
+    executable: bool = False
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """The entries of a folder; not `complete` if some were too many or could not be read."""
+
+    entries: tuple[Entry, ...]
+    complete: bool
+
+
+class Walk:
+    """Goes over what is below a folder, sorted, each folder before what is in it.
+
+    Entries whose names are no paths that a call could write are left out. `complete` is false
+    from then on, and also after a folder that has too many names or cannot be read.
+    """
+
+    def __init__(self, root: int, opener: Opener, *, depth: int | None, scan: int) -> None:
+        self.complete = True
+        self._root = root
+        self._opener = opener
+        self._depth = depth
+        self._scan = scan
+
+    def below(self, folder: str) -> Iterator[Entry]:
+        """The entries below `folder`, which must be there."""
+        waiting = [(entry, 1) for entry in reversed(self._read(folder))]
+        while waiting:
+            entry, level = waiting.pop()
+            yield entry
+            if entry.kind == "folder" and level != self._depth:
+                inner = self._read_if_possible(entry.path)
+                waiting.extend((below, level + 1) for below in reversed(inner))
+
+    def _read_if_possible(self, folder: str) -> list[Entry]:
+        try:
+            return self._read(folder)
+        except OSError:
+            self.complete = False
+            return []
+
+    def _read(self, folder: str) -> list[Entry]:
+        opened = open_folder(self._root, folder, opener=self._opener)
+        try:
+            with os.scandir(opened) as names:
+                found = [(entry.name, _status(entry)) for entry in self._cap(names)]
+        finally:
+            os.close(opened)
+        prefix = "" if folder == HERE else f"{folder}/"
+        return [
+            entry_of(prefix + name, status)
+            for name, status in sorted(found)
+            if status and not is_temporary(name) and self._is_path(prefix + name)
+        ]
+
+    def _cap(self, names: Iterator[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
+        yield from islice(names, self._scan)
+        if next(names, None) is not None:
+            self.complete = False
+
+    def _is_path(self, path: str) -> bool:
+        try:
+            relative(path)
+        except ToolError:
+            self.complete = False
+            return False
+        return True
+
+
+def entry_of(path: str, status: os.stat_result) -> Entry:
+    """The entry at a path that has this status."""
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        executable = bool(mode & stat.S_IXUSR)
+        return Entry(path=path, kind="file", size=status.st_size, executable=executable)
+    if stat.S_ISDIR(mode):
+        return Entry(path=path, kind="folder")
+    return Entry(path=path, kind="link" if stat.S_ISLNK(mode) else "other")
+
+
+def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
+    try:
+        return entry.stat(follow_symlinks=False)
+    except FileNotFoundError:  # deleted just now
+        return None

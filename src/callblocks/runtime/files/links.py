@@ -1,0 +1,121 @@
+"""Where a path really leads: links below the workspace are followed, those that leave refused.
+
+    notes -> archive/2024      notes/a.md      archive/2024/a.md
+    up    -> ../..             up/x            EXDEV: it leaves
+    abs   -> /any/where        abs/x           EXDEV, wherever it leads
+
+The rules are the kernel's own under RESOLVE_BENEATH, in names instead of files: `..` may stand in
+a link as long as it stays below, 40 links are the most, and a missing end is where a file would
+be made. One rule is added: a path may turn back only so often. Only links are read here. Nothing
+is opened but folders to go on from, each by one name.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from callblocks.runtime.files.names import HERE
+from callblocks.runtime.files.openat import STEP, Opener
+
+__all__ = ("MAX_LINKS", "MAX_TURNS", "real_path")
+
+MAX_LINKS = 40
+"""As many links as the kernel follows in one path."""
+
+MAX_TURNS = 100
+"""How often a path may go up and down again: each time it is opened from the top."""
+
+
+def real_path(root: int, path: str, opener: Opener, *, follow_last: bool = True) -> str:
+    """The real path below `root` of a normal relative path; `OSError` where there can be none.
+
+    Without `follow_last`, a link at the very end is named, not followed.
+    """
+    walk = _Walk(root, path, opener)
+    try:
+        while walk.todo:
+            walk.step(follow=follow_last or len(walk.todo) > 1)
+    finally:
+        os.close(walk.folder)
+    return "/".join(walk.names) or HERE
+
+
+class _Walk:
+    """The names passed so far, the folder they lead to, and the names still to go."""
+
+    def __init__(self, root: int, path: str, opener: Opener) -> None:
+        self.todo = path.split("/")[::-1]
+        self.names: list[str] = []
+        self.folder = os.dup(root)
+        self._root = root
+        self._opener = opener
+        self._links = 0
+        self._turns = 0
+        self._went_up = False
+
+    def step(self, *, follow: bool) -> None:
+        name = self.todo.pop()
+        if name in ("", HERE):
+            return
+        if name == "..":
+            self._go_up()
+            return
+        try:
+            self._turn()
+            target = _read_link(name, self.folder) if follow else None
+            if target is None:
+                self._go_down(name)
+            else:
+                self._go_along(target)
+        except FileNotFoundError:
+            self._go_missing(name)
+
+    def _go_down(self, name: str) -> None:
+        if self.todo:
+            self._enter(os.open(name, STEP | os.O_DIRECTORY, dir_fd=self.folder))
+        self.names.append(name)
+
+    def _go_up(self) -> None:
+        if not self.names:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        self.names.pop()
+        self._went_up = True
+
+    def _turn(self) -> None:
+        if not self._went_up:
+            return
+        self._went_up = False
+        self._turns += 1
+        if self._turns > MAX_TURNS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        here = "/".join(self.names) or HERE
+        self._enter(self._opener(self._root, here, STEP))
+
+    def _go_along(self, target: str) -> None:
+        self._links += 1
+        if self._links > MAX_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        if target.startswith("/"):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        self.todo.extend(target.split("/")[::-1])
+
+    def _go_missing(self, name: str) -> None:
+        rest = [name, *(later for later in self.todo[::-1] if later not in ("", HERE))]
+        if ".." in rest:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        self.names.extend(rest)
+        self.todo.clear()
+
+    def _enter(self, folder: int) -> None:
+        os.close(self.folder)
+        self.folder = folder
+
+
+def _read_link(name: str, folder: int) -> str | None:
+    try:
+        return os.readlink(name, dir_fd=folder)
+    except OSError as error:
+        if error.errno == errno.EINVAL:  # it is there, and no link
+            return None
+        raise

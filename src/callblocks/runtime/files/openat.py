@@ -1,0 +1,157 @@
+"""Open what is below a folder, never passing a link: the path opened is the path asked for.
+
+Where the kernel has `openat2` it does this in one step (RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS,
+RESOLVE_NO_MAGICLINKS). Elsewhere the path is walked name by name, each opened from the folder
+before it and never through a link. Both give the same file or the same error; a link anywhere is
+ELOOP. Links that may be followed are read beforehand, in `links`, and what they lead to is opened
+here by its real path: so nothing can change between looking and using.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import TypeAlias
+
+from callblocks.runtime.files.names import HERE
+
+__all__ = (
+    "FOLDER",
+    "STEP",
+    "Opener",
+    "best_opener",
+    "flush_folder",
+    "kernel_opener",
+    "open_by_steps",
+    "open_folder",
+)
+
+Opener: TypeAlias = Callable[[int, str, int], int]
+"""`opener(folder, path, flags)` opens a normal relative path below an open folder."""
+
+# A name on the way: only to go on from. Systems without O_PATH open folders alone, so that no
+# pipe or device is opened in passing.
+STEP = os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_DIRECTORY)
+FOLDER = os.O_RDONLY | os.O_DIRECTORY
+"""To open a folder so that it can be read and flushed."""
+
+_OPENAT2 = 437  # the same on x86_64 and aarch64
+_MACHINES = ("x86_64", "aarch64")
+_NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
+
+
+@cache
+def best_opener() -> Opener:
+    """The kernel's `openat2` if it works here, else the walk."""
+    return kernel_opener() or open_by_steps
+
+
+def open_by_steps(folder: int, path: str, flags: int) -> int:
+    """Open `path` below `folder` name by name."""
+    *parents, last = path.split("/")
+    at = os.dup(folder)
+    try:
+        for name in parents:
+            below = os.open(name, STEP, dir_fd=at)
+            os.close(at)
+            at = below
+            _refuse_link(at)
+        opened = os.open(last, flags | os.O_NOFOLLOW, dir_fd=at)
+    finally:
+        os.close(at)
+    return opened
+
+
+def open_folder(folder: int, path: str, *, opener: Opener, make: bool = False) -> int:
+    """Open the folder at `path`; with `make`, folders that are missing are made first."""
+    try:
+        return opener(folder, path, FOLDER)
+    except FileNotFoundError:
+        if not make:
+            raise
+    at = os.dup(folder)
+    for name in path.split("/"):
+        try:
+            below = _open_made(at, name)
+        finally:
+            os.close(at)
+        at = below
+    return at
+
+
+def kernel_opener() -> Opener | None:
+    """An opener by `openat2`, or `None` where that does not work."""
+    if sys.platform != "linux" or os.uname().machine not in _MACHINES:
+        return None
+    opener = _load_openat2()
+    try:
+        root = os.open(HERE, FOLDER)
+        try:
+            os.close(opener(root, HERE, FOLDER))
+        finally:
+            os.close(root)
+    except OSError:
+        return None
+    return opener
+
+
+def _load_openat2() -> Opener:
+    import ctypes
+
+    class How(ctypes.Structure):
+        _fields_ = (
+            ("flags", ctypes.c_uint64),
+            ("mode", ctypes.c_uint64),
+            ("resolve", ctypes.c_uint64),
+        )
+
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    call.restype = ctypes.c_long
+    resolve = _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS
+
+    def open_by_kernel(folder: int, path: str, flags: int) -> int:
+        # Python closes what it opens itself when another program is run; here we say so.
+        how = How(flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0, resolve)
+        size = ctypes.c_size_t(ctypes.sizeof(how))
+        number = ctypes.c_long(_OPENAT2)
+        while True:
+            opened = call(number, ctypes.c_int(folder), os.fsencode(path), ctypes.byref(how), size)
+            if opened >= 0:
+                return opened
+            if (failed := ctypes.get_errno()) != errno.EINTR:
+                raise OSError(failed, os.strerror(failed))
+
+    return open_by_kernel
+
+
+def flush_folder(folder: int) -> None:
+    """Make the names in a folder last; file systems that cannot flush folders are let be."""
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+
+
+def _refuse_link(opened: int) -> None:
+    if stat.S_ISLNK(os.fstat(opened).st_mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def _open_made(folder: int, name: str) -> int:
+    flags = FOLDER | os.O_NOFOLLOW
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    except FileNotFoundError:
+        pass
+    try:
+        os.mkdir(name, dir_fd=folder)
+    except FileExistsError:  # another call made it meanwhile
+        pass
+    else:
+        flush_folder(folder)
+    return os.open(name, flags, dir_fd=folder)

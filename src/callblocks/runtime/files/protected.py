@@ -1,0 +1,166 @@
+"""What no call writes or deletes, whatever a policy allows: files that steer other programs.
+
+The line is drawn at files that make a program act with the person's powers without being asked to
+run this project's code: entering a folder, opening it in an editor, a git command, a login, a
+push. Source code, tests and build files are not here: a policy speaks of those.
+
+    .git/hooks/pre-commit   sub/.GIT/config   a/.ssh/authorized_keys   .github/workflows/ci.yml
+
+An entry counts at any depth, with all that is below it. Names are compared as the loosest file
+system would: without case, without invisible characters, without dots and blanks at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+import msgspec
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+
+__all__ = ("PROTECTED", "Protected", "own_paths", "refuse_protected")
+
+_FILLER = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
+
+
+class Protected(msgspec.Struct, frozen=True):
+    """Paths that are not written, and why.
+
+    A name that starts with `*` counts by its end. With `at_root` the paths count from the
+    workspace only, not at any depth.
+    """
+
+    reason: str
+    paths: tuple[str, ...]
+    at_root: bool = False
+
+    def covers(self, path: str) -> bool:
+        """Whether a normal relative path is one of these, or below one."""
+        names = _keys(path)
+        return any(_stands_in(_keys(own), names, self.at_root) for own in self.paths)
+
+
+PROTECTED = (
+    # A file `.git`, or a HEAD beside a config, makes any folder a repository with hooks of its own.
+    Protected("git runs what it says", ("*.git", "git~1", "HEAD", ".gitmodules", ".gitconfig")),
+    Protected("git runs it at a commit", (".husky", ".pre-commit-config.yaml", "lefthook.yml")),
+    Protected(
+        "a version control system runs what it says", (".hg", ".hgrc", ".svn", ".jj", ".bzr")
+    ),
+    Protected(
+        "a shell runs it",
+        (
+            *(".profile", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout"),
+            *(".bash_aliases", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"),
+            *(".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".inputrc"),
+            *(".envrc", ".direnv", ".config/fish", ".config/mise", ".mise.toml", "mise.toml"),
+        ),
+    ),
+    Protected(
+        "it is run at a login or on a timetable",
+        (
+            *(".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".pam_environment"),
+            *(".config/autostart", ".config/systemd", ".config/environment.d"),
+            *("Library/LaunchAgents", ".crontab", ".forward", ".procmailrc"),
+        ),
+    ),
+    Protected(
+        "it holds keys, or says whom to trust",
+        (
+            *(".ssh", ".gnupg", ".netrc", "_netrc", ".git-credentials", ".config/git"),
+            *(".config/gh", ".pgpass", ".my.cnf", ".aws", ".azure", ".kube", ".docker"),
+        ),
+    ),
+    Protected(
+        "a package manager takes its orders from it",
+        (
+            *(".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".pip", "pip.conf", ".condarc"),
+            *(".config/pip", ".gemrc", ".cargo/config", ".cargo/config.toml", ".m2/settings.xml"),
+        ),
+    ),
+    Protected(
+        "an editor runs it when the folder is opened",
+        (
+            *(".vscode", ".idea", ".fleet", ".zed", ".devcontainer", ".devcontainer.json"),
+            *(".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".emacs", ".emacs.d", ".dir-locals.el"),
+        ),
+    ),
+    Protected("an agent takes its orders from it", (".claude", ".cursor", ".mcp.json")),
+    Protected(
+        "a program runs it when it starts",
+        (
+            *(".gdbinit", ".lldbinit", ".pdbrc", ".psqlrc", ".sqliterc", ".tmux.conf"),
+            *(".screenrc", ".irbrc", ".pryrc", ".ghci", ".Rprofile", ".curlrc", ".wgetrc"),
+        ),
+    ),
+    Protected("programs that are already trusted are in it", (".venv", "node_modules/.bin")),
+    Protected("it runs with the project's secrets at a push", (".github/workflows",)),
+)
+"""What every workspace refuses to write."""
+
+
+def refuse_protected(path: str, table: Iterable[Protected]) -> None:
+    """Raise `protected_path` if an entry of the table covers the path."""
+    for entry in table:
+        if entry.covers(path):
+            raise ToolError(
+                "protected_path",
+                f"{brief(path)} is never written by a call: {entry.reason}; "
+                "show the person what to change, or write another file",
+            )
+
+
+def own_paths(folder: str | os.PathLike[str], paths: Iterable[str | os.PathLike[str]]) -> Protected:
+    """The files of callblocks itself that are in a workspace, by every way that leads to them."""
+    bases = (os.path.abspath(folder), os.path.realpath(folder))
+    inside = {
+        os.path.relpath(way, base)
+        for path in paths
+        for way in _ways_to(path)
+        for base in bases
+        if os.path.commonpath((way, base)) == base
+    }
+    return Protected("callblocks itself is steered by it", tuple(sorted(inside)), at_root=True)
+
+
+def _ways_to(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    # As given, without links on the way, and without links at all.
+    given = os.path.abspath(path)
+    above, name = os.path.split(given)
+    return given, os.path.join(os.path.realpath(above), name), os.path.realpath(given)
+
+
+@lru_cache(maxsize=512)
+def _keys(path: str) -> tuple[str, ...]:
+    return tuple(_key(name) for name in path.split("/"))
+
+
+def _key(name: str) -> str:
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    seen = "".join(sign for sign in folded if not _is_invisible(sign))
+    return seen.rstrip(". ") or seen
+
+
+def _is_invisible(sign: str) -> bool:
+    # What file systems that fold names leave out: format characters, fillers, variation selectors.
+    return unicodedata.category(sign) == "Cf" or _FILLER.match(sign) is not None
+
+
+def _stands_in(own: tuple[str, ...], names: tuple[str, ...], at_root: bool) -> bool:
+    starts = range(1 if at_root else len(names))
+    return any(_begins(own, names[start:]) for start in starts)
+
+
+def _begins(own: tuple[str, ...], names: tuple[str, ...]) -> bool:
+    return len(own) <= len(names) and all(map(_is_named, own, names))
+
+
+def _is_named(own: str, name: str) -> bool:
+    return name.endswith(own[1:]) if own.startswith("*") else name == own

@@ -1,0 +1,137 @@
+"""Put content in the place of a file, all of it or nothing.
+
+A new file is written beside the old one, flushed, and takes its name in one step; then the folder
+is flushed. What was there is never opened for writing, so other hard links to it keep what they
+had. The new file has a name that nobody can foretell and is locked while it is being written: one
+that is not locked was left by a process that died, and the next write removes it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from contextlib import suppress
+
+from callblocks.runtime.files.openat import flush_folder
+
+__all__ = ("is_temporary", "replace")
+
+_TRIES = 8
+_TEMPORARY = re.compile(r"\.callblocks-[0-9a-f]{16}\.tmp")
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file of that name is one that is still being written, or was left so."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+def replace(
+    folder: int,
+    name: str,
+    content: bytes,
+    *,
+    old: os.stat_result | None,
+    executable: bool,
+    overwrite: bool,
+) -> None:
+    """Make the file `name` in an open folder hold `content`.
+
+    `old` is what is there now: its mode and owner are kept, without setuid and setgid. Without
+    `overwrite`, `FileExistsError` if something is there.
+    """
+    _sweep(folder)
+    temporary, new = _create(folder, _mode(old, executable))
+    try:
+        try:
+            _fill(new, content)
+            if old is not None:
+                _keep_owner_and_mode(new, old, executable)
+            os.fsync(new)
+            _take_name(folder, temporary, name, overwrite)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+    finally:
+        os.close(new)
+    flush_folder(folder)
+
+
+def _mode(old: os.stat_result | None, executable: bool) -> int:
+    if old is None:
+        return 0o777 if executable else 0o666
+    mode = stat.S_IMODE(old.st_mode) & 0o777
+    return mode | (mode & 0o444) >> 2 if executable else mode
+
+
+def _create(folder: int, mode: int) -> tuple[str, int]:
+    import secrets
+
+    for _ in range(_TRIES):
+        name = f".callblocks-{secrets.token_hex(8)}.tmp"
+        with suppress(FileExistsError):
+            new = os.open(name, _NEW, mode, dir_fd=folder)
+            if _is_ours(new):
+                return name, new
+            os.close(new)
+    raise FileExistsError("no name is free for a temporary file")
+
+
+def _is_ours(new: int) -> bool:
+    # Another process may have swept the file between its making and its locking.
+    try:
+        _lock(new)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: nothing is swept there either
+        pass
+    return os.fstat(new).st_nlink == 1
+
+
+def _lock(opened: int) -> None:
+    import fcntl
+
+    fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _fill(new: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(new, left) :]
+
+
+def _keep_owner_and_mode(new: int, old: os.stat_result, executable: bool) -> None:
+    mode = _mode(old, executable)
+    try:
+        os.fchown(new, old.st_uid, old.st_gid)
+    except OSError:
+        # The group is now another one: it may do no more than everybody may.
+        mode &= 0o707 | (mode & 0o007) << 3
+    os.fchmod(new, mode)
+
+
+def _take_name(folder: int, temporary: str, name: str, overwrite: bool) -> None:
+    if overwrite:
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        return
+    # A link, unlike a rename, fails if the name is taken.
+    os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    os.unlink(temporary, dir_fd=folder)
+
+
+def _sweep(folder: int) -> None:
+    for name in filter(is_temporary, os.listdir(folder)):
+        with suppress(OSError):
+            _remove_if_left(folder, name)
+
+
+def _remove_if_left(folder: int, name: str) -> None:
+    flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+    left = os.open(name, flags, dir_fd=folder)
+    try:
+        _lock(left)
+        os.unlink(name, dir_fd=folder)
+    finally:
+        os.close(left)
