@@ -1,0 +1,1 @@
+"""Commands and code run apart from the machine, with limits that hold."""

@@ -1,0 +1,175 @@
+"""The sandbox of choice: bubblewrap as a user who is nobody else, a control group, a filter.
+
+A run: look at the folder, make a group, start the launcher (it joins the group, sets limits,
+gives up the user and becomes bubblewrap), send the folder in, pass the output on, take the
+changes out, kill what is left, remove the group.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+
+from callblocks.runtime.sandbox import inside
+from callblocks.runtime.sandbox.cgroups import Group
+from callblocks.runtime.sandbox.checking import check_job
+from callblocks.runtime.sandbox.group_home import GroupHome, group_of
+from callblocks.runtime.sandbox.identity import stranger
+from callblocks.runtime.sandbox.packing import pack
+from callblocks.runtime.sandbox.plan import Plan, memory_file, setting_up, start
+from callblocks.runtime.sandbox.run import Run
+from callblocks.runtime.sandbox.sandbox import Ended, Job, OnOutput
+from callblocks.runtime.sandbox.seccomp import syscall_filter
+from callblocks.runtime.sandbox.supervision import Watch, supervise, to_its_end
+from callblocks.runtime.sandbox.survey import survey
+
+__all__ = ("Bubblewrap",)
+
+_OWN_PROCESSES = 3
+"""What runs beside the job: bubblewrap outside, bubblewrap inside, and the shell."""
+
+_FILTER, _OPTIONS, _INFO, _ETC = 5, 6, 7, 8
+"""Where bubblewrap finds what it is given; 3 and 4 are the pipes of the shell inside."""
+
+
+class Bubblewrap:
+    """Runs jobs in namespaces of their own.
+
+    `options` are those that the program knows. `home` is where control groups can be made.
+    """
+
+    name = "bubblewrap"
+
+    def __init__(self, program: str, options: frozenset[str], home: GroupHome | None) -> None:
+        self._program = program
+        self._options = options
+        self._home = home
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """Without a group memory is limited per process only, and empty files are not."""
+        user = ("uid",) if stranger() is not None else ()
+        grouped = ("memory", "disk") if self._home is not None else ()
+        return ("filesystem", "network", "syscalls", "processes", *user, *grouped)
+
+    async def run(self, job: Job, on_output: OnOutput | None = None) -> Ended:
+        check_job(job)
+        watch = Watch()
+        return await to_its_end(self._run(job, on_output, watch), watch)
+
+    async def _run(self, job: Job, on_output: OnOutput | None, watch: Watch) -> Ended:
+        run = Run(job, await asyncio.to_thread(survey, job), watch, on_output)
+        # The job's files are in memory too, and count with it.
+        memory = job.limits.memory + run.room
+        processes = job.limits.processes + _OWN_PROCESSES
+        with group_of(self._home, memory=memory, processes=processes) as group:
+            if not watch.stopped:
+                await self._live(run, group)
+            return run.ended(group, run.report.exit_code, run.archived())
+
+    async def _live(self, run: Run, group: Group | None) -> None:
+        """Start the processes, and see them through to their death."""
+        with setting_up(), contextlib.ExitStack() as undo:
+            archive, sent = os.pipe()
+            undo.callback(os.close, sent)
+            reported, report = os.pipe()
+            undo.callback(os.close, reported)
+            plan = self._plan(run, group, [archive, report])
+            child = await start(plan, stdin=bool(run.job.stdin))
+            undo.pop_all()
+        run.began()
+        await supervise(
+            child,
+            run.watch,
+            stdin=run.job.stdin,
+            beside=[*await run.listen(child, reported), asyncio.to_thread(_send, run, sent)],
+            group=group,
+            kill_rest=run.first_is_dead,
+        )
+
+    def _plan(self, run: Run, group: Group | None, pipes: list[int]) -> Plan:
+        fds = [*pipes]
+        try:
+            fds.append(memory_file("filter", syscall_filter(apart=run.copied)))
+            fds.append(
+                memory_file("options", "\0".join(_options(run, self._options)).encode() + b"\0")
+            )
+            fds.append(os.dup(fds[1]))
+            fds += [memory_file(name, text.encode()) for name, text in inside.ETC.items()]
+        except OSError:
+            for fd in fds:
+                os.close(fd)
+            raise
+        return Plan(
+            argv=[self._program, "--args", str(_OPTIONS), "--", *_command(run, group)],
+            groups=group.doors if group is not None else [],
+            rlimits=_rlimits(run, grouped=group is not None),
+            user=stranger(),
+            fds=fds,
+        )
+
+
+def _command(run: Run, group: Group | None) -> list[str]:
+    start = f"{inside.WORKSPACE}/{run.job.cwd}".rstrip("/")
+    words = [run.way, str(run.processes(grouped=group is not None)), start]
+    return ["/bin/sh", "-c", inside.SCRIPT, "sandbox", *words, *run.job.argv]
+
+
+def _send(run: Run, sink: int) -> None:
+    if run.way == "copy" and run.job.folder is not None:
+        pack(run.job.folder, run.survey.entries, sink, run.notes)
+    else:
+        os.close(sink)
+
+
+def _options(run: Run, known: frozenset[str]) -> list[str]:
+    user = str(inside.USER)
+    options = ["--unshare-user", "--unshare-all", "--die-with-parent"]
+    # An older bubblewrap lacks it; the filter refuses new user namespaces too.
+    options += ["--disable-userns"] if "--disable-userns" in known else []
+    options += ["--new-session", "--uid", user, "--gid", user, "--hostname", "sandbox"]
+    options += ["--seccomp", str(_FILTER), "--info-fd", str(_INFO), *inside.system_folders()]
+    for number, name in enumerate(inside.ETC, _ETC):
+        options += ["--file", str(number), f"/etc/{name}"]
+    options += ["--proc", "/proc", "--dev", "/dev", *_sized("/dev/shm", run.job.limits.files // 4)]
+    options += ["--remount-ro", "/dev", *_sized("/tmp", run.job.limits.files // 2)]
+    options += _workspace(run)
+    options += ["--remount-ro", "/", "--chdir", inside.WORKSPACE, "--clearenv"]
+    for name, value in inside.environment(run.job).items():
+        options += ["--setenv", name, value]
+    return options
+
+
+def _sized(path: str, size: int) -> list[str]:
+    return ["--perms", "1777", "--size", str(max(size, 4096)), "--tmpfs", path]
+
+
+def _workspace(run: Run) -> list[str]:
+    """An empty folder to copy into, or the real one read-only, with what stays behind covered."""
+    if run.copied:
+        return ["--perms", "0755", "--size", str(run.room), "--tmpfs", inside.WORKSPACE]
+    folder = run.job.folder or ""
+    options = ["--ro-bind", folder, inside.WORKSPACE]
+    for path in run.job.without:
+        real = os.path.join(folder, path)
+        if os.path.lexists(real):
+            covered = f"{inside.WORKSPACE}/{path}"
+            over = (
+                _sized(covered, 0) if os.path.isdir(real) else ["--ro-bind", "/dev/null", covered]
+            )
+            options += over
+    return options
+
+
+def _rlimits(run: Run, *, grouped: bool) -> dict[int, int]:
+    limits = run.job.limits
+    rlimits = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_FSIZE: run.room,
+        resource.RLIMIT_CPU: limits.cpu_seconds,
+    }
+    # With a group the kernel counts what all processes use together, and tells who passed it.
+    return rlimits if grouped else rlimits | {resource.RLIMIT_DATA: limits.memory}

@@ -1,0 +1,119 @@
+"""A control group for one job: what its processes use together is limited, and they die together.
+
+Version 1 has a folder for each controller, version 2 one for all; the files in them differ.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Generator
+from pathlib import Path
+
+__all__ = ("Group",)
+
+
+class Group:
+    """The group of one job."""
+
+    def __init__(self, version: int, folders: dict[str, Path]) -> None:
+        self._version = version
+        self._folders = folders
+
+    @property
+    def doors(self) -> list[str]:
+        """The files that a process writes itself into, to be in the group."""
+        return [str(folder / "cgroup.procs") for folder in self._unique()]
+
+    def set_up(self, memory: int, processes: int) -> None:
+        for folder in self._unique():
+            folder.mkdir()
+        must, may = _settings(self._version, memory, processes)
+        for name, value in must.items():
+            self._write(name, value)
+        for name, value in may.items():
+            # A kernel without swap accounting or without cpu shares has no such file.
+            with contextlib.suppress(OSError, KeyError):
+                self._write(name, value)
+
+    def out_of_memory(self) -> bool:
+        """Whether the kernel killed a process of the group for its memory."""
+        name = "memory.oom_control" if self._version == 1 else "memory.events"
+        return self._count(name, "oom_kill") > 0
+
+    def out_of_processes(self) -> bool:
+        """Whether a process was refused for there were too many."""
+        return self._count("pids.events", "max") > 0
+
+    async def kill(self) -> bool:
+        """Kill every process of the group until none is left; whether that worked."""
+        import asyncio
+
+        for _ in range(400):
+            if not self._members():
+                return True
+            self._kill_once()
+            await asyncio.sleep(0.005)
+        return False
+
+    def remove(self) -> None:
+        """Remove the group, if it is empty."""
+        for folder in self._unique():
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+    def _kill_once(self) -> None:
+        if self._version == 2:
+            with contextlib.suppress(OSError):
+                self._write("cgroup.kill", "1")
+                return
+        # Frozen, none of them can fork away from the list that is being killed.
+        with self._frozen():
+            for pid in self._members():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    @contextlib.contextmanager
+    def _frozen(self) -> Generator[None, None, None]:
+        with contextlib.suppress(OSError, KeyError):
+            self._write("freezer.state", "FROZEN")
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError, KeyError):
+                self._write("freezer.state", "THAWED")
+
+    def _members(self) -> set[int]:
+        found: set[int] = set()
+        for folder in self._unique():
+            with contextlib.suppress(OSError):
+                found.update(map(int, (folder / "cgroup.procs").read_text().split()))
+        return found
+
+    def _count(self, name: str, key: str) -> int:
+        with contextlib.suppress(OSError, KeyError):
+            for line in self._path(name).read_text().splitlines():
+                word, _, number = line.partition(" ")
+                if word == key:
+                    return int(number)
+        return 0
+
+    def _write(self, name: str, value: str) -> None:
+        self._path(name).write_text(value)
+
+    def _path(self, name: str) -> Path:
+        controller = name.partition(".")[0]
+        return self._folders["memory" if controller == "cgroup" else controller] / name
+
+    def _unique(self) -> list[Path]:
+        return list(dict.fromkeys(self._folders.values()))
+
+
+def _settings(version: int, memory: int, processes: int) -> tuple[dict[str, str], dict[str, str]]:
+    """The files to write: those that must be there, and those that may be missing."""
+    if version == 1:
+        must = {"memory.limit_in_bytes": str(memory), "pids.max": str(processes)}
+        return must, {"memory.memsw.limit_in_bytes": str(memory), "cpu.shares": "256"}
+    must = {"memory.max": str(memory), "pids.max": str(processes)}
+    return must, {"memory.swap.max": "0", "cpu.weight": "25"}

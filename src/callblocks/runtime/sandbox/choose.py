@@ -1,0 +1,146 @@
+"""Which sandbox works here: bubblewrap, else Landlock, else none.
+
+What a machine promises is not believed: something small is run, and must not be able to read a
+file of the host. With control groups first, and without them where they cannot be joined.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from callblocks.model.errors import ToolError
+from callblocks.runtime.sandbox.sandbox import Job, Limits, Missing, Sandbox, Written
+
+if TYPE_CHECKING:
+    from callblocks.runtime.sandbox.group_home import GroupHome
+
+__all__ = ("candidates", "find_sandbox", "forget_sandbox", "require_sandbox")
+
+_FOLDERS = "/usr/local/bin:/usr/bin:/bin"
+_NEEDED = {"--args", "--seccomp", "--size", "--perms", "--die-with-parent", "--unshare-all"}
+_INSTALL = (
+    "install bubblewrap (apt-get install bubblewrap, dnf install bubblewrap, apk add bubblewrap) "
+    "and allow it user namespaces"
+)
+_found: list[Sandbox | Missing] = []
+
+
+async def require_sandbox() -> Sandbox:
+    """The sandbox of this machine. Raises `ToolError("sandbox_unavailable")` with the way out."""
+    found = await find_sandbox()
+    if isinstance(found, Missing):
+        raise ToolError("sandbox_unavailable", found.reason)
+    return found
+
+
+async def find_sandbox() -> Sandbox | Missing:
+    """Find a sandbox that works, by running something small in it; asked once per process."""
+    if not _found:
+        _found.append(await _search())
+    return _found[0]
+
+
+def forget_sandbox() -> None:
+    """Look again at the next `find_sandbox`: something was installed meanwhile."""
+    _found.clear()
+
+
+async def _search() -> Sandbox | Missing:
+    reasons: list[str] = []
+    for sandbox in candidates():
+        if isinstance(sandbox, Missing):
+            reasons.append(sandbox.reason)
+        elif fault := await _try(sandbox):
+            reasons.append(f"{sandbox.name}: {fault}")
+        else:
+            return sandbox
+    return Missing(f"no sandbox works here ({'; '.join(dict.fromkeys(reasons))}); {_INSTALL}")
+
+
+def candidates() -> Iterator[Sandbox | Missing]:
+    """From the best to the least, each with control groups first, or why there is none."""
+    from callblocks.runtime.sandbox.group_home import find_group_home
+    from callblocks.runtime.sandbox.seccomp import machine_is_known
+
+    if not machine_is_known():
+        yield Missing(f"no filter of system calls is known for {os.uname().machine}")
+        return
+    home = find_group_home()
+    if home is not None:
+        home.sweep()
+    homes = (home, None) if home is not None else (None,)
+    yield from _bubblewraps(homes)
+    yield from _landlocks(homes)
+
+
+def _bubblewraps(homes: tuple[GroupHome | None, ...]) -> Iterator[Sandbox | Missing]:
+    from callblocks.runtime.sandbox.bubblewrap import Bubblewrap
+
+    program = shutil.which("bwrap", path=_FOLDERS)
+    if program is None:
+        yield Missing("bubblewrap is not installed")
+        return
+    options = _options(program)
+    if lacks := _NEEDED - options:
+        yield Missing(f"bubblewrap is too old: it lacks {', '.join(sorted(lacks))}")
+        return
+    for home in homes:
+        yield Bubblewrap(program, options, home)
+
+
+def _landlocks(homes: tuple[GroupHome | None, ...]) -> Iterator[Sandbox | Missing]:
+    from callblocks.runtime.sandbox.identity import stranger
+    from callblocks.runtime.sandbox.landlock import OLDEST, Landlock, landlock_version
+
+    if stranger() is None:
+        yield Missing("Landlock alone is for root only")
+        return
+    version = landlock_version()
+    if version < OLDEST:
+        yield Missing("the kernel has no Landlock, or an old one")
+        return
+    for home in homes:
+        yield Landlock(version, home)
+
+
+def _options(program: str) -> frozenset[str]:
+    """The options that a bubblewrap knows, as its help lists them."""
+    try:
+        done = subprocess.run(
+            [program, "--help"], check=False, capture_output=True, text=True, timeout=10, env={}
+        )
+    except (OSError, subprocess.SubprocessError):
+        return frozenset()
+    return frozenset(word for word in (done.stdout + done.stderr).split() if word.startswith("--"))
+
+
+async def _try(sandbox: Sandbox) -> str:
+    """What is wrong with a sandbox, or "": a job must run, and not see a file of the host."""
+    word = secrets.token_hex(16)
+    said: list[bytes] = []
+    with tempfile.NamedTemporaryFile("w") as secret:
+        secret.write(word)
+        secret.flush()
+        os.chmod(secret.name, 0o644)
+        job = Job(
+            argv=("/bin/sh", "-c", 'cat "$1"; echo works > trace; cat trace', "probe", secret.name),
+            limits=Limits(seconds=10),
+        )
+        try:
+            ended = await sandbox.run(job, lambda _, piece: said.append(piece))
+        except ToolError as error:
+            return error.message
+    text = b"".join(said).decode("utf-8", "replace")
+    if word in text:
+        return "it does not keep the host's files apart"
+    if ended.exit_code != 0 or "works" not in text:
+        return f"a trial ended with {ended.exit_code}: {text.strip()[:200]}"
+    if ended.changes.written != (Written("trace", b"works\n"),):
+        return f"a file did not come out of it; {ended.changes.lost or 'GNU tar is needed'}"
+    return ""

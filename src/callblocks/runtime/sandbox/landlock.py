@@ -1,0 +1,194 @@
+"""The second choice, where namespaces are forbidden: Landlock, a filter, a user who is nobody else.
+
+The job sees the host's process numbers and the names of files whose path it guesses; it can open
+only what is listed here, make no socket and signal nobody. Only root can become another user, so
+only root has this sandbox. The disk has no limit of the kernel: it is watched, and a job that
+takes too much is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+
+from callblocks.model.errors import ToolError
+from callblocks.runtime.sandbox.cgroups import Group
+from callblocks.runtime.sandbox.changes import Refused
+from callblocks.runtime.sandbox.checking import check_job
+from callblocks.runtime.sandbox.group_home import GroupHome, group_of
+from callblocks.runtime.sandbox.identity import kill_all_of, stranger
+from callblocks.runtime.sandbox.inside import environment
+from callblocks.runtime.sandbox.plan import Plan, setting_up, start
+from callblocks.runtime.sandbox.run import Run
+from callblocks.runtime.sandbox.sandbox import Changes, Ended, Job, OnOutput
+from callblocks.runtime.sandbox.scratch import Scratch, scratch
+from callblocks.runtime.sandbox.seccomp import syscall_filter
+from callblocks.runtime.sandbox.supervision import Watch, supervise, to_its_end
+from callblocks.runtime.sandbox.survey import survey
+
+__all__ = ("OLDEST", "Landlock", "landlock_version")
+
+OLDEST = 3
+"""The first version that guards the cutting of files."""
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+_EXECUTE, _WRITE, _READ, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_MAKE_CHARACTER, _MAKE_BLOCK, _TRUNCATE, _DEVICE_CONTROL = 1 << 6, 1 << 11, 1 << 14, 1 << 15
+_LOOK = _EXECUTE | _READ | _LIST
+_WATCH_SECONDS = 0.1
+
+
+def landlock_version() -> int:
+    """The version of Landlock that the kernel offers, 0 for none."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    ask_version = ctypes.c_ulong(1)
+    return max(0, libc.syscall(ctypes.c_long(444), None, ctypes.c_ulong(0), ask_version))
+
+
+class Landlock:
+    """Runs jobs that can open little. `home` is where control groups can be made."""
+
+    name = "landlock"
+
+    def __init__(self, version: int, home: GroupHome | None) -> None:
+        self._version = version
+        self._home = home
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """A user of its own has its own count of processes, with a group or without."""
+        grouped = ("memory",) if self._home is not None else ()
+        return ("filesystem", "network", "syscalls", "processes", "uid", *grouped)
+
+    async def run(self, job: Job, on_output: OnOutput | None = None) -> Ended:
+        check_job(job)
+        watch = Watch()
+        return await to_its_end(self._run(job, on_output, watch), watch)
+
+    async def _run(self, job: Job, on_output: OnOutput | None, watch: Watch) -> Ended:
+        user = stranger()
+        if user is None:
+            raise ToolError("sandbox_failed", "only root can become another user for a job")
+        run = Run(job, await asyncio.to_thread(survey, job), watch, on_output)
+        if not run.copied and job.without:
+            message = "the folder is too large to copy, and a part of it cannot be hidden here"
+            raise ToolError("sandbox_failed", message)
+        async with scratch(user) as place:
+            if run.copied and job.folder is not None:
+                with setting_up():
+                    entries = run.survey.entries
+                    await asyncio.to_thread(place.fill, job.folder, entries, run.notes)
+            limits = job.limits
+            with group_of(self._home, memory=limits.memory, processes=limits.processes) as group:
+                code = None if watch.stopped else await self._live(run, group, place, user)
+                changes = await asyncio.to_thread(_changes, run, place, code)
+                return run.ended(group, code, changes)
+
+    async def _live(self, run: Run, group: Group | None, place: Scratch, user: int) -> int | None:
+        """Start the job and see it through; its exit code, unless it had to be stopped."""
+        with setting_up(), contextlib.ExitStack() as undo:
+            reported, report = os.pipe()
+            undo.callback(os.close, reported)
+            plan = self._plan(run, group, place, user)
+            plan.fds = [report]
+            child = await start(plan, stdin=bool(run.job.stdin))
+            undo.pop_all()
+        run.began()
+        guard = asyncio.ensure_future(_guard_disk(run, place))
+        try:
+            await supervise(
+                child,
+                run.watch,
+                stdin=run.job.stdin,
+                beside=await run.listen(child, reported),
+                group=group,
+                kill_rest=lambda: asyncio.to_thread(kill_all_of, user),
+            )
+        finally:
+            guard.cancel()
+        code = child.returncode
+        if code is None or run.watch.stopped:
+            return None
+        return code if code >= 0 else 128 - code
+
+    def _plan(self, run: Run, group: Group | None, place: Scratch, user: int) -> Plan:
+        shown = None if run.copied else run.job.folder
+        folder = shown or place.workspace
+        return Plan(
+            argv=list(run.job.argv),
+            env=environment(run.job, home=place.temporary),
+            cwd=os.path.join(folder, run.job.cwd),
+            groups=group.doors if group is not None else [],
+            rlimits=_rlimits(run, grouped=group is not None),
+            user=user,
+            announce=True,
+            filter=syscall_filter(apart=False),
+            ruleset=self._ruleset(),
+            landlock=self._rules(place, shown),
+        )
+
+    def _ruleset(self) -> bytes:
+        """What is guarded: all of the file system, TCP, and who is signalled, as far as known."""
+        words = [_all(self._version)]
+        words += [0b11] if self._version >= 4 else []
+        words += [0b11] if self._version >= 6 else []
+        return b"".join(word.to_bytes(8, "little") for word in words)
+
+    def _rules(self, place: Scratch, shown: str | None) -> list[tuple[str, int]]:
+        work = _all(self._version) & ~(_MAKE_CHARACTER | _MAKE_BLOCK | _DEVICE_CONTROL)
+        rules = [(path, work) for path in (place.workspace, place.temporary)]
+        rules += [(path, _LOOK) for path in _SYSTEM if os.path.isdir(path)]
+        rules += [(path, _READ) for path in ("/etc/ld.so.cache",) if os.path.isfile(path)]
+        rules += [(path, _READ | _WRITE | _TRUNCATE) for path in _DEVICES]
+        return rules if shown is None else [*rules, (shown, _LOOK)]
+
+
+def _all(version: int) -> int:
+    """Every right to the file system that a version knows."""
+    return (1 << 15) - 1 if version < 5 else (1 << 16) - 1
+
+
+def _rlimits(run: Run, *, grouped: bool) -> dict[int, int]:
+    limits = run.job.limits
+    rlimits = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_FSIZE: run.room,
+        resource.RLIMIT_CPU: limits.cpu_seconds,
+        resource.RLIMIT_NPROC: run.processes(grouped=grouped),
+    }
+    return rlimits if grouped else rlimits | {resource.RLIMIT_DATA: limits.memory}
+
+
+async def _guard_disk(run: Run, place: Scratch) -> None:
+    """Stop the run when its folders take more than they may.
+
+    The free room of the whole disk is cheap to ask; only when it shrinks are the files counted.
+    """
+    limit = run.room
+    before = os.statvfs(place.workspace)
+    while True:
+        await asyncio.sleep(_WATCH_SECONDS)
+        now = os.statvfs(place.workspace)
+        taken = (before.f_bfree - now.f_bfree) * now.f_frsize
+        made = before.f_ffree - now.f_ffree
+        suspect = taken > limit or made > run.job.limits.copy_files
+        if suspect and await asyncio.to_thread(place.size) > limit:
+            run.out_of_disk = True
+            run.watch.stop()
+
+
+def _changes(run: Run, place: Scratch, code: int | None) -> Changes:
+    if code is None:
+        return Changes(lost="the job was stopped, so its changes were dropped")
+    try:
+        place.collect(run.collector)
+        return run.collector.changes(run.survey.left_out)
+    except (OSError, Refused) as refused:
+        return Changes(lost=f"the changes were dropped: {refused}")

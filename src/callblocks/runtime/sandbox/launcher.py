@@ -1,0 +1,174 @@
+"""Becomes the sandboxed program: `python -I -S launcher.py FD`, with a plan to read from FD.
+
+It stands alone: it runs before there is a sandbox, as the host's user, and imports nothing that
+it does not need. The steps go from what needs rights to what gives them up: join the control
+groups, put file descriptors in place, set limits, give up the user, lock the doors, execute.
+
+A step that fails ends it with code 125 and one line on stderr: nothing runs half-locked.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+from typing import Any
+
+__all__ = ("FAILED", "main")
+
+FAILED = 125
+_ANNOUNCE = 3  # where a plan wants to hear that all doors are locked
+_SPARE = 100  # above every place that a plan names
+_PR_SET_PDEATHSIG, _SIGKILL = 1, 9
+_PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
+_LANDLOCK_CREATE, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT = 444, 445, 446
+_RULE_PATH_BENEATH = 1
+
+
+def main() -> None:
+    """Read the plan and carry it out; returns only if that failed."""
+    plan = _read_plan(int(sys.argv[1]))
+    try:
+        _carry_out(plan)
+    except (OSError, ValueError) as error:
+        os.write(2, f"launcher: {type(error).__name__}: {error}\n".encode())
+    os._exit(FAILED)
+
+
+def _read_plan(fd: int) -> dict[str, Any]:
+    with os.fdopen(fd, "rb") as file:
+        return marshal.load(file)
+
+
+def _carry_out(plan: dict[str, Any]) -> None:
+    for path in plan["groups"]:
+        _join(path)
+    os.chdir(plan["cwd"])
+    os.umask(0o022)
+    _place(plan["fds"])
+    doors = _Doors(plan) if plan["filter"] else None
+    _limit(plan["rlimits"])
+    if plan["user"] is not None:
+        _become(plan["user"])
+    if doors is not None:
+        doors.close(plan["parent"])
+    if plan["announce"]:
+        os.set_inheritable(_ANNOUNCE, False)
+        os.write(_ANNOUNCE, b"ready\n")
+    _execute(plan)
+
+
+def _execute(plan: dict[str, Any]) -> None:
+    """Become the program; one without a slash is looked for as a shell would."""
+    program: str = plan["argv"][0]
+    folders = [""] if "/" in program else plan["env"].get("PATH", "").split(":")
+    for folder in folders:
+        try:
+            os.execve(os.path.join(folder, program), plan["argv"], plan["env"])
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except PermissionError:
+            os.write(2, f"sandbox: {program}: permission denied\n".encode())
+            os._exit(126)
+    os.write(2, f"sandbox: {program}: not found\n".encode())
+    os._exit(127)
+
+
+def _join(path: str) -> None:
+    """Move this process into a control group; 0 is the writer itself."""
+    with open(path, "wb", buffering=0) as file:
+        file.write(b"0")
+
+
+def _place(fds: list[int]) -> None:
+    """Give the n-th of `fds` the number 3 + n, and close every other."""
+    import fcntl
+
+    spare = [fcntl.fcntl(fd, fcntl.F_DUPFD, _SPARE) for fd in fds]
+    for number, fd in enumerate(spare, 3):
+        os.dup2(fd, number)
+    os.closerange(3 + len(spare), max([_SPARE, *fds, *spare]) + 1)
+
+
+def _limit(rlimits: dict[int, int]) -> None:
+    """Set each limit, soft and hard; one that is already lower stays."""
+    import resource
+
+    for kind, value in rlimits.items():
+        hard = resource.getrlimit(kind)[1]
+        lower = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (lower, lower))
+
+
+def _become(user: int) -> None:
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+
+
+class _Doors:
+    """Landlock and the filter of system calls, which the process sets on itself.
+
+    The folders are opened while the rights are still there: a rule is about what was opened.
+    """
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        import ctypes
+
+        self._ctypes = ctypes
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._filter: bytes = plan["filter"]
+        ruleset: bytes = plan["ruleset"]
+        self._ruleset = self._call(_LANDLOCK_CREATE, ruleset, len(ruleset), 0)
+        for path, access in plan["landlock"]:
+            self._allow(path, access)
+
+    def _allow(self, path: str, access: int) -> None:
+        folder = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        rule = access.to_bytes(8, sys.byteorder) + folder.to_bytes(4, sys.byteorder)
+        self._call(_LANDLOCK_ADD_RULE, self._ruleset, _RULE_PATH_BENEATH, rule, 0)
+        os.close(folder)
+
+    def close(self, parent: int) -> None:
+        self._prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+        if os.getppid() != parent:
+            raise OSError("the host has gone")
+        self._prctl(_PR_SET_NO_NEW_PRIVS, 1)
+        self._call(_LANDLOCK_RESTRICT, self._ruleset, 0)
+        os.close(self._ruleset)
+        self._prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, self._program())
+
+    def _program(self) -> Any:
+        """The filter as the kernel takes it: a count of 8-byte steps, and where they are."""
+        steps = self._ctypes.create_string_buffer(self._filter, len(self._filter))
+        self._steps = steps
+        pointer = self._ctypes.addressof(steps)
+        head = (len(self._filter) // 8).to_bytes(8, sys.byteorder)
+        return head + pointer.to_bytes(8, sys.byteorder)
+
+    def _call(self, number: int, *arguments: int | bytes) -> int:
+        return self._checked(
+            self._libc.syscall(self._ctypes.c_long(number), *self._typed(arguments))
+        )
+
+    def _prctl(self, option: int, *arguments: int | bytes) -> int:
+        padded = (*arguments, 0, 0, 0)[:4]
+        return self._checked(self._libc.prctl(option, *self._typed(padded)))
+
+    def _typed(self, arguments: tuple[int | bytes, ...]) -> list[Any]:
+        """Whole words: a variadic C function would read garbage above an int."""
+        return [
+            self._ctypes.c_ulong(argument) if isinstance(argument, int) else argument
+            for argument in arguments
+        ]
+
+    def _checked(self, result: int) -> int:
+        if result < 0:
+            code = self._ctypes.get_errno()
+            raise OSError(code, os.strerror(code))
+        return result
+
+
+if __name__ == "__main__":
+    main()

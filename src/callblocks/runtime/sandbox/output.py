@@ -1,0 +1,78 @@
+"""What a job prints, passed on as it comes, up to a limit; the rest is counted and dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from callblocks.runtime.sandbox.sandbox import OnOutput, Stream
+
+if TYPE_CHECKING:
+    from asyncio import StreamReader
+
+__all__ = ("Output",)
+
+_PIECE = 64 * 1024
+
+
+class Output:
+    """Both streams of one job.
+
+    Until `release`, nothing is passed on: what a sandbox prints before the job starts is not
+    the job's, and is in `early` if it never does. When the taker raises, `fault` keeps that and
+    nothing more is passed on.
+    """
+
+    def __init__(
+        self, limit: int, on_output: OnOutput | None, on_fault: Callable[[], None]
+    ) -> None:
+        self._left = limit
+        self._on_output = on_output
+        self._on_fault = on_fault
+        self._held: list[tuple[Stream, bytes]] | None = []
+        self._dropped = 0
+        self.total = 0
+        self.fault: Exception | None = None
+
+    @property
+    def truncated(self) -> bool:
+        """Whether some of it was dropped."""
+        return self._dropped > 0
+
+    @property
+    def early(self) -> str:
+        """What was held back, as text."""
+        return b"".join(piece for _, piece in self._held or ()).decode("utf-8", "replace")
+
+    async def pump(self, stream: Stream, reader: StreamReader | None) -> None:
+        """Read a stream to its end, whatever becomes of what it says."""
+        while reader is not None and (piece := await reader.read(_PIECE)):
+            self.take(stream, piece)
+
+    def take(self, stream: Stream, piece: bytes) -> None:
+        """Count a piece, and pass on as much of it as there is room for."""
+        self.total += len(piece)
+        kept = piece[: self._left]
+        self._left -= len(kept)
+        self._dropped += len(piece) - len(kept)
+        if not kept:
+            return
+        if self._held is not None:
+            self._held.append((stream, kept))
+        else:
+            self._pass_on(stream, kept)
+
+    def release(self) -> None:
+        """Pass on what was held, and from now on everything at once."""
+        held, self._held = self._held, None
+        for stream, piece in held or ():
+            self._pass_on(stream, piece)
+
+    def _pass_on(self, stream: Stream, piece: bytes) -> None:
+        if self._on_output is None or self.fault is not None:
+            return
+        try:
+            self._on_output(stream, piece)
+        except Exception as fault:
+            self.fault = fault
+            self._on_fault()

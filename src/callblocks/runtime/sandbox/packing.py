@@ -1,0 +1,111 @@
+"""The way in: a folder's entries as a tar stream, and a note of what each file was.
+
+A file that shrinks while it is read is filled up with zeros, and one that grows is cut: the
+archive stays whole, and the note says what really went in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import tarfile
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import msgspec
+
+from callblocks.runtime.sandbox.survey import Entry
+
+__all__ = ("Note", "open_file", "pack", "read_exactly")
+
+_PIECE = 256 * 1024
+_BLOCK = tarfile.BLOCKSIZE
+
+
+class Note(msgspec.Struct, frozen=True):
+    """What a file was when it went in."""
+
+    digest: bytes
+    executable: bool
+
+
+def pack(folder: str, entries: tuple[Entry, ...], sink: int, notes: dict[str, Note]) -> None:
+    """Write the entries as a tar stream to a file descriptor, which it closes; note each file.
+
+    A file that cannot be opened is left out. When nobody reads any more, or the folder is gone,
+    the stream is cut short, without an error: who unpacks it will say so.
+    """
+    with contextlib.suppress(OSError), open(sink, "wb", buffering=_PIECE) as stream:
+        root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for entry in entries:
+                _pack_entry(root, entry, stream, notes)
+        finally:
+            os.close(root)
+        stream.write(bytes(2 * _BLOCK))
+
+
+def _pack_entry(root: int, entry: Entry, stream: BinaryIO, notes: dict[str, Note]) -> None:
+    if not entry.is_file:
+        stream.write(_header(entry))
+    elif (fd := open_file(root, entry.path)) is not None:
+        stream.write(_header(entry))
+        notes[entry.path] = Note(_copy(fd, entry.size, stream), entry.executable)
+
+
+def _copy(fd: int, size: int, stream: BinaryIO) -> bytes:
+    digest = hashlib.sha256()
+    for piece in read_exactly(fd, size):
+        digest.update(piece)
+        stream.write(piece)
+    stream.write(bytes(-size % _BLOCK))
+    return digest.digest()
+
+
+def read_exactly(fd: int, size: int) -> Iterator[bytes]:
+    """The content of a file in exactly this size; closes it."""
+    with open(fd, "rb", buffering=0) as file:
+        while size and (piece := file.read(min(size, _PIECE))):
+            size -= len(piece)
+            yield piece
+    while size:
+        piece = bytes(min(size, _PIECE))
+        size -= len(piece)
+        yield piece
+
+
+def open_file(root: int, path: str) -> int | None:
+    """Open a regular file below the root, following no link on the way."""
+    *folders, name = path.split("/")
+    opened = [root]
+    try:
+        for folder in folders:
+            flags = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            opened.append(os.open(folder, flags, dir_fd=opened[-1]))
+        # A pipe that took the file's place must not be waited for.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        fd = os.open(name, flags, dir_fd=opened[-1])
+    except OSError:
+        return None
+    finally:
+        for folder_fd in opened[1:]:
+            os.close(folder_fd)
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    return None
+
+
+def _header(entry: Entry) -> bytes:
+    info = tarfile.TarInfo(entry.path)
+    info.mode = 0o755 if entry.executable or not entry.is_file else 0o644
+    info.mtime = entry.modified
+    if stat.S_ISDIR(entry.mode):
+        info.type = tarfile.DIRTYPE
+    elif entry.is_file:
+        info.size = entry.size
+    else:
+        info.type, info.linkname = tarfile.SYMTYPE, entry.target
+    return info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")

@@ -1,0 +1,151 @@
+"""The filter of system calls, as the kernel reads it: 8-byte steps of classic BPF.
+
+Each call that is named has one rule, and each rule ends in an answer:
+
+    is it keyctl?   no: the next rule.   yes: EPERM
+    is it clone?    no: the next rule.   yes: new namespaces: EPERM; else allowed
+
+What is not named is allowed, up to the newest call known; what is newer does not exist (ENOSYS),
+and a program falls back. Another machine's calls (32 bit, x32) end the program. A test of an
+argument reads its lower 32 bits, as the kernel does for each of those named here.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+from collections.abc import Iterator
+
+from callblocks.runtime.sandbox.syscalls import MACHINES, NEWEST, SYSCALLS
+
+__all__ = ("machine_is_known", "syscall_filter")
+
+_LOAD, _AND, _RETURN = 0x20, 0x54, 0x06
+_EQUAL, _ABOVE, _BITS = 0x15, 0x25, 0x45
+_NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16
+_ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+_X32 = 0x40000000
+
+_SET_ID = 0o6000
+_CREATES = 0o100 | 0o20000000  # O_CREAT, and the bit that only O_TMPFILE has
+_NAMESPACES = 0x7E020000
+_READ, _NONE = 0xFFFFFFFF, 0
+_AF_UNIX = 1
+_TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x5412, 0x541C, 0x5423
+_FORMAT, _CHARACTER, _BLOCK = 0o170000, 0o020000, 0o060000
+
+_NO_SUCH_CALL = ("clone3", "openat2", "statmount", "listmount")
+_NOTHING_TO_DO = ("sync", "syncfs")
+_OUTLIVES = ("shmget", "semget", "msgget", "mq_open")
+
+
+def machine_is_known(machine: str | None = None) -> bool:
+    """Whether a filter can be made for this machine."""
+    return (machine or os.uname().machine) in MACHINES
+
+
+def syscall_filter(machine: str | None = None, *, apart: bool) -> bytes:
+    """The filter for a machine, this one unless named.
+
+    `apart` says that the job has network and IPC namespaces of its own, and sees no folder of
+    the host where a socket may wait: then it may make local sockets and shared memory.
+    """
+    name = machine or os.uname().machine
+    steps = [
+        _step(_LOAD, _MACHINE),
+        _step(_EQUAL, MACHINES[name], 1, 0),
+        _step(_RETURN, _KILL),
+        _step(_LOAD, _NUMBER),
+        _step(_BITS, _X32, 0, 1),
+        _step(_RETURN, _KILL),
+        _step(_ABOVE, NEWEST, 0, 1),
+        _refuse(errno.ENOSYS),
+    ]
+    column = list(MACHINES).index(name)
+    for call, answer in _rules(apart):
+        number = SYSCALLS[call][column]
+        if number is not None:
+            steps += [_step(_EQUAL, number, 0, len(answer)), *answer]
+    return b"".join([*steps, _step(_RETURN, _ALLOW)])
+
+
+def _rules(apart: bool) -> Iterator[tuple[str, list[bytes]]]:
+    """Every call of the table with its answer."""
+    special = _by_argument(apart)
+    for call in SYSCALLS:
+        if call in special:
+            yield call, special[call]
+        elif call in _NO_SUCH_CALL:
+            yield call, [_refuse(errno.ENOSYS)]
+        elif call in _NOTHING_TO_DO:
+            yield call, [_refuse(0)]
+        elif not (apart and call in _OUTLIVES):
+            yield call, [_refuse(errno.EPERM)]
+
+
+def _by_argument(apart: bool) -> dict[str, list[bytes]]:
+    families = (_AF_UNIX,) if apart else ()
+    return {
+        "clone": _unless_bits(0, _NAMESPACES),
+        "personality": _only(0, (_NONE, _READ), errno.EPERM),
+        "socket": _only(0, families, errno.EAFNOSUPPORT),
+        "socketpair": _only(0, (_AF_UNIX,), errno.EAFNOSUPPORT),
+        "ioctl": _load(1) + _none_of((_TIOCSTI, _TIOCLINUX, _TIOCSETD)),
+        "open": _unless_made(1, 2),
+        "openat": _unless_made(2, 3),
+        "creat": _unless_bits(1, _SET_ID),
+        "chmod": _unless_bits(1, _SET_ID),
+        "fchmod": _unless_bits(1, _SET_ID),
+        "fchmodat": _unless_bits(2, _SET_ID),
+        "fchmodat2": _unless_bits(2, _SET_ID),
+        "mknod": _no_device(1),
+        "mknodat": _no_device(2),
+    }
+
+
+def _only(argument: int, values: tuple[int, ...], code: int) -> list[bytes]:
+    """Allowed when the argument is one of the values."""
+    tests = [step for value in values for step in (_step(_EQUAL, value, 0, 1), _allow())]
+    return [*_load(argument), *tests, _refuse(code)]
+
+
+def _none_of(values: tuple[int, ...]) -> list[bytes]:
+    """Allowed when what was loaded is none of the values."""
+    tests = [
+        step for value in values for step in (_step(_EQUAL, value, 0, 1), _refuse(errno.EPERM))
+    ]
+    return [*tests, _allow()]
+
+
+def _unless_bits(argument: int, mask: int) -> list[bytes]:
+    """Allowed when the argument has no bit of the mask."""
+    return [*_load(argument), _step(_BITS, mask, 0, 1), _refuse(errno.EPERM), _allow()]
+
+
+def _unless_made(flags: int, mode: int) -> list[bytes]:
+    """A file may be opened; a file that is made must not be set-id. Else the mode is garbage."""
+    made = _unless_bits(mode, _SET_ID)
+    return [*_load(flags), _step(_BITS, _CREATES, 1, 0), _allow(), *made]
+
+
+def _no_device(mode: int) -> list[bytes]:
+    """Allowed for files, FIFOs and sockets that are not set-id."""
+    not_set_id = [*_load(mode), _step(_BITS, _SET_ID, 0, 1), _refuse(errno.EPERM)]
+    return [*not_set_id, _step(_AND, _FORMAT), *_none_of((_CHARACTER, _BLOCK))]
+
+
+def _load(argument: int) -> list[bytes]:
+    return [_step(_LOAD, _ARGUMENTS + 8 * argument)]
+
+
+def _refuse(code: int) -> bytes:
+    return _step(_RETURN, _REFUSE | code)
+
+
+def _allow() -> bytes:
+    return _step(_RETURN, _ALLOW)
+
+
+def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, yes, no, value)

@@ -1,0 +1,151 @@
+"""From the start of a job's processes to the death of the last one.
+
+A run is a task of its own that nobody cancels. It is told to stop, by the clock or by the caller,
+and then kills, waits and clears away before it ends: so no cancellation can come in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from asyncio import StreamReader
+from asyncio.subprocess import Process
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any, TypeVar
+
+from callblocks.runtime.sandbox.cgroups import Group
+
+__all__ = ("Watch", "death_of", "read_pipe", "supervise", "to_its_end")
+
+T = TypeVar("T")
+
+
+class Watch:
+    """Says when a run must stop: when its time is over, or when someone says so."""
+
+    def __init__(self) -> None:
+        self._stopped = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self.timed_out = False
+
+    def allow(self, seconds: float) -> None:
+        """From now on so many seconds, whatever was left."""
+        self.release()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._time_is_over)
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped.is_set()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def release(self) -> None:
+        """Forget the time."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    async def during(self, work: asyncio.Future[Any]) -> None:
+        """Wait for the work, or for the stop."""
+        stopped = asyncio.ensure_future(self._stopped.wait())
+        try:
+            await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+
+    def _time_is_over(self) -> None:
+        self.timed_out = True
+        self._stopped.set()
+
+
+async def to_its_end(run: Coroutine[Any, Any, T], watch: Watch) -> T:
+    """Wait for a run. Cancelled, tell it to stop, wait all the same, and be cancelled then."""
+    task = asyncio.ensure_future(run)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError:
+            cancelled = True
+            watch.stop()
+    if cancelled:
+        with contextlib.suppress(BaseException):
+            task.result()
+        raise asyncio.CancelledError
+    return task.result()
+
+
+async def supervise(
+    child: Process,
+    watch: Watch,
+    *,
+    stdin: bytes,
+    beside: Iterable[Awaitable[object]],
+    group: Group | None,
+    kill_rest: Callable[[], Awaitable[None]],
+) -> None:
+    """See a job's processes through until they end or must stop; then none of them lives.
+
+    The job has ended when `child` has; `kill_rest` then sees to what it left. `beside` is work
+    that ends by itself when the processes do: reading what they say.
+    """
+    exited = asyncio.ensure_future(_exit_of(child))
+    work: asyncio.Future[list[object]] = asyncio.gather(
+        exited, child.wait(), _give(child, stdin), *beside
+    )
+    try:
+        await watch.during(exited)
+    finally:
+        watch.release()
+        _kill(child)
+        if group is not None:
+            await group.kill()
+        await kill_rest()
+        await work
+
+
+def _kill(child: Process) -> None:
+    if child.returncode is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
+
+
+async def _exit_of(child: Process) -> None:
+    """Wait until the child itself has ended, whoever holds its pipes."""
+    with contextlib.suppress(ProcessLookupError):
+        await death_of(os.pidfd_open(child.pid))
+
+
+async def death_of(pidfd: int) -> None:
+    """Wait until a process is dead, for a pidfd can be read then; close it."""
+    loop = asyncio.get_running_loop()
+    dead = asyncio.Event()
+    loop.add_reader(pidfd, dead.set)
+    try:
+        await dead.wait()
+    finally:
+        loop.remove_reader(pidfd)
+        os.close(pidfd)
+
+
+async def _give(child: Process, stdin: bytes) -> None:
+    if child.stdin is None:
+        return
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        child.stdin.write(stdin)
+        await child.stdin.drain()
+    child.stdin.close()
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        await child.stdin.wait_closed()
+
+
+async def read_pipe(fd: int) -> StreamReader:
+    """A reader of a pipe, which it closes at the end."""
+    reader = StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(fd, "rb", buffering=0)
+    )
+    return reader

@@ -1,0 +1,107 @@
+"""What of a folder goes into a sandbox: its files by size and mode, links that stay inside.
+
+The folder is somebody's real one, and may change while it is read: it is walked by file
+descriptors, no link is followed, and only regular files are opened later.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from collections.abc import Iterator
+
+import msgspec
+
+from callblocks.model.errors import ToolError
+from callblocks.runtime.sandbox.names import fault_of_path
+from callblocks.runtime.sandbox.sandbox import Job, LeftOut
+from callblocks.runtime.sandbox.walking import Found, walk
+
+__all__ = ("Entry", "Survey", "survey")
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A file, a folder or a link that goes in. `size` is the file's when it was seen."""
+
+    path: str
+    mode: int
+    size: int = 0
+    modified: float = 0.0
+    target: str = ""
+
+    @property
+    def is_file(self) -> bool:
+        return stat.S_ISREG(self.mode)
+
+    @property
+    def executable(self) -> bool:
+        return bool(self.mode & 0o100)
+
+
+class Survey(msgspec.Struct, frozen=True):
+    """What goes in, what does not, and whether all of it is little enough to be copied."""
+
+    entries: tuple[Entry, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    fits: bool = True
+
+    @property
+    def size(self) -> int:
+        return sum(entry.size for entry in self.entries)
+
+
+def survey(job: Job) -> Survey:
+    """Look at a job's folder; stops looking once it is too large to copy.
+
+    Raises `ToolError("sandbox_failed")` when the folder itself cannot be read.
+    """
+    if job.folder is None:
+        return Survey()
+    entries: list[Entry] = []
+    left_out: list[LeftOut] = []
+    size = 0
+    for found in _walk(job.folder, frozenset(job.without)):
+        if isinstance(found, LeftOut):
+            left_out.append(found)
+            continue
+        entries.append(found)
+        size += found.size
+        if size > job.limits.copy_bytes or len(entries) > job.limits.copy_files:
+            return Survey(fits=False)
+    return Survey(tuple(entries), tuple(left_out))
+
+
+def _walk(folder: str, without: frozenset[str]) -> Iterator[Entry | LeftOut]:
+    try:
+        for found in walk(folder, without.__contains__):
+            yield _look(found)
+    except OSError as error:
+        message = f"the folder {folder!r} cannot be read: {error.strerror}"
+        raise ToolError("sandbox_failed", message) from error
+
+
+def _look(found: Found) -> Entry | LeftOut:
+    path, seen = found.path, found.seen
+    if fault := fault_of_path(path):
+        return LeftOut(ascii(path), fault)
+    if stat.S_ISLNK(seen.st_mode):
+        return _look_at_link(found)
+    if stat.S_ISREG(seen.st_mode):
+        return Entry(path, seen.st_mode, seen.st_size, seen.st_mtime)
+    if stat.S_ISDIR(seen.st_mode):
+        return Entry(path, seen.st_mode, modified=seen.st_mtime)
+    return LeftOut(path, "it is a device, a socket or a pipe")
+
+
+def _look_at_link(found: Found) -> Entry | LeftOut:
+    try:
+        target = os.readlink(found.name, dir_fd=found.folder)
+    except OSError:
+        return LeftOut(found.path, "it changed while it was read")
+    inside = posixpath.normpath(posixpath.join(posixpath.dirname(found.path), target))
+    if target.startswith("/") or inside.partition("/")[0] == "..":
+        return LeftOut(found.path, "it is a link that leaves the folder")
+    if inside != "." and fault_of_path(inside):
+        return LeftOut(found.path, "it is a link to no plain path")
+    return Entry(found.path, found.seen.st_mode, target=target)
