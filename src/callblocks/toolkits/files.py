@@ -136,10 +136,11 @@ def _upload(root: Root) -> Tool:
         kind="writer",
         body="content",
         preview=preview,
+        paths=lambda given: [_join(given["path"], given["filename"])],
         origin="builtin",
     )
     def file_upload(
-        filename: PathText,
+        filename: str,
         content: str,
         path: PathText = ".",
         encoding: Literal["utf-8", "base64"] = "utf-8",

@@ -27,7 +27,7 @@ from callblocks.model.specs import ToolSpec
 from callblocks.tools.docstring import read_docstring
 from callblocks.tools.names import is_name
 from callblocks.tools.signature import read_signature
-from callblocks.tools.tool import Origin, Tool
+from callblocks.tools.tool import Origin, Paths, Tool
 from callblocks.tools.traits import KINDS, Kind, Traits
 from callblocks.tools.typed_check import TypedCheck
 from callblocks.tools.typed_input import TypedInput
@@ -39,8 +39,9 @@ class Options(TypedDict, total=False):
     """What may be said of a tool beside its function.
 
     `body` names the string parameter that takes a block's body. `preview` takes the same
-    values as the function and tells what the call would change. `isolated` runs the function
-    in a process of its own.
+    values as the function and tells what the call would change. `paths` takes the input and
+    gives the paths that a policy judges, where single parameters do not say them. `isolated`
+    runs the function in a process of its own.
     """
 
     name: str | None
@@ -54,6 +55,7 @@ class Options(TypedDict, total=False):
     timeout: float | None
     body: str | None
     preview: Callable[..., str] | None
+    paths: Paths | None
     isolated: bool
     origin: Origin
 
@@ -77,6 +79,7 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
     timeout: float | None = None,
     body: str | None = None,
     preview: Callable[..., str] | None = None,
+    paths: Paths | None = None,
     isolated: bool = False,
     origin: Origin = "function",
 ) -> Any:
@@ -114,6 +117,7 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
             timeout=timeout,
             context=signature.context,
             preview=preview,
+            paths=paths,
             isolated=isolated,
         )
 

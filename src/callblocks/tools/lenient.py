@@ -29,7 +29,21 @@ _MAX_DIGITS = 4000
 
 def lenient(given: dict[str, Any], root: Schema) -> dict[str, Any]:
     """The input with quoted numbers and truth values as its schema means them."""
+    if not _may_soften(given):
+        return given
     return _softened(given, branches((root,), root), root)
+
+
+def _may_soften(value: object) -> bool:
+    """Whether a schema could mean anything in it differently: in most inputs there is nothing."""
+    if isinstance(value, str):
+        text = value.strip() if len(value) <= _MAX_DIGITS else ""
+        return _NUMBER.fullmatch(text) is not None or text.lower() in ("true", "false")
+    if isinstance(value, dict):
+        return any(map(_may_soften, cast("dict[str, Any]", value).values()))
+    if isinstance(value, list):
+        return any(map(_may_soften, cast("list[Any]", value)))
+    return isinstance(value, float)
 
 
 def _softened(value: Any, schemas: tuple[Schema, ...], root: Schema) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -13,7 +13,7 @@ from callblocks.model.specs import ToolSpec
 from callblocks.tools.places import formats_of, holds_format, values_of_format
 from callblocks.tools.traits import Traits
 
-__all__ = ("Check", "Checked", "FieldFault", "Origin", "Tool")
+__all__ = ("Check", "Checked", "FieldFault", "Origin", "Paths", "Tool")
 
 Origin: TypeAlias = Literal["builtin", "function", "external"]
 """builtin: shipped here; function: a caller's own; external: runs elsewhere."""
@@ -37,6 +37,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 Check: TypeAlias = Callable[[dict[str, Any]], Checked]
+Paths: TypeAlias = Callable[[dict[str, Any]], Iterable[object]]
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -45,7 +46,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     `function` takes the checked values as keywords; a tool without one is known but cannot run
     here. `context` names the parameter that takes a `Context`. `preview` tells what a call would
     change, for a person to see before it is approved: it takes the same values, and changes
-    nothing. `isolated` runs the function in a process of its own.
+    nothing. `paths` gives the paths that an input means, where its single parameters do not.
+    `isolated` runs the function in a process of its own.
     """
 
     spec: ToolSpec
@@ -57,6 +59,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     timeout: float | None = None
     context: str | None = None
     preview: Callable[..., str] | None = None
+    paths: Paths | None = None
     isolated: bool = False
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:

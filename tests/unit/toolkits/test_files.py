@@ -57,7 +57,7 @@ def test_the_tools_say_what_they_are(tools: dict[str, Tool]) -> None:
         "file_write": "content",
         "file_upload": "content",
     }
-    assert tools["file_upload"].parameters_of_format("path") == ("filename", "path")
+    assert tools["file_upload"].parameters_of_format("path") == ("path",)
     assert tools["file_read"].spec.required == ("path",)
     assert tools["file_list"].spec.required == ()
 
@@ -288,3 +288,11 @@ def test_the_preview_of_an_upload_shows_what_it_changes(root: Root, tools: dict[
     assert preview(upload, filename="y", content="*", encoding="base64").startswith(
         "this would fail: invalid_input: "
     )
+
+
+def test_an_upload_is_judged_by_the_path_it_writes(tmp_path: Path) -> None:
+    with Root(tmp_path) as root:
+        upload = {tool.name: tool for tool in file_tools(root)}["file_upload"]
+        assert upload.paths is not None
+        assert list(upload.paths({"path": "secrets", "filename": "x.sh"})) == ["secrets/x.sh"]
+        assert list(upload.paths({"path": "", "filename": "x.sh"})) == ["./x.sh"]

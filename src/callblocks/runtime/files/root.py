@@ -70,7 +70,9 @@ class Root:
         self._opener = opener or best_opener()
         self._fd = _open_root(self.folder)
         self._closer = weakref.finalize(self, os.close, self._fd)
-        self.protected = (*protected, own_paths(folder, own))
+        own_ones = own_paths(folder, own)
+        self.own = own_ones.paths
+        self.protected = (*protected, own_ones)
 
     def close(self) -> None:
         """Let go of the folder; nothing can be done with it any more."""

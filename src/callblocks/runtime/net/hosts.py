@@ -21,6 +21,7 @@ __all__ = ("read_host", "refuse_url")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 # A host whose last label is a number is an address to some programs and a name to others.
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_LONGEST = 253
 _NO_NAME = "its host is not a name that DNS knows"
 
 
@@ -28,11 +29,13 @@ def read_host(text: str) -> str:
     """A name in lower-case ASCII, or an address without brackets; else `ToolError`."""
     if text.startswith("["):
         return _read_v6(text)
+    if len(text) > _LONGEST + 1:
+        refuse_url(text, _NO_NAME)
     name = text.lower() if text.isascii() else _to_ascii(text)
     name = name.removesuffix(".")
     if _NUMERIC.fullmatch(name.rpartition(".")[2]):
         return _read_v4(name)
-    if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in name.split(".")):
+    if len(name) > _LONGEST or not all(_LABEL.fullmatch(label) for label in name.split(".")):
         refuse_url(text, _NO_NAME)
     return name
 

@@ -21,7 +21,8 @@ from callblocks.runtime.net.hosts import read_host, refuse_url
 __all__ = ("Url", "follow_url", "read_url")
 
 _LONGEST = 8192
-_SHAPE = re.compile(r"(https?)://([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.IGNORECASE)
+# ASCII: otherwise the long s of `httpſ` would be an s.
+_SHAPE = re.compile(r"(https?)://([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.ASCII | re.IGNORECASE)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
 _DOT = re.compile(r"\.|%2e", re.IGNORECASE)

@@ -1,0 +1,1 @@
+"""What a person allowed: durable, bound to the exact call, used once."""

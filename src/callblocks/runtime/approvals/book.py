@@ -1,0 +1,204 @@
+"""The book of approvals: what was asked, what was answered, what was used.
+
+    book = ApprovalBook(path)
+    asked = book.request(fingerprint=…, grant_key=…, tool="rm", shown="rm build/")
+    book.approve(asked.id)                  # or approve_for(id, 10), or deny(id, "not today")
+    book.take(fingerprint, grant_key).ok    # true once
+
+- An approval counts for one call with the same fingerprint, once, for `ttl` seconds.
+- A grant (`approve_for`) counts for every call with the same grant key until it expires or is
+  revoked.
+- A no to a call stands for `ttl` seconds, also against a grant, unless the same call is asked
+  again and gets a yes.
+- What expired stays expired, whatever the clock says later.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from callblocks.model.brief import brief
+from callblocks.model.redaction import redact
+from callblocks.runtime.approvals.approval import MINUTES, Approval, State, Status, Taken
+from callblocks.runtime.approvals.faults import BadApproval
+from callblocks.runtime.approvals.moment import Moment, boot_id, steady_time
+from callblocks.runtime.approvals.records import Records
+from callblocks.runtime.approvals.store import Store
+
+__all__ = ("TTL", "ApprovalBook")
+
+TTL = 600.0
+"""Seconds that a question waits for its answer, an approval for its use, and that a no stands."""
+
+# What is told of an approval that does not count; all others are as if there were none.
+_TOLD: dict[State, Status] = {
+    "pending": "pending",
+    "denied": "denied",
+    "expired": "expired",
+    "revoked": "revoked",
+}
+
+
+class ApprovalBook:
+    """Approvals in a file, or ":memory:".
+
+    A mistake of the caller is `BadApproval`; a file that cannot be used is
+    `ApprovalsUnavailable`: then nothing is approved.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        clock: Callable[[], float] = time.time,
+        ttl: float = TTL,
+        steady: Callable[[], float] = steady_time,
+        boot: Callable[[], str] = boot_id,
+    ) -> None:
+        if not 0 < ttl < math.inf:
+            raise BadApproval(f"an approval lives for some seconds, not {brief(ttl)}")
+        self._clock = clock
+        self._ttl = ttl
+        self._steady = steady
+        self._boot = boot
+        self._store = Store(path)
+
+    def __enter__(self) -> ApprovalBook:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._store.close()
+
+    def request(
+        self, *, fingerprint: str, grant_key: str, tool: str, shown: str, tainted: bool = False
+    ) -> Approval:
+        """Ask about a call, or give the question that is open already.
+
+        One that was asked about the same call in a turn of the other kind, tainted or not, is
+        closed: its answer would grant something else.
+        """
+        with self._records() as records:
+            open_one = records.pending(fingerprint)
+            if open_one is not None and open_one.grant_key == grant_key:
+                return open_one
+            if open_one is not None:
+                records.move(open_one.id, "expired")
+            return records.ask(
+                self._ttl,
+                fingerprint=fingerprint,
+                grant_key=grant_key,
+                tool=_kept(tool),
+                shown=_kept(shown),
+                tainted=tainted,
+            )
+
+    def approve(self, id: str) -> Approval:
+        """Let the call run once."""
+        return self._answer(id, "approved", seconds=self._ttl)
+
+    def approve_for(self, id: str, minutes: int) -> Approval:
+        """Let every call of this tool run for 5, 10 or 30 minutes."""
+        if minutes not in MINUTES:
+            raise BadApproval(f"a grant is for 5, 10 or 30 minutes, not {brief(minutes)}")
+        return self._answer(id, "approved", seconds=minutes * 60, minutes=minutes)
+
+    def deny(self, id: str, reason: str = "") -> Approval:
+        """Refuse the call; the model is told the reason."""
+        return self._answer(id, "denied", seconds=self._ttl, reason=_kept(reason))
+
+    def revoke(self, id: str) -> Approval:
+        """Take back a question, or an approval that was not used up."""
+        with self._records() as records:
+            before = records.get(id)
+            if before is not None and before.state in ("pending", "approved"):
+                return records.move(id, "revoked")
+        raise _refusal(before, id, "be taken back")
+
+    def take(self, fingerprint: str, grant_key: str) -> Taken:
+        """Use what allows this call; of two that try at the same time, one gets it."""
+        with self._records() as records:
+            denial = records.denial(fingerprint)
+            if denial is not None:
+                return Taken(status="denied", approval=denial)
+            ready = records.ready(fingerprint, grant_key)
+            if ready is not None:
+                return _use(records, ready)
+            newest = records.newest(fingerprint, grant_key)
+            # A no that stands no more is none.
+            if newest is None or newest.state == "denied":
+                return Taken(status="none")
+            return _not_used(newest)
+
+    def redeem(self, id: str, fingerprint: str, grant_key: str = "") -> Taken:
+        """Use the approval with this id for this call. An id that is none gives `none`."""
+        with self._records() as records:
+            named = records.get(id)
+            if named is None:
+                return Taken(status="none")
+            if not _covers(named, fingerprint, grant_key):
+                return Taken(status="mismatch", approval=named)
+            denial = records.denial(fingerprint)
+            if denial is not None:
+                return Taken(status="denied", approval=denial)
+            return _use(records, named) if named.state == "approved" else _not_used(named)
+
+    def get(self, id: str) -> Approval | None:
+        """The approval with this id, as it stands now."""
+        with self._records() as records:
+            return records.get(id)
+
+    def list(self, state: State | None = None) -> tuple[Approval, ...]:
+        """The approvals in a state, or all of them, oldest first."""
+        with self._records() as records:
+            return records.all(state)
+
+    def _answer(
+        self, id: str, state: State, *, seconds: float, minutes: int = 0, reason: str = ""
+    ) -> Approval:
+        with self._records() as records:
+            before = records.get(id)
+            if before is not None and before.state == "pending":
+                return records.answer(id, state, seconds=seconds, minutes=minutes, reason=reason)
+        raise _refusal(before, id, "be answered")
+
+    @contextmanager
+    def _records(self) -> Generator[Records, None, None]:
+        with self._store.transaction() as connection:
+            # The time is read once the file is ours: waiting for it must not win time.
+            yield Records(connection, Moment(self._clock(), self._steady(), self._boot()))
+
+
+def _use(records: Records, approval: Approval) -> Taken:
+    """A grant stays; an approval for once is spent."""
+    if approval.minutes == 0:
+        approval = records.move(approval.id, "used")
+    return Taken(status="used", approval=approval)
+
+
+def _not_used(approval: Approval) -> Taken:
+    return Taken(status=_TOLD.get(approval.state, "none"), approval=approval)
+
+
+def _covers(approval: Approval, fingerprint: str, grant_key: str) -> bool:
+    if approval.minutes == 0:
+        return approval.fingerprint == fingerprint
+    return approval.grant_key == grant_key
+
+
+def _refusal(approval: Approval | None, id: str, what: str) -> BadApproval:
+    if approval is None:
+        return BadApproval(f"no approval {brief(id)}; list them to see the ids")
+    return BadApproval(f"approval {id} is {approval.state}: it cannot {what} any more")
+
+
+def _kept(text: str) -> str:
+    """The text as it may be kept: no secrets, and no half characters, which no file can hold."""
+    return redact(text.encode("utf-8", "backslashreplace").decode())

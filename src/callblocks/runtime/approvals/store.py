@@ -1,0 +1,163 @@
+"""The file of approvals: SQLite, readable by its owner only, safe for several processes.
+
+Every change is one transaction that holds the file alone from its start, and is on the disk
+before it is said to be done: an approval that was used stays used after a power cut.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from callblocks.runtime.approvals.faults import ApprovalsUnavailable
+
+if TYPE_CHECKING:
+    import sqlite3
+
+__all__ = ("MEMORY", "Store")
+
+MEMORY = ":memory:"
+"""The name of a store that is gone when it is closed."""
+
+_APPLICATION = 0x63626C6B
+_VERSION = 1
+_WAIT_SECONDS = 5.0
+_OTHERS_WRITE = 0o022
+_OTHERS = 0o077
+
+_TABLE = """
+CREATE TABLE approvals (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    state TEXT NOT NULL
+        CHECK (state IN ('pending', 'approved', 'denied', 'used', 'expired', 'revoked')),
+    fingerprint TEXT NOT NULL,
+    grant_key TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    shown TEXT NOT NULL,
+    asked_at REAL NOT NULL,
+    answered_at REAL NOT NULL DEFAULT 0,
+    expires_at REAL NOT NULL,
+    reason TEXT NOT NULL DEFAULT '',
+    minutes INTEGER NOT NULL DEFAULT 0,
+    tainted INTEGER NOT NULL,
+    since REAL NOT NULL,
+    boot TEXT NOT NULL,
+    steady_expires REAL NOT NULL
+)
+"""
+_SET_UP = (
+    _TABLE,
+    "CREATE UNIQUE INDEX one_pending ON approvals (fingerprint) WHERE state = 'pending'",
+    "CREATE INDEX by_fingerprint ON approvals (fingerprint, number)",
+    "CREATE INDEX by_grant ON approvals (grant_key, number) WHERE minutes > 0",
+    f"PRAGMA application_id = {_APPLICATION}",
+    f"PRAGMA user_version = {_VERSION}",
+)
+
+
+class Store:
+    """One open file; threads take turns. What goes wrong is `ApprovalsUnavailable`."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = str(path)
+        self._turn = threading.Lock()
+        self._process = os.getpid()
+        with self._told():
+            if self._path != MEMORY:
+                _make_private(Path(self._path))
+            self._connection = _connect(self._path)
+            try:
+                self._set_up()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    @contextmanager
+    def transaction(self) -> Generator[sqlite3.Connection, None, None]:
+        """The file to oneself; all of the block is kept, or nothing of it."""
+        with self._turn, self._told():
+            if os.getpid() != self._process:
+                raise OSError("opened by another process; open it anew in this one")
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _set_up(self) -> None:
+        with self.transaction() as connection:
+            found = (_pragma(connection, "application_id"), _pragma(connection, "user_version"))
+            if found == (0, 0) and not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+                for statement in _SET_UP:
+                    connection.execute(statement)
+            elif found != (_APPLICATION, _VERSION):
+                raise OSError("not a file of approvals that this version can read")
+
+    @contextmanager
+    def _told(self) -> Generator[None, None, None]:
+        """Turn what went wrong into words that name the file."""
+        import sqlite3
+
+        try:
+            yield
+        except ApprovalsUnavailable:
+            raise
+        except (sqlite3.Error, OSError, msgspec.ValidationError) as error:
+            raise ApprovalsUnavailable(f"approvals in {self._path}: {error}") from error
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    import sqlite3
+
+    connection = sqlite3.connect(
+        path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    connection.row_factory = sqlite3.Row
+    # EXTRA: also the removal of the journal is on the disk, or a commit could be undone by it.
+    connection.execute("PRAGMA synchronous = EXTRA")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return connection.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+def _make_private(path: Path) -> None:
+    """Make the file and its folder for their owner only; refuse what others can change."""
+    if "\0" in str(path):
+        raise OSError("a path has no NUL in it")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = path.parent.stat()
+    if folder.st_mode & _OTHERS_WRITE:
+        raise OSError(f"others can write to the folder; run: chmod go-w {path.parent}")
+    try:
+        # Never open a file that exists: closing it again would drop the locks of this process.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        _check_private(path)
+
+
+def _check_private(path: Path) -> None:
+    file = path.lstat()
+    if not stat.S_ISREG(file.st_mode):
+        raise OSError("not a regular file")
+    if file.st_uid != os.geteuid():
+        raise OSError("the file belongs to another user")
+    if file.st_mode & _OTHERS:
+        raise OSError(f"others can read or write the file; run: chmod 600 {path}")

@@ -1,0 +1,74 @@
+"""Whether an earlier rule takes every call that a later one could.
+
+The answer is yes only where that is certain: of two patterns with wildcards only the plain
+shapes are compared, so a rule that is said never to be reached never is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from callblocks.runtime.policy.globs import holds_host, holds_path, holds_text, is_exact
+from callblocks.runtime.policy.rules import Patterns, Rule
+
+__all__ = ("covers", "takes_all")
+
+Covers: TypeAlias = Callable[[str, str], bool]
+
+
+def covers(early: Rule, late: Rule) -> bool:
+    """Whether every call that matches the later rule matches the earlier one."""
+    return (
+        ("*" in early.tool or _cover(early.tool, late.tool, _name_covers))
+        and set(early.trait) <= set(late.trait)
+        and all(_argument_covers(early, late, name) for name in early.argument)
+        and _places_cover(early, late)
+        and early.tainted in (None, late.tainted)
+    )
+
+
+def takes_all(rule: Rule) -> bool:
+    """Whether the rule matches every call there is."""
+    return covers(rule, Rule(decide="deny"))
+
+
+def _argument_covers(early: Rule, late: Rule, name: str) -> bool:
+    patterns = late.argument.get(name, ())
+    if early.decide != "allow":
+        return _cover(early.argument[name], patterns, _name_covers)
+    # An allow reads a command strictly, so only the same pattern is sure to fit the same calls.
+    same = bool(patterns) and set(patterns) <= set(early.argument[name])
+    return same and late.decide == "allow"
+
+
+def _places_cover(early: Rule, late: Rule) -> bool:
+    if not early.path and not early.host:
+        return True
+    # An allow wants all paths to fit, an ask or deny any: the second says nothing of the first.
+    if early.decide == "allow" and late.decide != "allow":
+        return False
+    paths_cover = _cover(early.path, late.path, _path_covers)
+    # A host pattern fits the patterns that it covers, too.
+    return paths_cover and _cover(early.host, late.host, holds_host)
+
+
+def _cover(early: Patterns, late: Patterns, one_covers: Covers) -> bool:
+    """Whether each of the later patterns is covered; no patterns at all mean everything."""
+    if not early:
+        return True
+    return bool(late) and all(any(one_covers(wide, narrow) for wide in early) for narrow in late)
+
+
+def _name_covers(wide: str, narrow: str) -> bool:
+    if is_exact(narrow):
+        return holds_text(wide, narrow)
+    start = wide.removesuffix("*")
+    return wide == narrow or (start != wide and is_exact(start) and narrow.startswith(start))
+
+
+def _path_covers(wide: str, narrow: str) -> bool:
+    if is_exact(narrow):
+        return holds_path(wide, narrow)
+    start = wide.removesuffix("**")
+    return wide == narrow or (start != wide and is_exact(start) and narrow.startswith(start))

@@ -1,0 +1,93 @@
+"""Why a policy decides as it does, in lines to read.
+
+rule 1 (allow) does not match: path "secrets/key" does not fit "notes/**"
+rule 2 (deny) matches
+deny (policy_denied): rule 2 says deny: keys stay where they are
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from callblocks.model.redaction import redact_start
+from callblocks.runtime.policy.arguments import reach, text_of
+from callblocks.runtime.policy.facts import Facts
+from callblocks.runtime.policy.policy import Policy
+from callblocks.runtime.policy.rules import Condition, Patterns, Rule
+
+__all__ = ("explain",)
+
+_LONGEST = 60
+
+
+def explain(policy: Policy, facts: Facts) -> list[str]:
+    """A line for each rule that was looked at, and one for the decision. Secrets are left out."""
+    decision = policy.decide(facts)
+    looked_at = policy.rules[: decision.number or None] if policy.enabled else ()
+    lines = [_line(rule, number, facts) for number, rule in enumerate(looked_at, 1)]
+    verdict = f"{decision.verdict} ({decision.code})" if decision.code else decision.verdict
+    return [*lines, f"{verdict}: {decision.reason}"]
+
+
+def _line(rule: Rule, number: int, facts: Facts) -> str:
+    condition = rule.failing(facts)
+    if condition is None:
+        return f"rule {number} ({rule.decide}) matches"
+    return f"rule {number} ({rule.decide}) does not match: {_WORDS[condition](rule, facts)}"
+
+
+def _tool(rule: Rule, facts: Facts) -> str:
+    return f"tool {_unlike((facts.tool,), rule.tool)}"
+
+
+def _trait(rule: Rule, facts: Facts) -> str:
+    held = ", ".join(facts.traits.names()) or "none"
+    return f"the traits of {facts.tool} are {held}, and not {', '.join(rule.trait)}"
+
+
+def _argument(rule: Rule, facts: Facts) -> str:
+    name, patterns = next(
+        (name, patterns)
+        for name, patterns in rule.argument.items()
+        if not Rule(decide=rule.decide, argument={name: patterns}).matches(facts)
+    )
+    given = tuple(text_of(value) for value in reach(facts.input, name))
+    strict = rule.decide == "allow" and facts.traits.kind == "exec"
+    hint = "; in a command a wildcard stands for plain text only" if given and strict else ""
+    return f"argument {name} {_unlike(given, patterns)}{hint}"
+
+
+def _path(rule: Rule, facts: Facts) -> str:
+    return f"path {_unlike(facts.paths, rule.path)}"
+
+
+def _host(rule: Rule, facts: Facts) -> str:
+    return f"host {_unlike(facts.hosts, rule.host)}"
+
+
+def _tainted(rule: Rule, facts: Facts) -> str:
+    return "the turn is not tainted" if rule.tainted else "the turn is tainted"
+
+
+_WORDS: dict[Condition, Callable[[Rule, Facts], str]] = {
+    "tool": _tool,
+    "trait": _trait,
+    "argument": _argument,
+    "path": _path,
+    "host": _host,
+    "tainted": _tainted,
+}
+
+
+def _unlike(texts: tuple[str | None, ...], patterns: Patterns) -> str:
+    if not texts:
+        return "is not given"
+    said = ", ".join(_said(text) for text in texts)
+    return f"{said} does not fit {' or '.join(_said(pattern) for pattern in patterns)}"
+
+
+def _said(text: str | None) -> str:
+    if text is None:
+        return "that is unsafe or unreadable"
+    shown = redact_start(text, _LONGEST)
+    return f'"{shown[:_LONGEST]}…"' if len(shown) > _LONGEST else f'"{shown}"'

@@ -1,0 +1,101 @@
+"""What a rule looks at: the tool, its traits, the input, and the paths and hosts in it.
+
+    facts = gather(tool, call.input, resolve=root.resolve, tainted=turn.tainted, person=True)
+
+A path that leaves the workspace and a URL without a host are `None`: an allow never fits
+them, a deny and an ask always do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from callblocks.runtime.policy.hosts import host_of
+from callblocks.tools.lenient import lenient
+from callblocks.tools.tool import Tool
+from callblocks.tools.traits import Traits
+
+__all__ = ("PATHS", "URLS", "Facts", "gather")
+
+PATHS = ("path", "file-path", "directory-path")
+"""The formats of a parameter that takes a path."""
+URLS = ("uri", "url")
+"""The formats of a parameter that takes a URL."""
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a policy knows of one call.
+
+    `paths` are relative to the workspace and real, links followed. `hosts` are in lower case.
+    `tainted` says why the turn is. `person` is whether somebody can be asked.
+    """
+
+    tool: str
+    traits: Traits = Traits()
+    input: dict[str, Any] = {}
+    paths: tuple[str | None, ...] = ()
+    hosts: tuple[str | None, ...] = ()
+    needs_approval: bool = False
+    tainted: tuple[str, ...] = ()
+    person: bool = False
+
+
+def gather(
+    tool: Tool,
+    input: dict[str, Any],
+    *,
+    resolve: Callable[[str], str | None],
+    tainted: tuple[str, ...] = (),
+    person: bool = False,
+) -> Facts:
+    """The facts of a call. `resolve` gives the real path below the workspace, or `None`.
+
+    The input is the one that the tool gets: a quoted number is a number. A path or URL that is
+    not given counts with its default.
+    """
+    given = _with_defaults(tool, input)
+    return Facts(
+        tool=tool.name,
+        traits=tool.traits,
+        input=lenient(input, tool.spec.parameters),
+        paths=tuple(_safe(path, resolve) for path in _paths(tool, given)),
+        hosts=tuple(host_of(url) for url in _values(tool, given, URLS)),
+        needs_approval=tool.needs_approval,
+        tainted=tainted,
+        person=person,
+    )
+
+
+def _with_defaults(tool: Tool, input: dict[str, Any]) -> dict[str, Any]:
+    given = dict(input)
+    for name, schema in tool.spec.properties.items():
+        if "default" in schema:
+            given.setdefault(name, schema["default"])
+    return given
+
+
+def _paths(tool: Tool, given: dict[str, Any]) -> list[object]:
+    """The paths that a call means; one that the tool cannot tell counts as unsafe."""
+    if tool.paths is None:
+        return _values(tool, given, PATHS)
+    try:
+        return list(tool.paths(given))
+    except Exception:  # whatever an input does to it, the call is judged
+        return [None]
+
+
+def _values(tool: Tool, given: dict[str, Any], formats: tuple[str, ...]) -> list[object]:
+    """What stands at the places of a format; `null` is nothing."""
+    return [value for value in tool.values_of_format(given, *formats) if value is not None]
+
+
+def _safe(path: object, resolve: Callable[[str], str | None]) -> str | None:
+    if not isinstance(path, str) or "\0" in path:
+        return None
+    real = resolve(path)
+    if real is None or real.startswith("/") or ".." in real.split("/"):
+        return None
+    return real

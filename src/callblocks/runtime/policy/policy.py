@@ -1,0 +1,133 @@
+"""Which calls run, which are asked, which are refused.
+
+    Policy()                   off: nothing runs
+    Policy.ask_all()           every call is asked
+    Policy((rule, rule, …))    the first rule that matches decides
+
+What no rule names is asked where a person is there, and refused where not. Two things turn an
+*allow* into an *ask*:
+
+- The tool needs approval, and the rule does not name it: `tool = "mail_send"` names it,
+  `tool = "mail_*"` and a rule without `tool` do not.
+- The turn is tainted, and the tool destroys, reaches out or runs commands. Only a rule with
+  `tainted = true` allows that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import BadPolicy
+from callblocks.runtime.policy.facts import Facts
+from callblocks.runtime.policy.rules import Rule
+from callblocks.tools.traits import Traits
+
+__all__ = ("Decision", "Policy", "Verdict")
+
+Verdict: TypeAlias = Literal["allow", "ask", "deny"]
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What a policy says of a call, and why.
+
+    `code` is that of the failure where the call does not run now; "" for an allow. `asked` is
+    true where a person decides: also with verdict "deny" because nobody is there, so that an
+    approval given earlier may still count. `number` is the place of the rule, from 1.
+    """
+
+    verdict: Verdict
+    code: str = ""
+    rule: Rule | None = None
+    number: int = 0
+    reason: str = ""
+    asked: bool = False
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """Rules in order. `autoexec` false switches it off; unsaid, it is on if there are rules."""
+
+    rules: tuple[Rule, ...] = ()
+    name: str = ""
+    autoexec: bool | None = None
+
+    def __post_init__(self) -> None:
+        for number, rule in enumerate(self.rules, 1):
+            if not isinstance(rule, Rule):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+                raise BadPolicy(f"rule {number}: {brief(rule)} is no Rule")
+        msgspec.structs.force_setattr(self, "rules", tuple(self.rules))
+        if self.autoexec is None:
+            msgspec.structs.force_setattr(self, "autoexec", bool(self.rules))
+
+    @classmethod
+    def off(cls) -> Policy:
+        """Nothing runs."""
+        return cls()
+
+    @classmethod
+    def ask_all(cls) -> Policy:
+        """A person decides on every call."""
+        return cls(autoexec=True)
+
+    @property
+    def enabled(self) -> bool:
+        """Whether anything may run at all."""
+        return self.autoexec is True
+
+    @property
+    def digest(self) -> str:
+        """A name for all that decides, not for the words around it: 64 hex digits."""
+        rules = [{**msgspec.to_builtins(rule), "because": ""} for rule in self.rules]
+        form = msgspec.json.encode([self.enabled, rules], order="deterministic")
+        return hashlib.sha256(b"callblocks policy 1\n" + form).hexdigest()
+
+    def decide(self, facts: Facts) -> Decision:
+        """What becomes of a call; never raises."""
+        if not self.enabled:
+            return Decision(verdict="deny", code="policy_off", reason="the policy is off")
+        for number, rule in enumerate(self.rules, 1):
+            if rule.matches(facts):
+                return _decided(rule, number, facts)
+        return _ask(facts, None, 0, "no rule names this call")
+
+
+def _decided(rule: Rule, number: int, facts: Facts) -> Decision:
+    said = f"rule {number} says {rule.decide}"
+    reason = f"{said}: {rule.because}" if rule.because else said
+    if rule.decide == "deny":
+        return Decision(
+            verdict="deny", code="policy_denied", rule=rule, number=number, reason=reason
+        )
+    if rule.decide == "ask":
+        return _ask(facts, rule, number, reason)
+    doubt = _doubt(rule, facts)
+    if doubt:
+        return _ask(facts, rule, number, f"{said}, but {doubt}")
+    return Decision(verdict="allow", rule=rule, number=number, reason=reason)
+
+
+def _ask(facts: Facts, rule: Rule | None, number: int, reason: str) -> Decision:
+    return Decision(
+        verdict="ask" if facts.person else "deny",
+        code="approval_required",
+        rule=rule,
+        number=number,
+        reason=reason,
+        asked=True,
+    )
+
+
+def _doubt(rule: Rule, facts: Facts) -> str:
+    """Why an allow is asked all the same, or ""."""
+    if facts.tainted and rule.tainted is not True and _can_harm(facts.traits):
+        return f"text of others is in this turn ({', '.join(facts.tainted)})"
+    if facts.needs_approval and not rule.names(facts.tool):
+        return f"{facts.tool} needs approval, and the rule does not name it"
+    return ""
+
+
+def _can_harm(traits: Traits) -> bool:
+    return traits.destructive or traits.open_world or traits.kind == "exec"

@@ -1,0 +1,142 @@
+"""A rule: what it decides, and for which calls.
+
+    Rule(decide="allow", tool=("file_*",), path=("notes/**",), because="my notes are mine")
+
+Every condition that is given must hold:
+
+    tool      one of the name patterns fits the tool
+    trait     the tool has every one named, and none with a `!` before it: "!open_world".
+              A kind counts as a trait: "exec"
+    argument  for every name, one of the patterns fits the whole value; other values than text
+              as compact JSON. "a.b" is the field b of a. What is not given fits nothing
+    path      one of the patterns fits the path that is asked for
+    host      one of the patterns fits the host that is asked for
+    tainted   whether the turn is tainted
+
+A doubt never helps a call. With several paths or hosts an *allow* needs all of them to fit, and
+at least one to be there; an *ask* or *deny* needs any. One that is unsafe (`None`), or a value
+that cannot be read, fits no allow and every ask and deny.
+
+An *allow* for a tool that runs commands (kind exec) reads `argument` more strictly: a wildcard
+stands for letters, digits, spaces and `_-./:,=+@` only. `git log*` does not allow
+`git log; reboot`. What an option can do it does not know: `git log*` allows
+`git log --output=x`. A *deny* by argument stops mistakes, not an attacker, who can write the
+same command in many ways: allow what you know instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from callblocks.model.errors import BadPolicy
+from callblocks.runtime.policy.arguments import reach, text_of
+from callblocks.runtime.policy.facts import Facts
+from callblocks.runtime.policy.globs import (
+    holds_command,
+    holds_host,
+    holds_path,
+    holds_text,
+    is_exact,
+)
+from callblocks.runtime.policy.rule_fault import rule_fault
+
+__all__ = ("Condition", "Patterns", "Rule", "Word")
+
+Word: TypeAlias = Literal["allow", "ask", "deny"]
+Condition: TypeAlias = Literal["tool", "trait", "argument", "path", "host", "tainted"]
+Patterns: TypeAlias = tuple[str, ...]
+Holds: TypeAlias = Callable[[str, str], bool]
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule of a policy; `because` is shown to whoever asks why.
+
+    What makes no rule raises `BadPolicy`, which names the condition.
+    """
+
+    decide: Word
+    tool: Patterns = ()
+    trait: Patterns = ()
+    argument: dict[str, Patterns] = {}
+    path: Patterns = ()
+    host: Patterns = ()
+    tainted: bool | None = None
+    because: str = ""
+
+    def __post_init__(self) -> None:
+        fault = rule_fault(msgspec.structs.asdict(self))
+        if fault is not None:
+            raise BadPolicy(f"{fault.key}: {fault.problem}")
+        # A copy: what the caller does to its dict later changes no rule.
+        msgspec.structs.force_setattr(self, "argument", dict(self.argument))
+
+    def matches(self, facts: Facts) -> bool:
+        """Whether every condition holds."""
+        return self.failing(facts) is None
+
+    def failing(self, facts: Facts) -> Condition | None:
+        """The first condition that does not hold, or `None`."""
+        for condition, holds in _CONDITIONS:
+            if not holds(self, facts):
+                return condition
+        return None
+
+    def names(self, tool: str) -> bool:
+        """Whether the rule names this tool itself, not by a wildcard."""
+        return is_exact(tool) and tool in self.tool
+
+
+def _tool_holds(rule: Rule, facts: Facts) -> bool:
+    return not rule.tool or _fits(rule.tool, facts.tool, holds_text)
+
+
+def _trait_holds(rule: Rule, facts: Facts) -> bool:
+    held = {*facts.traits.names(), facts.traits.kind}
+    return all((name.removeprefix("!") in held) != name.startswith("!") for name in rule.trait)
+
+
+def _argument_holds(rule: Rule, facts: Facts) -> bool:
+    strict = rule.decide == "allow" and facts.traits.kind == "exec"
+    holds = holds_command if strict else holds_text
+    return all(
+        _fit(rule, patterns, tuple(map(text_of, reach(facts.input, name))), holds)
+        for name, patterns in rule.argument.items()
+    )
+
+
+def _path_holds(rule: Rule, facts: Facts) -> bool:
+    return not rule.path or _fit(rule, rule.path, facts.paths, holds_path)
+
+
+def _host_holds(rule: Rule, facts: Facts) -> bool:
+    return not rule.host or _fit(rule, rule.host, facts.hosts, holds_host)
+
+
+def _tainted_holds(rule: Rule, facts: Facts) -> bool:
+    return rule.tainted is None or rule.tainted == bool(facts.tainted)
+
+
+def _fit(rule: Rule, patterns: Patterns, texts: tuple[str | None, ...], holds: Holds) -> bool:
+    """All of the texts, and at least one, for an allow; any of them for an ask and a deny."""
+    if rule.decide == "allow":
+        return bool(texts) and all(
+            text is not None and _fits(patterns, text, holds) for text in texts
+        )
+    return any(text is None or _fits(patterns, text, holds) for text in texts)
+
+
+def _fits(patterns: Patterns, text: str, holds: Holds) -> bool:
+    return any(holds(pattern, text) for pattern in patterns)
+
+
+_CONDITIONS: tuple[tuple[Condition, Callable[[Rule, Facts], bool]], ...] = (
+    ("tool", _tool_holds),
+    ("trait", _trait_holds),
+    ("argument", _argument_holds),
+    ("path", _path_holds),
+    ("host", _host_holds),
+    ("tainted", _tainted_holds),
+)

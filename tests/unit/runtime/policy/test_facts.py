@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callblocks.runtime.policy.facts import Facts, gather
+from callblocks.tools.declare import tool
+from callblocks.tools.traits import Traits
+from support.policies import a_tool, exec_traits
+
+PATH = {"type": "string", "format": "path"}
+URL = {"type": "string", "format": "uri"}
+
+
+def known(path: str) -> str | None:
+    return {"a": "real/a", "b": "b", "..": "..", "up": "x/../..", "/": "/etc"}.get(path)
+
+
+def paths(given: dict[str, Any], **properties: Any) -> tuple[str | None, ...]:
+    return gather(a_tool(**properties), given, resolve=known).paths
+
+
+def hosts(given: dict[str, Any], **properties: Any) -> tuple[str | None, ...]:
+    return gather(a_tool(**properties), given, resolve=known).hosts
+
+
+def test_facts_say_what_the_tool_and_the_turn_are() -> None:
+    told = gather(
+        a_tool("x", needs_approval=True, traits=exec_traits),
+        {"n": 1},
+        resolve=known,
+        tainted=("a page",),
+        person=True,
+    )
+    assert told == Facts(
+        tool="x",
+        traits=exec_traits,
+        input={"n": 1},
+        needs_approval=True,
+        tainted=("a page",),
+        person=True,
+    )
+
+
+def test_unsaid_facts_are_the_careful_ones() -> None:
+    told = gather(a_tool("x"), {}, resolve=known)
+    assert told == Facts(tool="x")
+    assert (told.traits, told.input, told.paths, told.hosts) == (Traits(), {}, (), ())
+    assert (told.needs_approval, told.tainted, told.person) == (False, (), False)
+
+
+@pytest.mark.parametrize("form", ["path", "file-path", "directory-path"])
+def test_a_path_is_resolved(form: str) -> None:
+    assert paths({"p": "a"}, p={"type": "string", "format": form}) == ("real/a",)
+
+
+@pytest.mark.parametrize("path", ["gone", "..", "up", "/", "a\0", 7, True, 1.5])
+def test_what_is_no_path_below_the_workspace_is_none(path: object) -> None:
+    assert paths({"p": path}, p=PATH) == (None,)
+
+
+def test_a_path_with_a_nul_is_not_even_resolved() -> None:
+    told = gather(a_tool(p=PATH), {"p": "a\0"}, resolve=lambda path: "fine")
+    assert told.paths == (None,)
+
+
+def test_a_name_with_two_dots_in_it_is_a_path() -> None:
+    told = gather(a_tool(p=PATH), {"p": "x"}, resolve=lambda path: "a..b/..c")
+    assert told.paths == ("a..b/..c",)
+
+
+def test_paths_are_found_in_lists_unions_and_objects() -> None:
+    assert paths({"p": ["a", "b"]}, p={"type": "array", "items": PATH}) == ("real/a", "b")
+    assert paths({"p": "a"}, p={"anyOf": [PATH, {"type": "null"}]}) == ("real/a",)
+    nested = {"type": "object", "properties": {"q": PATH}}
+    assert paths({"p": {"q": "a"}}, p=nested) == ("real/a",)
+
+
+def test_null_is_no_path_and_no_url() -> None:
+    assert paths({"p": None}, p={"anyOf": [PATH, {"type": "null"}]}) == ()
+    assert hosts({"u": None}, u={"anyOf": [URL, {"type": "null"}]}) == ()
+
+
+def test_other_text_is_no_path_and_no_url() -> None:
+    assert paths({"p": "a"}, p={"type": "string"}) == ()
+    assert hosts({"u": "http://a.org"}, u={"type": "string"}) == ()
+
+
+def test_a_default_counts_where_nothing_is_given() -> None:
+    assert paths({}, p={**PATH, "default": "a"}) == ("real/a",)
+    assert paths({"p": "b"}, p={**PATH, "default": "a"}) == ("b",)
+    assert hosts({}, u={**URL, "default": "http://a.org"}) == ("a.org",)
+
+
+def test_a_default_is_no_argument() -> None:
+    assert gather(a_tool(p={"default": "a"}), {}, resolve=known).input == {}
+
+
+@pytest.mark.parametrize("form", ["uri", "url"])
+def test_a_url_gives_its_host(form: str) -> None:
+    assert hosts({"u": "http://A.org/x"}, u={"type": "string", "format": form}) == ("a.org",)
+
+
+def test_a_url_without_a_host_is_none() -> None:
+    assert hosts({"u": "http://a.org\\@b.org"}, u=URL) == (None,)
+
+
+def test_the_input_is_the_one_that_the_tool_gets() -> None:
+    told = gather(
+        a_tool(force={"type": "boolean"}, n={"type": "integer"}, s={"type": "string"}),
+        {"force": " True", "n": "3.0", "s": "3"},
+        resolve=known,
+    )
+    assert told.input == {"force": True, "n": 3, "s": "3"}
+
+
+def test_a_declared_tool_gives_its_paths() -> None:
+    @tool
+    def move(source: Path, target: Path | None = None) -> None:
+        """Move a file."""
+
+    assert gather(move, {"source": "a", "target": "b"}, resolve=known).paths == ("real/a", "b")
+    assert gather(move, {"source": "a"}, resolve=known).paths == ("real/a",)
+
+
+def test_a_tool_that_tells_its_paths_is_judged_by_them() -> None:
+    @tool(paths=lambda given: [f"{given['folder']}/{given['name']}"])
+    def save(folder: str, name: str) -> None:
+        """Save."""
+
+    facts = gather(save, {"folder": "secrets", "name": "x"}, resolve=lambda path: path)
+    assert facts.paths == ("secrets/x",)
+
+
+def test_paths_that_a_tool_cannot_tell_count_as_unsafe() -> None:
+    @tool(paths=lambda given: [given["gone"]])
+    def save(name: str) -> None:
+        """Save."""
+
+    assert gather(save, {"name": "x"}, resolve=lambda path: path).paths == (None,)
