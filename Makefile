@@ -6,14 +6,15 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.stamp
 FUZZ_READY := $(VENV)/.stamp-fuzz
 
-# The packages that every other one stands on: each branch of them is tested.
+# The packages that every other one stands on, and those that guard: each branch is tested.
 CORE := src/callblocks/model/*,src/callblocks/parsing/*,src/callblocks/dialects/*
+GUARDS := src/callblocks/runtime/policy/*,src/callblocks/runtime/approvals/*,src/callblocks/runtime/files/*
 
 # The version of pyright is pinned: no word about newer ones.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format docs bench fuzz clean
+.PHONY: help setup run test check format docs bench fuzz mutate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -23,9 +24,9 @@ setup: $(READY) ## make .venv with the pinned versions
 run: $(READY) ## show every transcript under examples/
 	@$(BIN)/callblocks show --expand --reasoning '<think>' '</think>' examples/*
 
-test: check ## check, then run the tests; model, parsing and dialects must be covered in full
-	@$(BIN)/python -m pytest --cov --cov-report=
-	@$(BIN)/python -m coverage report --include='$(CORE)' --fail-under=100
+test: check ## check, then run the tests; what all stands on, and what guards, is covered in full
+	@$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=
+	@$(BIN)/python -m coverage report --include='$(CORE),$(GUARDS)' --fail-under=100
 
 check: $(READY) ## check format, lint, types and layers
 	@$(BIN)/ruff format --check --quiet . || { echo 'run: make format'; exit 1; }
@@ -47,6 +48,9 @@ fuzz: $(FUZZ_READY) ## look for texts that break a law, for FUZZ_SECONDS (60)
 	@mkdir -p .fuzz
 	@PYTHONPATH=tests $(BIN)/python tests/fuzz/fuzz_parser.py \
 		-max_total_time=$(FUZZ_SECONDS) -artifact_prefix=.fuzz/
+
+mutate: $(READY) ## change the guards bit by bit, and see what the tests notice (half an hour)
+	@PYTHONPATH=tests:src $(BIN)/python -m mutation
 
 clean: ## remove all that make made
 	@rm -rf $(VENV) .coverage .fuzz .hypothesis .import_linter_cache .pytest_cache .ruff_cache dist

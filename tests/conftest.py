@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 # No deadlines: a slow machine is no failure.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100, database=None)
@@ -17,6 +17,10 @@ settings.register_profile(
     max_examples=10_000,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
+)
+# A failure is enough for `make mutate`; nobody reads its smallest example.
+settings.register_profile(
+    "mutate", settings.get_profile("ci"), phases=(Phase.explicit, Phase.generate)
 )
 settings.load_profile("ci")
 

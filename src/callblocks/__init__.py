@@ -1,4 +1,4 @@
-"""Tool calls in what a language model writes: read, write, teach and constrain them."""
+"""Tool calls in what a language model writes: read, write, teach, constrain and run them."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -7,22 +7,57 @@ from callblocks.dialects import dialects
 
 if TYPE_CHECKING:
     from callblocks.model.calls import Call, Result
+    from callblocks.model.errors import ToolError
+    from callblocks.model.outcomes import Failure, Outcome
     from callblocks.model.specs import ToolSpec
     from callblocks.parser import Parser, convert, parse
     from callblocks.parsing.limits import Limits
+    from callblocks.runtime.policy.policy import Policy
+    from callblocks.runtime.policy.rules import Rule
+    from callblocks.runtime.runtime import Runtime
+    from callblocks.tools.context import Context
+    from callblocks.tools.declare import tool
+    from callblocks.tools.registry import Registry
 
-__all__ = ("Call", "Limits", "Parser", "Result", "ToolSpec", "convert", "dialects", "parse")
+__all__ = (
+    "Call",
+    "Context",
+    "Failure",
+    "Limits",
+    "Outcome",
+    "Parser",
+    "Policy",
+    "Registry",
+    "Result",
+    "Rule",
+    "Runtime",
+    "ToolError",
+    "ToolSpec",
+    "convert",
+    "dialects",
+    "parse",
+    "tool",
+)
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Call": "model.calls",
+    "Context": "tools.context",
+    "Failure": "model.outcomes",
     "Limits": "parsing.limits",
+    "Outcome": "model.outcomes",
     "Parser": "parser",
+    "Policy": "runtime.policy.policy",
+    "Registry": "tools.registry",
     "Result": "model.calls",
+    "Rule": "runtime.policy.rules",
+    "Runtime": "runtime.runtime",
+    "ToolError": "model.errors",
     "ToolSpec": "model.specs",
     "convert": "parser",
     "parse": "parser",
+    "tool": "tools.declare",
 }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+from collections.abc import Iterator
 from typing import get_args
 
 import click
@@ -14,15 +16,32 @@ from callblocks import Parser, dialects
 from callblocks.cli.main import cli
 from callblocks.model import errors
 from callblocks.model.events import Event
+from callblocks.model.failures import FAILURES
 from callblocks.parsing.codes import GENERAL_CODES
+from callblocks.runtime.policy.check_policy import FINDINGS
+from callblocks.runtime.policy.rules import Rule
+from callblocks.runtime.sandbox.sandbox import Limits as SandboxLimits
+from callblocks.tools.declare import Options
+from callblocks.tools.traits import KINDS, TRAITS
 from support.pages import PAGES, ROOT
 
 CONTEXT = click.Context(cli, info_name="callblocks")
-COMMANDS = {name: cli.get_command(CONTEXT, name) for name in cli.list_commands(CONTEXT)}
+
+
+def _commands(group: click.Group, above: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Every command by its full name, those below a command too."""
+    for name in group.list_commands(CONTEXT):
+        command = group.get_command(CONTEXT, name)
+        assert command is not None
+        yield f"{above}{name}", command
+        if isinstance(command, click.Group):
+            yield from _commands(command, f"{above}{name} ")
+
+
+COMMANDS = dict(_commands(cli))
 OPTIONS = [
     spelling
     for command in COMMANDS.values()
-    if command is not None
     for parameter in command.params
     if isinstance(parameter, click.Option)
     for spelling in (*parameter.opts, *parameter.secondary_opts)
@@ -77,6 +96,62 @@ def test_every_option_of_a_parser_has_a_row(option: str) -> None:
 )
 def test_every_package_has_a_page(package: str) -> None:
     assert (ROOT / "docs" / f"{package}.md") in PAGES
+
+
+@pytest.mark.parametrize("code", FAILURES)
+def test_every_failure_has_a_row(code: str) -> None:
+    assert f"\n| `{code}` |" in _page("docs/tasks/understand-outcomes.md")
+
+
+def test_every_failure_that_the_sources_name_is_known() -> None:
+    assert set(_named("ToolError", "Failure", "_refused", "_failed")) - {*FAILURES} == set()
+
+
+def test_every_notice_that_the_sources_give_has_a_row() -> None:
+    page = _page("docs/tasks/understand-outcomes.md")
+    named = sorted({*_named("notice", "Notice")})
+    assert named
+    assert [code for code in named if f"\n| `{code}` |" not in page] == []
+
+
+@pytest.mark.parametrize("code", FINDINGS)
+def test_every_finding_about_a_policy_has_a_row(code: str) -> None:
+    assert f"\n| `{code}` |" in _page("docs/tasks/write-a-policy.md")
+
+
+@pytest.mark.parametrize("key", Rule.__struct_fields__)
+def test_every_key_of_a_rule_has_a_row(key: str) -> None:
+    assert f"\n| `{key}` |" in _page("docs/tasks/write-a-policy.md")
+
+
+@pytest.mark.parametrize("name", [*TRAITS, *KINDS, *Options.__annotations__])
+def test_every_trait_kind_and_option_of_a_tool_has_a_row(name: str) -> None:
+    assert f"\n| `{name}` |" in _page("docs/tools.md")
+
+
+@pytest.mark.parametrize("limit", SandboxLimits.__struct_fields__)
+def test_every_limit_of_the_sandbox_has_a_row(limit: str) -> None:
+    assert f"\n| `{limit}` |" in _page("docs/tasks/keep-the-sandbox-strict.md")
+
+
+def _named(*makers: str) -> Iterator[str]:
+    """The codes that the sources give to what makes a failure or a notice, as plain text."""
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Call) and _called(node) in makers:
+                given = [*node.args, *(one.value for one in node.keywords if one.arg == "code")]
+                yield from (code for one in given if (code := _code(one)))
+
+
+def _called(node: ast.Call) -> str:
+    return getattr(node.func, "id", getattr(node.func, "attr", ""))
+
+
+def _code(node: ast.expr) -> str:
+    text = node.value if isinstance(node, ast.Constant) else None
+    return (
+        text if isinstance(text, str) and re.fullmatch(r"[a-z]+(?:_[a-z]+)+|timeout", text) else ""
+    )
 
 
 def _page(name: str) -> str:

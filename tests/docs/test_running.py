@@ -14,6 +14,7 @@ RIGHT = {
     "a print": "```python\nprint(1)\n```\n\n```text\n1\n```\n",
     "one namespace": "```python\nx = 1\n```\n\nand\n\n```python\nx  # -> 1\n```\n",
     "a command": "```console\n$ echo a; echo b\na\nb\n$ echo c\nc\n```\n",
+    "a text of many lines": "```console\n$ cat <<'END'\na\n b\nEND\na\n b\n$ echo c\nc\n```\n",
     "a longer fence": "````console\n$ echo '```'\n```\n````\n",
     "text that follows nothing": "```text\nanything\n```\n",
 }
@@ -26,6 +27,7 @@ WRONG = {
     "a print that is shown elsewhere": "```python\nprint(1)\n```\n\nthen\n\n```text\n1\n```\n",
     "an exception": "```python\n1 / 0\n```\n",
     "a command that says less": "```console\n$ echo a\na\nb\n```\n",
+    "a text of many lines": "```console\n$ cat <<'END'\na\nEND\nb\n```\n",
     "a command that says more": "```console\n$ echo a\n```\n",
     "a command that fails": "```console\n$ false\n```\n",
 }

@@ -3,7 +3,7 @@
 - A `python` block is executed; all blocks of a page share one namespace. `value  # -> repr`
   says what a line gives. What a block prints stands in the `text` block right after it.
 - In a `console` block each line that begins with `$ ` is run by a shell, must end well, and
-  prints what stands below it, up to the next one.
+  prints what stands below it, up to the next one. A line with `<<'END'` goes on up to `END`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,17 @@ from support.pages import CodeBlock, code_blocks
 __all__ = ("Examples",)
 
 _EXPECTED = re.compile(r"  # -> (.+)$")
+_COMMAND = re.compile(
+    r"^\$ (?P<command>.*<<'(\w+)'\n(?:.*\n)*?\2|.*)\n(?P<shown>(?:(?!\$ ).*\n)*)", re.MULTILINE
+)
 
 
 class Examples:
-    """The examples of one page, run in a folder of their own."""
+    """The examples of one page, run in a folder of their own.
+
+    What callblocks remembers goes into a folder beside it, and no terminal is there: a command
+    that would ask a person finds nobody.
+    """
 
     def __init__(self, page: Path, folder: Path) -> None:
         self.page = page
@@ -52,7 +59,7 @@ class Examples:
                 return self.run_python(block)
             case "console":
                 for number, command, shown in _commands(block):
-                    _compare(_run_shell(command, self.folder), shown, f"{self.page.name}:{number}")
+                    _compare(self._run_shell(command), shown, f"{self.page.name}:{number}")
             case _:
                 pass
         return None
@@ -73,6 +80,24 @@ class Examples:
         with redirect_stdout(io.StringIO()) as out:
             exec(code, self.namespace)
         return out.getvalue()
+
+    def _run_shell(self, command: str) -> str:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        state = f"{self.folder}-state"
+        env = {"PATH": path, "HOME": str(self.folder), "LANG": "C.UTF-8", "CALLBLOCKS_HOME": state}
+        done = subprocess.run(
+            ["sh", "-c", command],
+            cwd=self.folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            start_new_session=True,
+        )
+        said = done.stdout.decode()
+        assert done.returncode == 0, f"{command} ended with {done.returncode}: {said}"
+        return said
 
 
 def _expectations(source: str) -> dict[int, str]:
@@ -96,22 +121,6 @@ def _compare(said: str, shown: str, place: str) -> None:
 
 def _commands(block: CodeBlock) -> Iterator[tuple[int, str, str]]:
     """Each command with its line and what is shown below it."""
-    for found in re.finditer(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE):
-        yield block.line + block.text.count("\n", 0, found.start()), found[1], found[2]
-
-
-def _run_shell(command: str, folder: Path) -> str:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    env = {"PATH": path, "HOME": str(folder), "LANG": "C.UTF-8"}
-    done = subprocess.run(
-        ["sh", "-c", command],
-        cwd=folder,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
-    said = done.stdout.decode()
-    assert done.returncode == 0, f"{command} ended with {done.returncode}: {said}"
-    return said
+    for found in _COMMAND.finditer(block.text):
+        line = block.line + block.text.count("\n", 0, found.start())
+        yield line, found["command"], found["shown"]

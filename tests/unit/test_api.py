@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import callblocks
 
-NAMES = ("Call", "Limits", "Parser", "Result", "ToolSpec", "convert", "dialects", "parse")
+NAMES = (
+    *("Call", "Context", "Failure", "Limits", "Outcome", "Parser", "Policy", "Registry", "Result"),
+    *("Rule", "Runtime", "ToolError", "ToolSpec", "convert", "dialects", "parse", "tool"),
+)
 
 
 def test_the_public_names_are_these() -> None:

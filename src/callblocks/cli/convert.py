@@ -12,11 +12,10 @@ from callblocks.cli.files import FILE
 from callblocks.cli.io import STDIN, BadByte, name_of, pieces
 from callblocks.cli.progress import progress
 from callblocks.cli.reading import NO_LIMIT
-from callblocks.cli.tools_file import TOOLS
+from callblocks.cli.tools_file import Tools, tools_option
 from callblocks.dialects import dialects
 from callblocks.model.errors import Unwritable
 from callblocks.model.events import Malformed
-from callblocks.model.specs import ToolSpec
 from callblocks.parser import parse
 from callblocks.parsing.limits import Limits
 
@@ -29,8 +28,8 @@ __all__ = ("command",)
 @click.option(
     "--from", "source", type=DIALECT, default=AUTO, show_default=True, help="The dialect to read."
 )
-@click.option("--tools", type=TOOLS, default=(), help="Tools, to bind and order arguments by.")
-def command(file: str, target: str, source: str, tools: tuple[ToolSpec, ...]) -> None:
+@tools_option("Tools to bind and order arguments by.")
+def command(file: str, target: str, source: str, tools: Tools) -> None:
     """Write a text in another dialect, to standard output.
 
     FILE is a path, or - for standard input, which is also the default. What the other dialect

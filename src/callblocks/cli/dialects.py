@@ -9,7 +9,7 @@ import click
 from callblocks.cli.dialect_name import ONE_DIALECT
 from callblocks.cli.exits import EXIT_CODES, Refusal
 from callblocks.cli.paint import Paper
-from callblocks.cli.tools_file import SAMPLE_TOOLS, TOOLS
+from callblocks.cli.tools_file import SAMPLE_TOOLS, Tools, tools_option
 from callblocks.dialects import dialects
 from callblocks.model.errors import Unsupported, Unwritable
 from callblocks.model.specs import ToolSpec
@@ -23,11 +23,9 @@ __all__ = ("command",)
     "dialects", short_help="List the dialects, or print all about one.", epilog=EXIT_CODES
 )
 @click.argument("name", type=ONE_DIALECT, required=False)
-@click.option(
-    "--tools", type=TOOLS, default=SAMPLE_TOOLS, help="Tools to teach and constrain with."
-)
+@tools_option("Tools to teach and constrain with.", SAMPLE_TOOLS)
 @click.option("--part", type=click.Choice(PARTS), help="Print this part alone, as it is.")
-def command(name: str | None, tools: tuple[ToolSpec, ...], part: str | None) -> None:
+def command(name: str | None, tools: Tools, part: str | None) -> None:
     """List the dialects and what each can do, or print all about one.
 
     All about one is its syntax, an example, the prompt that teaches it to a model, and the
@@ -37,13 +35,13 @@ def command(name: str | None, tools: tuple[ToolSpec, ...], part: str | None) -> 
         if name is None:
             raise click.UsageError("--part needs the NAME of a dialect")
         # Bytes, because a prompt or a grammar in a file is UTF-8, whatever the terminal is.
-        sys.stdout.buffer.write(_raw(dialects[name], part, tools).encode())
+        sys.stdout.buffer.write(_raw(dialects[name], part, tuple(tools)).encode())
     elif name is None:
         paper = Paper()
         paper.print(table(dialects.values(), SAMPLE_TOOLS))
     else:
         paper = Paper()
-        paper.print(about(dialects[name], tools, paper.width))
+        paper.print(about(dialects[name], tuple(tools), paper.width))
 
 
 def _raw(dialect: Dialect, part: str, tools: tuple[ToolSpec, ...]) -> str:

@@ -1,50 +1,82 @@
 """A chat that grows on a terminal.
 
 What is settled is printed once and scrolls away; what still may change is drawn again below
-it: the count of calls, ⏳ and then a result. What would not fit on the screen is given up:
-printed as it is, because a terminal cannot change what has scrolled away.
+it: the count of calls, ⏳ and then a result, and the last lines that a running tool says. What
+would not fit on the screen is given up: printed as it is, because a terminal cannot change what
+has scrolled away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 
-from rich.console import Console
 from rich.live import Live
 
 from callblocks.cli.paint import Paper, paint
-from callblocks.cli.reading import Read
-from callblocks.views.chat import Chat, Item
-from callblocks.views.rows import Row
-from callblocks.views.terminal import Terminal
+from callblocks.cli.screen import Screen
+from callblocks.model.events import Event
+from callblocks.views.rows import Row, wrap
+from callblocks.views.safe import visible
 
-__all__ = ("show_live",)
+__all__ = ("LiveScreen",)
 
-
-def show_live(reads: Iterable[Read], terminal: Terminal, paper: Paper) -> None:
-    """Show a chat while its text arrives."""
-    assert paper.console is not None
-    chat = Chat()
-    with Live(console=paper.console, auto_refresh=False, transient=True) as live:
-        for _, events in reads:
-            chat.feed(events)
-            _redraw(chat, terminal, live)
-    paper.print(terminal.draw(chat.close()))
+_SAID_LINES = 5
 
 
-def _redraw(chat: Chat, terminal: Terminal, live: Live) -> None:
-    _print(live.console, terminal.draw(chat.settle()))
-    rows = _open_rows(chat.items, terminal)
-    while len(rows) > live.console.height - 2 and chat.items:
-        _print(live.console, terminal.draw(chat.give_up()))
-        rows = _open_rows(chat.items, terminal)
-    live.update(paint(rows), refresh=True)
+class LiveScreen(Screen):
+    """A screen for a person who watches."""
 
+    def __init__(self, paper: Paper, *, expanded: bool) -> None:
+        super().__init__(paper, expanded=expanded)
+        assert paper.console is not None
+        self._console = paper.console
+        self._said: deque[str] = deque(maxlen=_SAID_LINES)
+        self._live = self._new_live()
 
-def _open_rows(items: list[Item], terminal: Terminal) -> list[Row]:
-    return terminal.copy().draw(items)
+    def __enter__(self) -> LiveScreen:
+        self._live.start()
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+        super().__exit__()
 
-def _print(console: Console, rows: list[Row]) -> None:
-    if rows:
-        console.print(paint(rows), soft_wrap=True)
+    def feed(self, events: Iterable[Event]) -> None:
+        self.chat.feed(events)
+        self._said.clear()
+        self._redraw()
+
+    def say(self, text: str) -> None:
+        self._said.extend(line for line in visible(text).split("\n") if line.strip())
+        self._redraw()
+
+    @contextmanager
+    def aside(self) -> Generator[None]:
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self._live = self._new_live()
+            self._live.start()
+            self._redraw()
+
+    def _new_live(self) -> Live:
+        return Live(console=self._console, auto_refresh=False, transient=True)
+
+    def _redraw(self) -> None:
+        self._print(self.terminal.draw(self.chat.settle()))
+        while len(self._open_rows()) > self._console.height - 2 and self.chat.items:
+            self._print(self.terminal.draw(self.chat.give_up()))
+        self._live.update(paint(self._open_rows()), refresh=True)
+
+    def _open_rows(self) -> list[Row]:
+        rows = self.terminal.copy().draw(self.chat.items)
+        for line in self._said:
+            rows += wrap((("quiet", f"    {line}"),), self.paper.width)[:1]
+        return rows
+
+    def _print(self, rows: list[Row]) -> None:
+        if rows:
+            self._console.print(paint(rows), soft_wrap=True)

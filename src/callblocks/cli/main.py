@@ -18,7 +18,12 @@ __all__ = ("cli", "main")
 COMMANDS = {
     "parse": ("callblocks.cli.parse", "Find the calls in a text, and what is wrong with them."),
     "show": ("callblocks.cli.show", "Show a text as a chat: prose, and calls with results."),
+    "run": ("callblocks.cli.run", "Run the calls in a text, as far as a policy allows."),
     "convert": ("callblocks.cli.convert", "Write a text in another dialect."),
+    "tools": ("callblocks.cli.tools", "List the tools, or print all about one."),
+    "policy": ("callblocks.cli.policy", "Check a policy file, or print one to begin with."),
+    "approvals": ("callblocks.cli.approvals", "Show, answer and take back approvals."),
+    "journal": ("callblocks.cli.journal", "Show the changes that calls made or left open."),
     "dialects": ("callblocks.cli.dialects", "List the dialects, or print all about one."),
     "completion": ("callblocks.cli.completion", "Print the completion script of a shell."),
 }

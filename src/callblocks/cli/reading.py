@@ -9,9 +9,8 @@ import click
 
 from callblocks.cli.dialect_name import AUTO, DIALECT
 from callblocks.cli.io import BadByte, Piece
-from callblocks.cli.tools_file import TOOLS
+from callblocks.cli.tools_file import Tools, tools_option
 from callblocks.model.events import Event, Problem
-from callblocks.model.specs import ToolSpec
 from callblocks.parser import Parser
 from callblocks.parsing.limits import Limits
 
@@ -28,7 +27,7 @@ class ReadingOptions(TypedDict):
     """What `reading_options` give to a command."""
 
     dialect: tuple[str, ...]
-    tools: tuple[ToolSpec, ...]
+    tools: Tools
     in_code_fences: bool | None
     reasoning: tuple[tuple[str, str], ...]
     max_calls: int
@@ -48,9 +47,7 @@ def reading_options(command: F) -> F:
             default=(AUTO,),
             help="Read this dialect; may be given again.  [default: auto, all of them]",
         ),
-        click.option(
-            "--tools", type=TOOLS, default=(), help="Tools, to bind and type arguments by."
-        ),
+        tools_option("Tools to bind and type arguments by."),
         click.option(
             "--in-code-fences/--no-in-code-fences",
             default=None,

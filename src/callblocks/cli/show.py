@@ -8,13 +8,11 @@ import click
 
 from callblocks.cli.exits import EXIT_CODES
 from callblocks.cli.files import file_heading, files_argument
-from callblocks.cli.io import pieces, streams
-from callblocks.cli.live import show_live
+from callblocks.cli.io import pieces
 from callblocks.cli.paint import Paper
 from callblocks.cli.progress import progress
 from callblocks.cli.reading import ReadingOptions, make_parser, read, reading_options
-from callblocks.views.chat import Chat
-from callblocks.views.terminal import Terminal
+from callblocks.cli.screen import open_screen
 
 __all__ = ("command",)
 
@@ -35,17 +33,9 @@ def command(files: tuple[str, ...], expand: bool, **options: Unpack[ReadingOptio
     for path in files:
         if len(files) > 1:
             paper.print(file_heading(path, first=path == files[0]))
-        terminal = Terminal(expanded=expand, width=paper.width)
-        if paper.terminal and streams(path):
-            show_live(read(pieces(path), make_parser(options)), terminal, paper)
-        else:
-            _show(path, options, terminal, paper)
-
-
-def _show(path: str, options: ReadingOptions, terminal: Terminal, paper: Paper) -> None:
-    chat = Chat()
-    with progress(path, quiet=paper.terminal) as advance:
-        for _, events in read(pieces(path, advance), make_parser(options)):
-            chat.feed(events)
-            paper.print(terminal.draw(chat.settle()))
-    paper.print(terminal.draw(chat.close()))
+        with (
+            open_screen(path, paper, expanded=expand) as screen,
+            progress(path, quiet=paper.terminal) as advance,
+        ):
+            for _, events in read(pieces(path, advance), make_parser(options)):
+                screen.feed(events)

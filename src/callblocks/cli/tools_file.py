@@ -1,36 +1,46 @@
-"""Tools as an argument: a JSON file that holds OpenAI's `tools` list; and a few of our own."""
+"""Tools as an argument: a Python file that declares them, or a JSON file that describes them.
+
+-T tools.py        functions with `@tool`: they can be called
+-T tools.json      OpenAI's `tools` list: enough to read and to teach, not to run
+"""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from callblocks.model.errors import BadSpec
-from callblocks.model.specs import ToolSpec, read_specs
+from callblocks.model.errors import BadSpec, BadTool
+from callblocks.model.specs import ToolSpec
 
-__all__ = ("SAMPLE_TOOLS", "TOOLS")
+if TYPE_CHECKING:
+    from callblocks.tools.registry import Registry
+
+__all__ = ("SAMPLE_TOOLS", "Tools", "tools_option")
+
+F = TypeVar("F", bound=Callable[..., Any])
+Tools: TypeAlias = "Registry | tuple[ToolSpec, ...]"
+"""The tools of one or more files; or a tuple, where no file was given."""
 
 
 class ToolsFile(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] generic only in click 8.4 and later
-    """A file that is read when the arguments are."""
+    """A file that is read, or run, when the arguments are."""
 
-    name = "file.json"
+    name = "file"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[ToolSpec, ...]:
-        if isinstance(value, tuple):
-            return value  # pyright: ignore[reportUnknownVariableType] the default, or read before
+    ) -> Registry:
         try:
-            with open(value, encoding="utf-8-sig") as file:
-                return read_specs(json.load(file))
+            return _read(value)
         except OSError as error:
             self.fail(f"{value}: {error.strerror}", param, ctx)
-        except (BadSpec, ValueError, RecursionError) as error:
-            self.fail(f"{value}: {error}", param, ctx)
+        except (BadSpec, BadTool, ValueError, RecursionError) as error:
+            self.fail(f"{value}: {error}".replace(f"{value}: {value}", value), param, ctx)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -38,7 +48,34 @@ class ToolsFile(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] 
         return click.Path(dir_okay=False).shell_complete(ctx, param, incomplete)
 
 
-TOOLS = ToolsFile()
+def tools_option(about: str, standard: tuple[ToolSpec, ...] = ()) -> Callable[[F], F]:
+    """Add `-T`, which may be given again; `standard` are the tools where it is not."""
+
+    def merge(ctx: click.Context, param: click.Parameter, value: tuple[Registry, ...]) -> Tools:
+        if not value:
+            return standard
+        try:
+            return reduce(lambda known, more: known | more, value)
+        except BadTool as error:
+            raise click.BadParameter(str(error)) from error
+
+    return click.option(
+        "--tools",
+        "-T",
+        multiple=True,
+        type=ToolsFile(),
+        callback=merge,
+        help=f"{about} A Python file that declares them, or a JSON list; may be given again.",
+    )
+
+
+def _read(path: str) -> Registry:
+    from callblocks.tools.registry import Registry
+
+    if path.endswith(".py"):
+        return Registry.from_module(path)
+    with open(path, encoding="utf-8-sig") as file:
+        return Registry.from_json(json.load(file))
 
 
 def _tool(name: str, about: str, body: str | None = None, **properties: dict[str, Any]) -> ToolSpec:

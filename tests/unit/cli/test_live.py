@@ -4,11 +4,10 @@ import io
 
 from rich.console import Console
 
-from callblocks.cli.live import show_live
+from callblocks.cli.live import LiveScreen
 from callblocks.cli.paint import Paper
 from callblocks.cli.reading import read
 from callblocks.parser import Parser
-from callblocks.views.terminal import Terminal
 
 
 def show(*pieces: str, height: int = 30) -> str:
@@ -17,8 +16,10 @@ def show(*pieces: str, height: int = 30) -> str:
     paper.console = Console(
         file=out, force_terminal=True, color_system=None, width=60, height=height, markup=False
     )
-    terminal = Terminal(expanded=True, width=60)
-    show_live(read(pieces, Parser("emoji-bracket")), terminal, paper)
+    paper.width = 60
+    with LiveScreen(paper, expanded=True) as screen:
+        for _, events in read(pieces, Parser("emoji-bracket")):
+            screen.feed(events)
     return out.getvalue()
 
 

@@ -196,7 +196,7 @@ def test_text_that_no_file_can_hold_is_refused(root: Root, tools: dict[str, Tool
 
 def test_the_preview_is_a_diff_of_the_real_file(root: Root, tools: dict[str, Tool]) -> None:
     write = tools["file_write"]
-    assert preview(write, path="a/x", content="1\n") == "new file a/x: 1 lines, 2 bytes\n+1"
+    assert preview(write, path="a/x", content="1\n") == "new file a/x: 1 line, 2 bytes\n+1"
     assert os.listdir(root.folder) == []
     root.write("a/x", b"1\n")
     os.symlink("a/x", root.folder / "link")

@@ -47,7 +47,8 @@ def _new_file(path: str, new: bytes) -> str:
     if not is_text(new):
         return f"new file {path}: binary, {len(new)} bytes"
     lines = split_lines(new.decode())
-    heading = f"new file {path}: {len(lines)} lines, {len(new)} bytes"
+    count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
+    heading = f"new file {path}: {count}, {len(new)} bytes"
     return _show([heading], _marked("+", lines))
 
 

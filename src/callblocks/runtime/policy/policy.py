@@ -96,7 +96,7 @@ class Policy(msgspec.Struct, frozen=True):
 
 def _decided(rule: Rule, number: int, facts: Facts) -> Decision:
     said = f"rule {number} says {rule.decide}"
-    reason = f"{said}: {rule.because}" if rule.because else said
+    reason = (f"{said}: {rule.because}" if rule.because else said) + _unsafe(rule, facts)
     if rule.decide == "deny":
         return Decision(
             verdict="deny", code="policy_denied", rule=rule, number=number, reason=reason
@@ -118,6 +118,13 @@ def _ask(facts: Facts, rule: Rule | None, number: int, reason: str) -> Decision:
         reason=reason,
         asked=True,
     )
+
+
+def _unsafe(rule: Rule, facts: Facts) -> str:
+    """Why a rule fits that seems to be about something else."""
+    if rule.path and None in facts.paths:
+        return " (a path leaves the workspace)"
+    return " (a URL has no host that can be asked)" if rule.host and None in facts.hosts else ""
 
 
 def _doubt(rule: Rule, facts: Facts) -> str:

@@ -106,7 +106,7 @@ def test_a_fingerprint_is_64_hex_digits_that_stay() -> None:
     )
 
 
-@pytest.mark.parametrize("value", [b"x", object(), {1}, {1: 2}, {"a": {None: 1}}, [b"x"]], ids=repr)
+@pytest.mark.parametrize("value", [b"x", object(), {1}, {1: 2}, {"a": {None: 1}}, [b"x"]])
 def test_what_is_no_json_cannot_be_approved(value: Any) -> None:
     with pytest.raises(BadApproval, match=r"it cannot be approved$"):
         of(value)

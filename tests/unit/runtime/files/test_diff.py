@@ -35,9 +35,9 @@ def test_another_line_break_does_not_end_a_line() -> None:
     assert (
         change_text("a", None, b"x\r+y\x0b\n")
         .splitlines(keepends=False)[0]
-        .endswith("1 lines, 6 bytes")
+        .endswith("1 line, 6 bytes")
     )
-    assert change_text("a", None, b"x\ry\n") == "new file a: 1 lines, 4 bytes\n+x\ry"
+    assert change_text("a", None, b"x\ry\n") == "new file a: 1 line, 4 bytes\n+x\ry"
 
 
 @pytest.mark.parametrize(("old", "new"), [(b"\0", b"text"), (b"text", b"\xff..")])

@@ -89,7 +89,7 @@ def test_an_encoding_that_was_not_asked_is_refused(encoding: str) -> None:
     ("encoding", "body"),
     [
         ("gzip", b"plain"),
-        ("gzip", gzip.compress(b"text")[:-1]),
+        ("gzip", gzip.compress(b"text", mtime=0)[:-1]),
         ("gzip", b"\x1f"),
         ("deflate", b"\xff\xff\xff"),
         ("deflate", zlib.compress(b"text")[:-1]),

@@ -255,3 +255,18 @@ def test_a_taint_and_a_need_for_approval_never_help_a_call(policy: Policy, known
     worse = msgspec.structs.replace(known, tainted=("a page",), needs_approval=True)
     if unconditional and policy.decide(worse).verdict == "allow":
         assert policy.decide(known).verdict == "allow"
+
+
+def test_a_rule_that_fits_because_a_path_or_url_is_unsafe_says_so() -> None:
+    no_keys = Policy((Rule(decide="deny", path=("keys/**",), because="keys stay"),))
+    decision = no_keys.decide(Facts(tool="read", paths=(None,)))
+    assert decision.reason == "rule 1 says deny: keys stay (a path leaves the workspace)"
+    assert no_keys.decide(Facts(tool="read", paths=("keys/a",))).reason == (
+        "rule 1 says deny: keys stay"
+    )
+    no_host = Policy((Rule(decide="ask", host=("example.org",)),))
+    asked = no_host.decide(Facts(tool="get", hosts=(None,)))
+    assert asked.reason == "rule 1 says ask (a URL has no host that can be asked)"
+    assert no_host.decide(Facts(tool="get", hosts=("example.org",))).reason == "rule 1 says ask"
+    both = Policy((Rule(decide="deny", tool=("*",)),))
+    assert both.decide(Facts(tool="x", paths=(None,), hosts=(None,))).reason == "rule 1 says deny"

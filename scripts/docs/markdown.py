@@ -1,0 +1,64 @@
+"""Markdown from values: tables, fences, and what docstrings say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from inspect import getdoc
+from textwrap import dedent
+
+__all__ = ("about", "code", "drawing", "fence", "first", "mark", "sentence", "spaced", "table")
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table with a line of heads."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
+
+
+def code(text: str) -> str:
+    """Text as code within a line."""
+    return f"`{text}`"
+
+
+def mark(yes: bool) -> str:
+    """A yes, or a dash."""
+    return "yes" if yes else "–"
+
+
+def fence(text: str) -> str:
+    """A text block whose fence is longer than any inside."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    run = "`" * max(3, longest + 1)
+    return f"{run}text\n{text.strip(chr(10))}\n{run}"
+
+
+def sentence(text: str) -> str:
+    """Words as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def spaced(text: str) -> str:
+    """Text on one line."""
+    return re.sub(r"\s+", " ", text)
+
+
+def about(thing: object) -> str:
+    """The whole docstring, on one line."""
+    return spaced(getdoc(thing) or "")
+
+
+def first(thing: object) -> str:
+    """The first sentence of a docstring."""
+    return spaced((getdoc(thing) or "").partition("\n\n")[0]).rstrip(":")
+
+
+def drawing(doc: str) -> str:
+    """The part of a docstring that is set in from the left."""
+    return dedent("\n".join(line for line in doc.splitlines() if line.startswith("    ")))
+
+
+def _cell(text: str) -> str:
+    """Text between backticks stands as it is; outside of them `<` would open a tag."""
+    parts = text.replace("|", "\\|").replace("\n", " ").split("`")
+    return "`".join(part if at % 2 else part.replace("<", "&lt;") for at, part in enumerate(parts))

@@ -1,0 +1,112 @@
+"""Tables about tools and about running them: what there is, what may fail, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from tempfile import TemporaryDirectory
+
+import msgspec
+from markdown import code, drawing, mark, table
+
+from callblocks.model.failures import FAILURES
+from callblocks.runtime.files.protected import PROTECTED
+from callblocks.runtime.files.root import Root
+from callblocks.runtime.policy.check_policy import FINDINGS
+from callblocks.toolkits.standard import standard_tools
+from callblocks.tools import traits
+from callblocks.tools.tool import Tool
+
+__all__ = (
+    "failure_table",
+    "field_table",
+    "finding_table",
+    "parameter_table",
+    "protected_table",
+    "tool_table",
+    "trait_table",
+)
+
+
+def failure_table() -> str:
+    """Every code of a failed call."""
+    return table(["code", "means"], [[code(name), words] for name, words in FAILURES.items()])
+
+
+def finding_table() -> str:
+    """What may be odd about a policy."""
+    rows = [[code(name), bad, words] for name, (bad, words) in FINDINGS.items()]
+    return table(["code", "how bad", "means"], rows)
+
+
+def protected_table() -> str:
+    """The files that no call writes."""
+    rows = [[", ".join(map(code, entry.paths)), entry.reason] for entry in PROTECTED]
+    return table(["names", "why"], rows)
+
+
+def trait_table() -> str:
+    """The traits of a tool, as their module explains them."""
+    lines = [line.split(maxsplit=1) for line in drawing(traits.__doc__ or "").splitlines()]
+    return table(["trait", "means"], [[code(name), words] for name, words in lines])
+
+
+def tool_table() -> str:
+    """The tools that come with callblocks."""
+    rows = [
+        [
+            code(tool.name),
+            ", ".join(map(code, tool.traits.names())),
+            mark(tool.needs_approval),
+            tool.spec.description,
+        ]
+        for tool in _standard()
+    ]
+    return table(["tool", "traits", "needs approval", "does"], rows)
+
+
+def parameter_table(name: str) -> str:
+    """What one of these tools takes."""
+    tool = next(tool for tool in _standard() if tool.name == name)
+    required = tool.spec.parameters.get("required", ())
+    rows = [
+        [code(key if key in required else f"{key}?"), _type(schema), schema.get("description", "")]
+        for key, schema in tool.spec.properties.items()
+    ]
+    return table(["parameter", "type, default", "is"], rows)
+
+
+def field_table(path: str) -> str:
+    """The fields of a value, with their defaults: `runtime.running.RunLimits`."""
+    module, _, name = path.rpartition(".")
+    owner = getattr(import_module(f"callblocks.{module}"), name)
+    rows = [[code(one.name), _amount(one.default)] for one in msgspec.structs.fields(owner)]
+    return table(["limit", "default"], rows)
+
+
+def _amount(number: float) -> str:
+    """A number as people write it; whole KiB and MiB as such."""
+    for size, unit in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if number >= size and number % size == 0:
+            return f"{number // size} {unit}"
+    return f"{number:,g}" if number < 1e6 else f"{number:,}"
+
+
+def _standard() -> Iterator[Tool]:
+    with TemporaryDirectory() as folder, Root(folder) as root:
+        yield from standard_tools(root).tools
+
+
+def _type(schema: dict[str, object]) -> str:
+    """The type of a parameter: one, or several, or what there is to choose from; its default."""
+    default = schema.get("default")
+    words = _named_type(schema)
+    return words if default is None else f"{words}, {code(msgspec.json.encode(default).decode())}"
+
+
+def _named_type(schema: dict[str, object]) -> str:
+    if "enum" in schema:
+        return " or ".join(code(choice) for choice in msgspec.convert(schema["enum"], list[str]))
+    if "anyOf" in schema:
+        return " or ".join(map(_type, msgspec.convert(schema["anyOf"], list[dict[str, object]])))
+    return f"{schema.get('format', '')} {schema['type']}".strip()

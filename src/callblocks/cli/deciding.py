@@ -1,0 +1,91 @@
+"""Options that say which calls may run; none of them given, none does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+import click
+
+from callblocks.cli.exits import Fault
+
+if TYPE_CHECKING:
+    from callblocks.runtime.policy.policy import Policy
+
+__all__ = ("DecidingOptions", "deciding_options", "given_policy")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class DecidingOptions(TypedDict):
+    """What `deciding_options` give to a command."""
+
+    ask: bool
+    allow: tuple[str, ...]
+    allow_trait: tuple[str, ...]
+    policy: str | None
+    tainted: bool
+
+
+def deciding_options(command: F) -> F:
+    """Add the options of deciding to a command."""
+    options = (
+        click.option("--ask", is_flag=True, help="Ask before each call that no rule names."),
+        click.option(
+            "--allow",
+            multiple=True,
+            metavar="TOOL",
+            help="Run this tool unasked; a pattern such as file_*; may be given again.",
+        ),
+        click.option(
+            "--allow-trait",
+            multiple=True,
+            metavar="TRAIT",
+            help="Run tools unasked that have this trait, as read_only; may be given again.",
+        ),
+        click.option(
+            "--policy",
+            type=click.Path(exists=True, dir_okay=False),
+            metavar="FILE",
+            help="Rules in a TOML file; --allow comes after them.",
+        ),
+        click.option(
+            "--tainted", is_flag=True, help="The text, or what led to it, may be of others."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def given_policy(options: DecidingOptions) -> Policy:
+    """The policy that the options make together; off where there is none of them."""
+    from callblocks.model.errors import BadPolicy
+    from callblocks.runtime.policy.policy import Policy
+    from callblocks.runtime.policy.rules import Rule
+
+    written = _written(options["policy"])
+    try:
+        added = [
+            *(Rule(decide="allow", tool=(name,), because="--allow") for name in options["allow"]),
+            *(
+                Rule(decide="allow", trait=(trait,), because="--allow-trait")
+                for trait in options["allow_trait"]
+            ),
+        ]
+        off = options["policy"] is not None and not written.enabled
+        on = not off and (written.enabled or bool(added) or options["ask"])
+        return Policy((*written.rules, *added), name=written.name, autoexec=on)
+    except BadPolicy as error:
+        raise Fault(f"--allow: {error}") from error
+
+
+def _written(file: str | None) -> Policy:
+    from callblocks.model.errors import BadPolicy
+    from callblocks.runtime.policy.policy import Policy
+    from callblocks.runtime.policy.policy_file import read_policy
+
+    try:
+        return read_policy(file) if file else Policy()
+    except BadPolicy as error:
+        raise Fault(str(error)) from error

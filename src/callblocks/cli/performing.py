@@ -1,0 +1,87 @@
+"""Running calls from the command line: with the person at the terminal, and Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+from callblocks.cli.asking import TerminalAsker, open_terminal
+from callblocks.cli.state import APPROVALS, ARTIFACTS, JOURNAL, state_folder
+from callblocks.model.calls import Call
+from callblocks.model.outcomes import Outcome
+from callblocks.runtime.approvals.book import ApprovalBook
+from callblocks.runtime.approving import Approving
+from callblocks.runtime.files.root import Root
+from callblocks.runtime.journal import Journal
+from callblocks.runtime.kept import KeptFiles
+from callblocks.runtime.policy.policy import Policy
+from callblocks.runtime.progress import Listener, Progress
+from callblocks.runtime.runtime import Runtime
+from callblocks.runtime.turn import Turn
+from callblocks.tools.registry import Registry
+
+__all__ = ("open_runtime", "perform")
+
+Aside = Callable[[], AbstractContextManager[object]]
+
+
+@contextmanager
+def open_runtime(
+    registry: Registry, policy: Policy, root: Root, width: int, aside: Aside
+) -> Generator[Runtime]:
+    """A runtime that asks at the terminal, where there is one, and remembers in our folder."""
+    state = state_folder()
+    with ExitStack() as stack:
+        book = stack.enter_context(ApprovalBook(state / APPROVALS))
+        journal = Journal(state / JOURNAL)
+        stack.callback(journal.close)
+        terminal = open_terminal()
+        if terminal is not None:
+            stack.callback(terminal.close)
+        asker = None if terminal is None else TerminalAsker(terminal, width, aside)
+        yield Runtime(
+            registry,
+            policy,
+            approving=Approving(book, asker, str(root.folder)),
+            journal=journal,
+            keep=KeptFiles(state / ARTIFACTS),
+            resolve=root.resolve,
+        )
+
+
+def perform(
+    runtime: Runtime,
+    calls: Sequence[Call],
+    turn: Turn,
+    *,
+    finished: Callable[[Outcome], None],
+    listen: Listener,
+) -> None:
+    """Run calls; the first Ctrl-C stops those that are left, a second one everything."""
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, interrupt)
+        try:
+            async for outcome in runtime.run(calls, turn, _in_loop(loop, listen)):
+                finished(outcome)
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+
+    def interrupt() -> None:
+        if turn.stopped:
+            raise KeyboardInterrupt
+        turn.stop()
+
+    asyncio.run(run())
+
+
+def _in_loop(loop: asyncio.AbstractEventLoop, listen: Listener) -> Listener:
+    """What a tool says in its own thread is shown by the one that draws."""
+
+    def pass_on(progress: Progress) -> None:
+        loop.call_soon_threadsafe(listen, progress)
+
+    return pass_on

@@ -1,0 +1,130 @@
+"""`callblocks run`: read calls, decide, ask, run, and show what came of them.
+
+Without a policy nothing runs: what would run is shown, and how to allow it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, Unpack
+
+import click
+import msgspec
+
+from callblocks.cli.deciding import DecidingOptions, deciding_options, given_policy
+from callblocks.cli.dialect_name import ONE_DIALECT
+from callblocks.cli.exits import EXIT_CODES, PROBLEMS
+from callblocks.cli.files import FILE
+from callblocks.cli.io import STDIN
+from callblocks.cli.paint import Paper
+from callblocks.cli.reading import ReadingOptions, reading_options
+from callblocks.cli.replying import write_reply
+from callblocks.cli.running import Run
+from callblocks.cli.screen import Mute, Screen, open_screen
+from callblocks.cli.state import ARTIFACTS, state_folder
+from callblocks.cli.workplace import every_tool, open_workspace, source_files, workspace_option
+from callblocks.model.outcomes import Outcome
+from callblocks.runtime.policy.policy import Policy
+from callblocks.views.plan import explained_rows, how_to_allow, plan_rows
+from callblocks.views.summary import summary_rows
+
+__all__ = ("command",)
+
+
+class RunOptions(ReadingOptions, DecidingOptions):
+    """What `reading_options` and `deciding_options` give together."""
+
+
+@click.command(
+    "run", short_help="Run the calls in a text, as far as a policy allows.", epilog=EXIT_CODES
+)
+@click.argument("file", metavar="[FILE]", type=FILE, default=STDIN)
+@deciding_options
+@workspace_option
+@click.option("--explain", is_flag=True, help="Say of each call which rule decides, and why.")
+@click.option("--reply", is_flag=True, help="Print the text with the results written into it.")
+@click.option(
+    "--reply-in", type=ONE_DIALECT, help="The dialect of --reply.  [default: that of the calls]"
+)
+@click.option("--json", "as_json", is_flag=True, help="One outcome per line, as it comes.")
+@click.option("--collapse", is_flag=True, help="Count the calls instead of showing each of them.")
+@reading_options
+def command(
+    file: str,
+    workspace: str,
+    explain: bool,
+    reply: bool,
+    reply_in: str | None,
+    as_json: bool,
+    collapse: bool,
+    **options: Unpack[RunOptions],
+) -> None:
+    """Run the calls in a text, as far as a policy allows.
+
+    FILE is a path, or - for standard input, which is also the default. With none of --ask,
+    --allow, --allow-trait and --policy nothing runs: what would run is shown. Calls that have a
+    result in the text already are left alone.
+    """
+    if as_json and (reply or reply_in):
+        raise click.UsageError("--json and --reply exclude each other")
+    policy, paper = given_policy(options), Paper()
+    shown = not (as_json or reply or reply_in)
+    steering = (options["policy"], *source_files(options["tools"]))
+    with open_workspace(workspace, *steering) as root:
+        options["tools"] = registry = every_tool(options["tools"], root, policy)
+        screen = _screen(file, paper, shown, not (collapse and policy.enabled), policy)
+        run = Run(registry, policy, root, screen, tainted=options["tainted"])
+        with screen:
+            run.read(file, options)
+            if policy.enabled or not shown:
+                run.perform(_write_line if as_json else _nothing)
+            else:
+                run.plan()
+    if shown:
+        _conclude(run, policy, paper, file, explain)
+    elif not as_json:
+        write_reply(run.transcript.items(), reply_in, registry)
+    if any(not outcome.ok for outcome in run.outcomes):
+        raise click.exceptions.Exit(PROBLEMS)
+
+
+def _screen(file: str, paper: Paper, shown: bool, expanded: bool, policy: Policy) -> Screen:
+    if not shown:
+        return Mute(paper, expanded=False)
+    return open_screen(file, paper, expanded=expanded, live=policy.enabled)
+
+
+def _conclude(run: Run, policy: Policy, paper: Paper, file: str, explain: bool) -> None:
+    """Below the chat: what was decided and why, the count, and what to do next."""
+    if not run.judged:
+        paper.print([(), (("quiet", "No call waits for a result."),)])
+    elif not policy.enabled:
+        count = len(run.judged)
+        said = "This call waits" if count == 1 else f"These {count} calls wait"
+        paper.print([(), (("strong", "Nothing ran"), ("plain", f": no policy was given. {said}:"))])
+        paper.print(plan_rows(run.judged, paper.width))
+        paper.print([(), *how_to_allow(run.judged, file)])
+    if explain:
+        paper.print([(), *explained_rows(run.judged, policy, paper.width)])
+    paper.print(summary_rows(run.outcomes, str(state_folder() / ARTIFACTS), paper.width))
+
+
+def _write_line(outcome: Outcome) -> None:
+    line = {**msgspec.to_builtins(outcome), "ok": outcome.ok}
+    if outcome.error is not None:
+        line["error"] = outcome.error.payload()
+    sys.stdout.buffer.write(_encode(line) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _encode(line: dict[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(line)
+    except UnicodeEncodeError:
+        # Half a character, as a call's id may be, can only be written as an escape.
+        return json.dumps(line).encode()
+
+
+def _nothing(outcome: Outcome) -> None:
+    pass

@@ -1,0 +1,62 @@
+"""One run of `callblocks run`: the text is read to its end, then its calls run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from callblocks.cli.io import pieces
+from callblocks.cli.performing import open_runtime, perform
+from callblocks.cli.reading import ReadingOptions, make_parser, read
+from callblocks.cli.screen import Screen
+from callblocks.cli.transcript import Transcript
+from callblocks.model.outcomes import Outcome
+from callblocks.runtime.files.root import Root
+from callblocks.runtime.policy.policy import Policy
+from callblocks.runtime.progress import Judged, Progress, Said
+from callblocks.runtime.turn import Turn
+from callblocks.tools.registry import Registry
+
+__all__ = ("Run",)
+
+
+class Run:
+    """What is read, judged and run; `judged` and `outcomes` are in the order it happened."""
+
+    def __init__(
+        self, registry: Registry, policy: Policy, root: Root, screen: Screen, *, tainted: bool
+    ) -> None:
+        self.transcript = Transcript()
+        self.judged: list[Judged] = []
+        self.outcomes: list[Outcome] = []
+        self._screen = screen
+        self._turn = Turn(tainted=("the text",) if tainted else ())
+        self._open = lambda: open_runtime(registry, policy, root, screen.paper.width, screen.aside)
+
+    def read(self, file: str, options: ReadingOptions) -> None:
+        """Read the text, and show it as it comes."""
+        for _, events in read(pieces(file), make_parser(options)):
+            self.transcript.add(events)
+            self._screen.feed(events)
+
+    def plan(self) -> None:
+        """Judge the calls that have no result, and run none."""
+        with self._open() as runtime:
+            self.judged += runtime.plan(self.transcript.waiting, self._turn)
+
+    def perform(self, finished: Callable[[Outcome], None]) -> None:
+        """Run the calls that have no result."""
+
+        def finish(outcome: Outcome) -> None:
+            self.outcomes.append(outcome)
+            self._screen.feed(self.transcript.settle(outcome))
+            finished(outcome)
+
+        with self._open() as runtime:
+            waiting = self.transcript.waiting
+            perform(runtime, waiting, self._turn, finished=finish, listen=self._listen)
+
+    def _listen(self, progress: Progress) -> None:
+        if isinstance(progress, Said):
+            self._screen.say(progress.text)
+        elif isinstance(progress, Judged):
+            self.judged.append(progress)

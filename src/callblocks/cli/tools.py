@@ -1,0 +1,62 @@
+"""`callblocks tools`: the table of them, or all about one."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import msgspec
+
+from callblocks.cli.dialect_name import ONE_DIALECT
+from callblocks.cli.exits import EXIT_CODES
+from callblocks.cli.paint import Paper
+from callblocks.cli.tools_file import Tools, tools_option
+from callblocks.cli.workplace import every_tool, open_workspace, workspace_option
+from callblocks.dialects import dialects
+from callblocks.tools.tool import Tool
+from callblocks.views.tool_table import about_tool, tool_table
+
+__all__ = ("command",)
+
+
+@click.command("tools", short_help="List the tools, or print all about one.", epilog=EXIT_CODES)
+@click.argument("name", required=False)
+@click.option(
+    "--dialect",
+    "-d",
+    "named",
+    multiple=True,
+    type=ONE_DIALECT,
+    help="Show a call in this dialect; may be given again.  [default: all that can write one]",
+)
+@click.option("--json", "as_json", is_flag=True, help="As a list in the shape of OpenAI's tools.")
+@tools_option("More tools.")
+@workspace_option
+def command(
+    name: str | None, named: tuple[str, ...], as_json: bool, tools: Tools, workspace: str
+) -> None:
+    """List the tools, or print all about one: its schema, and how a call of it is written.
+
+    These are the tools that come with callblocks, and those of -T.
+    """
+    with open_workspace(workspace) as root:
+        registry = every_tool(tools, root)
+        chosen = registry.tools if name is None else (registry[name],)
+    if as_json:
+        line = msgspec.json.format(msgspec.json.encode([_shape(tool) for tool in chosen]))
+        sys.stdout.buffer.write(line + b"\n")
+        return
+    paper = Paper()
+    if name is None:
+        paper.print(tool_table(chosen, paper.width))
+    else:
+        spoken = [dialects[one] for one in named] or [
+            dialect for dialect in dialects.values() if dialect.name != "chat-blocks"
+        ]
+        paper.print(about_tool(chosen[0], spoken, paper.width))
+
+
+def _shape(tool: Tool) -> dict[str, object]:
+    spec = tool.spec
+    function = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+    return {"type": "function", "function": function | ({"body": spec.body} if spec.body else {})}

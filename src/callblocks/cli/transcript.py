@@ -1,0 +1,55 @@
+"""A text that was read, and what came of its calls when they were run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from callblocks.model.calls import Call, Item, Result
+from callblocks.model.events import CallReady, CallResult, Event
+from callblocks.model.outcomes import Outcome
+from callblocks.parsing.parsed import Parsed
+
+__all__ = ("Transcript",)
+
+
+class Transcript:
+    """Collects events. `waiting` are the calls without a result."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self._waiting: dict[int, Call] = {}
+        self._results: dict[str, Result] = {}
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Take more events."""
+        for event in events:
+            self._events.append(event)
+            if isinstance(event, CallReady):
+                self._waiting[event.index] = event.call
+            elif isinstance(event, CallResult):
+                self._waiting.pop(event.index, None)
+
+    @property
+    def waiting(self) -> list[Call]:
+        """The calls that have no result in the text."""
+        return list(self._waiting.values())
+
+    def settle(self, outcome: Outcome) -> list[Event]:
+        """Note what came of a call: the event that says so."""
+        result = outcome.result()
+        self._results[outcome.id] = result
+        end = self._events[-1].span[1] if self._events else 0
+        return [
+            CallResult(index, outcome.id, result, (end, end))
+            for index, call in self._waiting.items()
+            if call.id == outcome.id
+        ]
+
+    def items(self) -> list[Item]:
+        """The text with each new result right behind its call."""
+        found: list[Item] = []
+        for item in Parsed(self._events).items:
+            found.append(item)
+            if isinstance(item, Call) and item.id in self._results:
+                found.append(self._results[item.id])
+        return found

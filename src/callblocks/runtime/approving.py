@@ -1,0 +1,192 @@
+"""Getting the approval of a person for one exact call.
+
+An approval given earlier is used up first. Then, if somebody is there, the person is asked,
+one question at a time. The answer goes into the book, and only what the book then says counts:
+an answer that came too late, for other arguments, or that was taken back is none. Where the
+book cannot be used, nothing is approved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable
+from typing import Any
+
+import msgspec
+
+from callblocks.model.outcomes import Failure
+from callblocks.model.shown import to_compact_text
+from callblocks.runtime.approvals.approval import Approval, Taken
+from callblocks.runtime.approvals.book import ApprovalBook
+from callblocks.runtime.approvals.faults import ApprovalsUnavailable, BadApproval
+from callblocks.runtime.approvals.fingerprint import fingerprint, grant_key
+from callblocks.runtime.asking import Answer, Asker, Question
+from callblocks.runtime.plain import plain, without_secrets
+from callblocks.runtime.turn import Turn
+from callblocks.runtime.weighed import Weighed
+
+__all__ = ("Approving",)
+
+
+class Approving:
+    """`book` keeps what was approved, `asker` asks; `place` is the workspace it all counts for."""
+
+    def __init__(
+        self, book: ApprovalBook | None = None, asker: Asker | None = None, place: str = ""
+    ) -> None:
+        self._book = book
+        self._asker = asker
+        self._place = place
+        self._one_at_a_time = asyncio.Lock()
+
+    @property
+    def person(self) -> bool:
+        """Whether somebody is there to be asked."""
+        return self._asker is not None and self._book is not None
+
+    async def refusal(self, weighed: Weighed, turn: Turn) -> Failure | None:
+        """`None` where a person approved just this; otherwise why it does not run."""
+        if self._book is None:
+            return _required(weighed, "and nobody can be asked here")
+        try:
+            async with self._one_at_a_time:
+                # The question before may have waited long for its answer.
+                if turn.stopped:
+                    return _failed(weighed, "cancelled", "the turn was stopped")
+                return await self._decide(self._book, weighed, turn)
+        except (ApprovalsUnavailable, BadApproval) as error:
+            return _required(weighed, f"but approvals cannot be kept: {error}")
+
+    async def _decide(self, book: ApprovalBook, weighed: Weighed, turn: Turn) -> Failure | None:
+        bond = self._bond(weighed)
+        taken = book.take(*bond)
+        if taken.status not in ("used", "denied"):
+            asked = self._request(book, weighed, bond)
+            if self._asker is None:
+                return _waiting(weighed, taken, asked)
+            answer = await _answer(self._asker(_question(weighed, asked)), turn)
+            if turn.stopped:
+                return _failed(weighed, "cancelled", "the turn was stopped")
+            if answer is None:
+                return _waiting(weighed, taken, asked)
+            if not _recorded(book, asked, answer) and answer.verdict == "deny":
+                return _refused(weighed, Taken(status="denied"), answer.reason)
+            # What was approved is the call as it was shown.
+            if self._bond(weighed) != bond:
+                return _failed(weighed, "approval_mismatch", "its arguments changed meanwhile")
+            taken = book.take(*bond)
+        return None if taken.ok else _refused(weighed, taken)
+
+    def _bond(self, weighed: Weighed) -> tuple[str, str]:
+        """What an approval of this call is bound to, and what a grant for its tool is."""
+        tool, digest = weighed.tool, weighed.policy_digest
+        tainted = bool(weighed.facts.tainted)
+        return (
+            fingerprint(tool, weighed.call.input, digest, place=self._place),
+            grant_key(tool, digest, tainted, place=self._place),
+        )
+
+    def _request(self, book: ApprovalBook, weighed: Weighed, bond: tuple[str, str]) -> Approval:
+        return book.request(
+            fingerprint=bond[0],
+            grant_key=bond[1],
+            tool=weighed.tool.name,
+            shown=_shown(weighed),
+            tainted=bool(weighed.facts.tainted),
+        )
+
+
+async def _answer(asking: Awaitable[Answer | None], turn: Turn) -> Answer | None:
+    """What the person says, or `None` once the turn is stopped."""
+    task = asyncio.ensure_future(asking)
+    try:
+        return task.result() if await turn.wait(task) else None
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _recorded(book: ApprovalBook, asked: Approval, answer: Answer) -> bool:
+    """Whether the book took the answer; not one for a question that is over by now."""
+    try:
+        if answer.verdict == "once":
+            book.approve(asked.id)
+        elif answer.verdict == "while":
+            book.approve_for(asked.id, answer.minutes)
+        else:
+            book.deny(asked.id, answer.reason)
+    except BadApproval:
+        return False
+    return True
+
+
+def _question(weighed: Weighed, asked: Approval) -> Question:
+    return Question(
+        call=weighed.call,
+        tool=weighed.tool,
+        approval_id=asked.id,
+        reason=weighed.decision.reason,
+        preview=_preview(weighed),
+        tainted=weighed.facts.tainted,
+    )
+
+
+def _shown(weighed: Weighed) -> str:
+    """The whole call for whoever answers later: every argument, and what it would change.
+
+    No line of a value can look like another argument: it stands further in.
+    """
+    given: dict[str, Any] = without_secrets(plain(weighed.call.input))
+    lines = [weighed.tool.name]
+    for key, value in given.items():
+        text = to_compact_text(value).replace("\n", "\n      ")
+        lines.append(f"  {json.dumps(key, ensure_ascii=False)}: {text}")
+    lines += [f"  | {line}" for line in _preview(weighed).splitlines()]
+    return "\n".join(lines)
+
+
+def _preview(weighed: Weighed) -> str:
+    """What the call would change, as its tool tells it."""
+    if weighed.tool.preview is None:
+        return ""
+    try:
+        return str(weighed.tool.preview(**weighed.values))
+    except Exception as error:  # whatever a preview does, the person is still asked
+        return f"(what it would change is not known: {_words(error)})"
+
+
+def _words(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # an exception of a tool may do anything when it is shown
+        return type(error).__name__
+
+
+def _refused(weighed: Weighed, taken: Taken, reason: str = "") -> Failure:
+    words = _WORDS[taken.code].format(reason=reason or taken.reason)
+    return _failed(weighed, taken.code, words.rstrip(": "))
+
+
+_WORDS = {
+    "approval_required": "a person must approve it",
+    "approval_denied": "a person said no: {reason}",
+    "approval_expired": "the approval came too late; ask again",
+    "approval_revoked": "the approval was taken back",
+    "approval_mismatch": "the approval is for another call",
+}
+
+
+def _waiting(weighed: Weighed, taken: Taken, asked: Approval) -> Failure:
+    """Nobody answered: the question stays in the book, for whoever comes."""
+    failure = _refused(weighed, taken)
+    words = f"{failure.message}; it waits as {asked.id}"
+    return msgspec.structs.replace(failure, message=words, details={"approval": asked.id})
+
+
+def _required(weighed: Weighed, why: str) -> Failure:
+    return _failed(weighed, "approval_required", f"a person must approve it, {why}")
+
+
+def _failed(weighed: Weighed, code: str, why: str) -> Failure:
+    return Failure(code=code, message=f"{weighed.tool.name} did not run: {why}")

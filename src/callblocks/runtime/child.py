@@ -1,0 +1,71 @@
+"""What runs inside the process of an isolated tool: `python -m callblocks.runtime.child`."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import sys
+from operator import attrgetter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from callblocks.model.errors import ToolError
+from callblocks.runtime.isolating import Answer
+from callblocks.runtime.plain import plain
+from callblocks.tools.check import faults_text
+from callblocks.tools.tool import Tool
+
+__all__ = ("main",)
+
+
+def main(file: str, name: str, answer_to: str) -> None:
+    """Load the function, run it on what stands on standard input, and write the answer."""
+    given = msgspec.json.decode(sys.stdin.buffer.read())
+    answer = _answer(file, name, given)
+    with os.fdopen(int(answer_to), "wb") as pipe:
+        pipe.write(msgspec.json.encode(answer) + b"\n")
+
+
+def _answer(file: str, name: str, given: dict[str, Any]) -> Answer:
+    try:
+        value = _run(file, name, given)
+        if inspect.isawaitable(value):
+            value = asyncio.run(_wait(value))
+        return Answer(value=plain(value))
+    except ToolError as error:
+        return Answer(code=error.code, message=error.message, details=plain(error.details))
+    except (Exception, SystemExit) as error:
+        return Answer(code="tool_error", message=f"{type(error).__name__}: {error}")
+
+
+async def _wait(value: Any) -> Any:
+    return await value
+
+
+def _run(file: str, name: str, given: dict[str, Any]) -> Any:
+    found = attrgetter(name)(_load(file))
+    if not isinstance(found, Tool):
+        return found(**given)
+    # The values came as JSON: the tool makes of them again what its function takes.
+    checked = found.check(given)
+    if checked.faults:
+        raise ToolError("invalid_input", faults_text(checked.faults))
+    assert found.function is not None
+    return found.function(**checked.values)
+
+
+def _load(file: str) -> ModuleType:
+    """Run the file itself: what lies in `__pycache__` may be of anyone who writes there."""
+    module = ModuleType("callblocks_isolated")
+    module.__file__ = file
+    sys.modules[module.__name__] = module
+    exec(compile(Path(file).read_bytes(), file, "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,109 @@
+"""The one door between a call and its tool: what does not pass here does not run.
+
+    known?  ended?  runnable?  input fits?  policy: allow | ask | deny  →  approval
+
+Every step that cannot say yes says no, with a code and words that model and person understand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from callblocks.model.brief import brief
+from callblocks.model.calls import Call
+from callblocks.model.outcomes import Failure
+from callblocks.runtime.approving import Approving
+from callblocks.runtime.policy.facts import gather
+from callblocks.runtime.policy.policy import Decision, Policy
+from callblocks.runtime.turn import Turn
+from callblocks.runtime.weighed import Weighed
+from callblocks.tools.check import faults_text
+from callblocks.tools.names import close_to, listed
+from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Checked, Tool
+
+__all__ = ("Gate", "Resolve")
+
+Resolve: TypeAlias = Callable[[str], str | None]
+"""The real path below the workspace, or `None` for one that leaves it."""
+
+
+class Gate:
+    """Decides by a policy, and by what a person approved."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        policy: Policy,
+        approving: Approving,
+        resolve: Resolve | None = None,
+    ) -> None:
+        self.registry = registry
+        self.policy = policy
+        self._digest = policy.digest
+        self._approving = approving
+        self._resolve: Resolve = resolve or (lambda path: None)
+
+    def weigh(self, call: Call, turn: Turn) -> Weighed | Failure:
+        """What the policy says of a call; nobody is asked and nothing is used up."""
+        tool = self.registry.get(call.name)
+        if tool is None:
+            return _unknown(call.name, self.registry.names)
+        if not call.ended:
+            words = f"the text ended inside this call of {tool.name}; write the whole call again"
+            return Failure(code="unended_call", message=words)
+        if tool.function is None:
+            return Failure(code="not_runnable", message=f"nothing here can run {tool.name}")
+        checked = tool.check(call.input)
+        if checked.faults:
+            return Failure(
+                code="invalid_input",
+                message=f"{tool.name}: {faults_text(checked.faults)}",
+                details={fault.field: fault.problem for fault in checked.faults},
+            )
+        try:
+            return self._judge(call, tool, checked, turn)
+        except RecursionError:  # a check of a caller's own may have let it pass
+            return Failure(code="invalid_input", message=f"{tool.name}: nested too deep")
+
+    def _judge(self, call: Call, tool: Tool, checked: Checked, turn: Turn) -> Weighed:
+        facts = gather(
+            tool,
+            call.input,
+            resolve=self._resolve,
+            tainted=turn.tainted,
+            person=self._approving.person,
+        )
+        return Weighed(
+            call=call,
+            tool=tool,
+            values=checked.values,
+            facts=facts,
+            decision=self.policy.decide(facts),
+            policy_digest=self._digest,
+        )
+
+    async def refusal(self, weighed: Weighed, turn: Turn) -> Failure | None:
+        """`None` lets the call through; a person is asked where the policy says so."""
+        decision = weighed.decision
+        if decision.verdict == "allow":
+            return None
+        if not decision.asked:
+            return Failure(code=decision.code, message=_words(weighed.tool, decision))
+        return await self._approving.refusal(weighed, turn)
+
+
+def _words(tool: Tool, decision: Decision) -> str:
+    if decision.code == "policy_off":
+        return f"{tool.name} did not run: nothing runs without a policy, and none was given"
+    return f"{tool.name} did not run: {decision.reason}"
+
+
+def _unknown(name: str, known: tuple[str, ...]) -> Failure:
+    close = close_to(name, known)
+    if close:
+        hint = f"did you mean {close}?"
+    else:
+        hint = f"there are: {listed(known)}" if known else "there are none"
+    return Failure(code="unknown_tool", message=f"no tool is called {brief(name)}; {hint}")

@@ -1,0 +1,93 @@
+"""One function of a tool, run to its end, its time limit, or the stop of the turn."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from callblocks.model.errors import ToolError
+from callblocks.runtime.isolating import run_isolated
+from callblocks.runtime.threads import run_in_thread
+from callblocks.runtime.turn import Turn
+from callblocks.tools.context import Context
+from callblocks.tools.tool import Tool
+
+__all__ = ("invoke",)
+
+_GRACE = 1.0
+"""Seconds that a function gets to end after it was told to."""
+
+
+async def invoke(
+    tool: Tool, values: dict[str, Any], context: Context, turn: Turn, seconds: float
+) -> Any:
+    """The value of the function; whatever it raises; or `ToolError` timeout or cancelled."""
+    task = _start(tool, values, context)
+    try:
+        if await turn.wait(task, seconds):
+            return _result(task)
+        code, why = ("cancelled", "stopped") if turn.stopped else ("timeout", f"{seconds:g} s over")
+        raise ToolError(code, _WORDS[code].format(name=tool.name, why=why))
+    finally:
+        context.cancelled = True
+        await _end(task)
+
+
+_WORDS = {
+    "timeout": "{name} was stopped: {why}. What it did until then may be incomplete.",
+    "cancelled": "{name} was {why} before it finished. What it did until then may be incomplete.",
+}
+
+
+def _start(tool: Tool, values: dict[str, Any], context: Context) -> asyncio.Future[Any]:
+    function = tool.function
+    assert function is not None
+    if tool.isolated:
+        return asyncio.ensure_future(run_isolated(tool, values))
+    given = values if tool.context is None else {**values, tool.context: context}
+    if inspect.iscoroutinefunction(function):
+        return asyncio.ensure_future(_contained(lambda: function(**given)))
+    return run_in_thread(lambda: _finished(function(**given)))
+
+
+async def _contained(begin: Callable[[], Awaitable[Any]]) -> Any:
+    """Begin some work and wait for it; what it raises to end a program ends this call only."""
+    try:
+        return await begin()
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as error:  # `SystemExit` and the like, also of a tool's own kind
+        words = f"the tool tried to end the program: {type(error).__name__}"
+        raise ToolError("tool_error", words) from error
+
+
+def _result(task: asyncio.Future[Any]) -> Any:
+    """The value, or what was raised; a tool that cancels itself cancels nothing else."""
+    if task.cancelled():
+        raise ToolError("tool_error", "the tool gave itself up")
+    return task.result()
+
+
+def _finished(value: Any) -> Any:
+    """A plain function may give something to wait for: it is waited for where it was made."""
+    return asyncio.run(_contained(lambda: value)) if inspect.isawaitable(value) else value
+
+
+async def _end(task: asyncio.Future[Any]) -> None:
+    """Cancel what still runs; what does not end in time is left to itself."""
+    if task.done():
+        return
+    task.cancel()
+    await asyncio.wait({task}, timeout=_GRACE)
+    if not task.done():
+        task.add_done_callback(_drop)
+    elif not task.cancelled():
+        task.exception()
+
+
+def _drop(task: asyncio.Future[Any]) -> None:
+    """Look at a late answer, so that nobody complains that it was not looked at."""
+    if not task.cancelled():
+        task.exception()

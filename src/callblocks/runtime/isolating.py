@@ -1,0 +1,113 @@
+"""A function in a process of its own: what hangs is killed, what dies takes nothing with it.
+
+The child loads the function by its file and name, gets the values as JSON on standard input,
+and answers with one line of JSON on a pipe of its own. What it prints goes nowhere. It imports
+nothing from the folder it starts in, nor from beside the file: a model may have written there.
+This is no sandbox: the function may do all that this program may.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from callblocks.model.errors import ToolError
+from callblocks.runtime.plain import plain
+from callblocks.tools.tool import Tool
+
+__all__ = ("run_isolated",)
+
+_ANSWER_LIMIT = 64 * 1024 * 1024
+
+
+class Answer(msgspec.Struct, omit_defaults=True):
+    """What the child says: a value, or why there is none."""
+
+    value: Any = None
+    code: str = ""
+    message: str = ""
+    details: dict[str, Any] = {}
+
+
+async def run_isolated(tool: Tool, values: dict[str, Any]) -> Any:
+    """Run a tool's function in a child; cancelling this kills the child and its group."""
+    file, name = _whereabouts(tool)
+    given = msgspec.json.encode(plain(values))
+    reader, writer = os.pipe()
+    try:
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "callblocks.runtime.child", file, name, str(writer)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+            pass_fds=(writer,),
+            start_new_session=True,
+        )
+    except BaseException:
+        os.close(reader)
+        raise
+    finally:
+        os.close(writer)
+    try:
+        answer = await _converse(child, reader, given)
+    finally:
+        _kill(child)
+        await child.wait()
+    return _value(answer, tool.name, child.returncode)
+
+
+async def _converse(child: asyncio.subprocess.Process, reader: int, given: bytes) -> bytes:
+    assert child.stdin is not None
+    stream = asyncio.StreamReader(limit=_ANSWER_LIMIT)
+    loop = asyncio.get_running_loop()
+    pipe = os.fdopen(reader, "rb", buffering=0)
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), pipe)
+    try:
+        with suppress(ConnectionError):
+            child.stdin.write(given)
+            await child.stdin.drain()
+        child.stdin.close()
+        return await stream.readline()
+    except ValueError:
+        limit = _ANSWER_LIMIT >> 20
+        raise ToolError("bad_output", f"the tool's answer is longer than {limit} MiB") from None
+    finally:
+        transport.close()
+
+
+def _value(line: bytes, name: str, status: int | None) -> Any:
+    if not line.endswith(b"\n"):
+        how = f"signal {-status}" if status is not None and status < 0 else f"exit code {status}"
+        raise ToolError("tool_died", f"{name} ended without an answer ({how})")
+    answer = msgspec.json.decode(line, type=Answer)
+    if answer.code:
+        raise ToolError(answer.code, answer.message, **answer.details)
+    return answer.value
+
+
+def _kill(child: asyncio.subprocess.Process) -> None:
+    """The child and all that it started, as far as it kept them in its group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+def _whereabouts(tool: Tool) -> tuple[str, str]:
+    assert tool.function is not None
+    if tool.context is not None:
+        raise ToolError(
+            "not_runnable", f"{tool.name} cannot be isolated: it takes a Context, which stays here"
+        )
+    name = tool.function.__qualname__
+    file = inspect.getsourcefile(tool.function)
+    if file is None or "<" in name:
+        raise ToolError(
+            "not_runnable", f"{name} cannot be isolated: it is no function of a Python file"
+        )
+    return os.path.abspath(file), name

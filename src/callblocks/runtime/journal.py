@@ -1,0 +1,186 @@
+"""What was about to happen, written down before it does.
+
+    begin(intent)   on disk before the effect
+    end(key, …)     on disk after it
+
+An intent without an end belongs to a program that still runs, or to one that died: then nobody
+knows whether the effect happened. Only a call that changes something is written down.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from callblocks.model.errors import CallblocksError
+from callblocks.model.outcomes import Outcome
+from callblocks.runtime.processes import lives, this_process
+
+__all__ = ("Entry", "Intent", "Journal", "JournalUnavailable", "State")
+
+State: TypeAlias = Literal["running", "indeterminate", "ended"]
+
+_SCHEMA = """
+create table if not exists intents (
+    key text primary key,
+    turn text not null,
+    call text not null,
+    tool text not null,
+    input text not null,
+    process text not null,
+    began real not null,
+    ended real,
+    outcome text
+) strict
+"""
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that is about to change something. `input` is for reading: secrets are gone."""
+
+    key: str
+    turn: str
+    call: str
+    tool: str
+    input: dict[str, Any]
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """An intent, and what is known of it."""
+
+    intent: Intent
+    state: State
+    began: float
+    outcome: Outcome | None = None
+
+
+class JournalUnavailable(CallblocksError, OSError):
+    """The journal cannot be read or written: nothing that changes something may run."""
+
+
+class Journal:
+    """A journal in one SQLite file, shared by every process that runs calls.
+
+    What goes wrong with the file is `JournalUnavailable`.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._file = Path(path)
+        self._clock = clock
+        with self._told():
+            self._store = _open(self._file)
+
+    def begin(self, intent: Intent) -> Entry | None:
+        """Write the intent down; or give what is there under its key, and change nothing.
+
+        An idempotent call that was interrupted is begun anew with `again`.
+        """
+        with self._told():
+            row = (intent.key, intent.turn, intent.call, intent.tool, _encode(intent.input))
+            added = self._store.execute(
+                "insert into intents (key, turn, call, tool, input, process, began)"
+                " values (?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
+                (*row, this_process(), self._clock()),
+            )
+        return None if added.rowcount else self.find(intent.key)
+
+    def again(self, key: str) -> None:
+        """Take over an interrupted intent: this process does it now."""
+        with self._told():
+            self._store.execute(
+                "update intents set process = ?, began = ? where key = ? and ended is null",
+                (this_process(), self._clock(), key),
+            )
+
+    def end(self, key: str, outcome: Outcome) -> None:
+        """Write down what came of it."""
+        with self._told():
+            self._store.execute(
+                "update intents set ended = ?, outcome = ? where key = ?",
+                (self._clock(), _encode(outcome), key),
+            )
+
+    def find(self, key: str) -> Entry | None:
+        """What is known of an intent."""
+        found = self._entries("where key = ?", key)
+        return found[0] if found else None
+
+    def indeterminate(self) -> list[Entry]:
+        """The intents of programs that died before the end."""
+        return [entry for entry in self._entries("where ended is null") if entry.state != "running"]
+
+    def entries(self, limit: int = 100) -> list[Entry]:
+        """The latest intents, newest first."""
+        return self._entries("order by began desc, rowid desc limit ?", limit)
+
+    def forget(self, key: str) -> bool:
+        """Drop the interrupted intent whose key starts so: a person looked, and settled it."""
+        found = [one.intent.key for one in self.indeterminate() if one.intent.key.startswith(key)]
+        if len(found) != 1:
+            return False
+        with self._told():
+            self._store.execute("delete from intents where key = ?", found)
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        self._store.close()
+
+    def _entries(self, where: str, *values: object) -> list[Entry]:
+        query = f"select key, turn, call, tool, input, process, began, outcome from intents {where}"
+        with self._told(), closing(self._store.execute(query, values)) as rows:
+            return [_entry(*row) for row in rows]
+
+    @contextmanager
+    def _told(self) -> Generator[None, None, None]:
+        """Turn what went wrong into words that name the file."""
+        try:
+            yield
+        # What cannot be encoded is a `ValueError`, or one of msgspec.
+        except (sqlite3.Error, OSError, ValueError, msgspec.MsgspecError) as error:
+            raise JournalUnavailable(f"journal in {self._file}: {error}") from error
+
+
+def _open(file: Path) -> sqlite3.Connection:
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    store = sqlite3.connect(file, timeout=10, isolation_level=None)
+    try:
+        store.execute("pragma journal_mode = wal")
+        store.execute("pragma synchronous = full")
+        store.execute(_SCHEMA)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _entry(
+    key: str,
+    turn: str,
+    call: str,
+    tool: str,
+    given: str,
+    process: str,
+    began: float,
+    outcome: str | None,
+) -> Entry:
+    intent = Intent(key=key, turn=turn, call=call, tool=tool, input=msgspec.json.decode(given))
+    if outcome is not None:
+        ended = msgspec.json.decode(outcome, type=Outcome)
+        return Entry(intent=intent, state="ended", began=began, outcome=ended)
+    state: State = "running" if lives(process) else "indeterminate"
+    return Entry(intent=intent, state=state, began=began)
+
+
+def _encode(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,16 @@
+"""The idempotency key of a call: the same for the same call of the same turn, and no other."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from callblocks.model.calls import Call
+
+__all__ = ("idempotency_key",)
+
+
+def idempotency_key(turn: str, call: Call) -> str:
+    """32 hexadecimal digits, made of the turn, the call's id, its tool and its input."""
+    said = json.dumps([turn, call.id, call.name, call.input], sort_keys=True)
+    return hashlib.sha256(said.encode()).hexdigest()[:32]

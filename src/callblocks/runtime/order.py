@@ -1,0 +1,47 @@
+"""In which order calls run.
+
+    priority 2   read_a, read_b        higher first; these two change nothing: side by side
+    priority 0   read_c                again side by side, alone here
+                 write_d               a change waits for all before it, and all after it wait
+                 read_e, read_f
+
+Ties run in the order written. A tool that is unknown counts as one that changes nothing: its
+outcome is a failure, whenever it comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from callblocks.model.calls import Call
+from callblocks.tools.registry import Registry
+
+__all__ = ("batches", "priority")
+
+
+def batches(calls: Iterable[Call], registry: Registry) -> list[list[Call]]:
+    """Calls in the order they run, those in one list side by side."""
+    found: list[list[Call]] = []
+    last: tuple[float, bool] | None = None
+    for call in sorted(calls, key=priority, reverse=True):
+        place = (priority(call), _quiet(call, registry))
+        if place == last and place[1]:
+            found[-1].append(call)
+        else:
+            found.append([call])
+        last = place
+    return found
+
+
+def priority(call: Call) -> float:
+    """The priority that a call was written with; what is no number counts as 0."""
+    given = call.extra.get("priority", 0)
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return 0
+    # Not `isnan`: a model may write an integer that no float can hold.
+    return 0 if given != given else given  # noqa: PLR0124 NaN alone differs from itself
+
+
+def _quiet(call: Call, registry: Registry) -> bool:
+    tool = registry.get(call.name)
+    return tool is None or tool.traits.read_only

@@ -1,0 +1,92 @@
+"""Whatever a tool returned, as a value that JSON can say, with nothing secret in it.
+
+Dataclasses, structs, pydantic models, sets, dates, paths and the like become what they look
+like in JSON; what has no such form becomes its text. Half a character becomes U+FFFD.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import Any, cast
+
+import msgspec
+
+from callblocks.model.errors import ToolError
+from callblocks.model.redaction import REDACTED, is_secret_key, redact
+
+__all__ = ("plain", "without_secrets")
+
+_HALF = re.compile("[\ud800-\udfff]")
+_DEPTH = 200
+_SAFE = (int, float, bool, type(None))
+_BITS = 14_000
+"""Of an integer; Python itself writes no more than 4300 digits."""
+
+
+def plain(value: Any) -> Any:
+    """The value in dicts, lists, strings, numbers, booleans and null."""
+    if isinstance(value, str):
+        return _whole(value)
+    if isinstance(value, _SAFE) and not _is_huge(value):
+        return value
+    try:
+        return _clean(msgspec.to_builtins(value, enc_hook=_known, str_keys=True), 0)
+    except (RecursionError, TypeError, ValueError, UnicodeError) as error:
+        kind = type(value).__name__
+        raise ToolError("bad_output", f"the output, {kind}, cannot be written: {error}") from error
+
+
+def without_secrets(value: Any) -> Any:
+    """A plain value with every obvious secret replaced."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        pairs = cast("dict[str, Any]", value).items()
+        return {redact(key): _without_secret(key, item) for key, item in pairs}
+    if isinstance(value, list):
+        return [without_secrets(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def _without_secret(key: str, value: Any) -> Any:
+    if (
+        is_secret_key(key)
+        and isinstance(value, str | int | float)
+        and value not in ("", True, False)
+    ):
+        return REDACTED
+    return without_secrets(value)
+
+
+def _known(value: Any) -> Any:
+    """What msgspec does not know: a model gives its fields, all else its text."""
+    if isinstance(value, PurePath):
+        return str(value)
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        return dump(mode="json")
+    return str(value)
+
+
+def _clean(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return _whole(value)
+    if _is_huge(value):
+        raise ValueError(f"an integer of {value.bit_length():,} bits")
+    if depth > _DEPTH:
+        raise ValueError(f"nested deeper than {_DEPTH}")
+    if isinstance(value, dict):
+        pairs = cast("dict[str, Any]", value).items()
+        return {_whole(key): _clean(item, depth + 1) for key, item in pairs}
+    if isinstance(value, list | tuple):
+        return [_clean(item, depth + 1) for item in cast("list[Any]", value)]
+    return value
+
+
+def _is_huge(value: Any) -> bool:
+    return isinstance(value, int) and value.bit_length() > _BITS
+
+
+def _whole(text: str) -> str:
+    return text if text.isascii() else _HALF.sub("\ufffd", text)

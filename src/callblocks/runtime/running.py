@@ -1,0 +1,196 @@
+"""A call that may run becomes an outcome: recorded, run, redacted, and kept within limits."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from callblocks.model.calls import Call
+from callblocks.model.errors import ToolError
+from callblocks.model.outcomes import Failure, Notice, Outcome
+from callblocks.model.redaction import redact
+from callblocks.runtime.invoking import invoke
+from callblocks.runtime.journal import Intent, Journal, JournalUnavailable
+from callblocks.runtime.keys import idempotency_key
+from callblocks.runtime.plain import plain, without_secrets
+from callblocks.runtime.progress import Began, Listener, Said
+from callblocks.runtime.spilling import spill
+from callblocks.runtime.turn import Turn
+from callblocks.runtime.weighed import Weighed
+from callblocks.tools.context import Context, Keep
+from callblocks.tools.envelope import unwrap
+from callblocks.tools.tool import Tool
+
+__all__ = ("RunLimits", "Running")
+
+_MESSAGE_LENGTH = 4_000
+
+
+class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """`seconds` for a tool that names no time of its own; `output` characters that stay in an
+    outcome, the rest spills to a file; `parallel` calls side by side."""
+
+    seconds: float = 120.0
+    output: int = 50_000
+    parallel: int = 8
+
+
+class Running:
+    """Runs one call after another, or side by side; holds nothing of them."""
+
+    def __init__(self, limits: RunLimits, *, journal: Journal | None, keep: Keep | None) -> None:
+        self._limits = limits
+        self._journal = journal
+        self._keep = keep
+
+    async def run(self, weighed: Weighed, turn: Turn, listen: Listener | None) -> Outcome:
+        """Run a call that was let through; nothing but a stop of the program raises."""
+        call, tool = weighed.call, weighed.tool
+        # What changes nothing needs no name to be told from its repetition.
+        key = "" if tool.traits.read_only else idempotency_key(turn.id, call)
+        recorded = not tool.traits.read_only and self._journal is not None
+        if recorded and (past := self._begin(call, tool, turn, key)) is not None:
+            return past
+        outcome = await self._perform(weighed, turn, listen, key)
+        return self._end(key, outcome) if recorded else outcome
+
+    async def _perform(
+        self, weighed: Weighed, turn: Turn, listen: Listener | None, key: str
+    ) -> Outcome:
+        call, tool, began = weighed.call, weighed.tool, time.monotonic()
+        context = Context(call.id, key, report=_reporter(call.id, listen), keep=self._keep)
+        if listen is not None:
+            listen(Began(call.id))
+        output, failure = await self._answer(tool, weighed.values, context, turn)
+        for why in _taints(tool, context):
+            turn.taint(_text(why))
+        spilled = spill(output, call.id, self._limits.output, self._keep)
+        return Outcome(
+            id=call.id,
+            name=call.name,
+            output=spilled.output,
+            error=failure,
+            artifacts=(*context.artifacts, *spilled.artifacts),
+            notices=(*map(_safe_notice, context.notices), *spilled.notices),
+            seconds=time.monotonic() - began,
+        )
+
+    async def _answer(
+        self, tool: Tool, values: dict[str, Any], context: Context, turn: Turn
+    ) -> tuple[Any, Failure | None]:
+        """The output as it may be kept, and what went wrong."""
+        try:
+            value = await invoke(tool, values, context, turn, tool.timeout or self._limits.seconds)
+            output, failure = unwrap(plain(value), tool.origin)
+        except ToolError as error:
+            return None, _told(tool, error)
+        except Exception as error:
+            return None, _unexpected(tool, error)
+        return without_secrets(output), failure and _safe(failure)
+
+    def _begin(self, call: Call, tool: Tool, turn: Turn, key: str) -> Outcome | None:
+        """Record what is about to happen; or give the outcome, where it must not happen."""
+        assert self._journal is not None
+        intent = Intent(key=key, turn=turn.id, call=call.id, tool=tool.name, input=_kept(call))
+        try:
+            past = self._journal.begin(intent)
+            if past is None:
+                return None
+            if past.outcome is not None:
+                return past.outcome
+            if past.state == "indeterminate" and tool.traits.idempotent:
+                self._journal.again(key)
+                return None
+        except JournalUnavailable as error:
+            words = f"{tool.name} did not run, because that could not be recorded: {error}"
+            return _refused(call, "not_kept", words)
+        words = f"an earlier run of this call of {tool.name} never said how it ended"
+        return _refused(call, "indeterminate", f"{words}; look before it is done again")
+
+    def _end(self, key: str, outcome: Outcome) -> Outcome:
+        assert self._journal is not None
+        try:
+            self._journal.end(key, outcome)
+        except JournalUnavailable as error:
+            told = Notice(code="not_kept", message=f"the end was not recorded: {error}")
+            return msgspec.structs.replace(outcome, notices=(*outcome.notices, told))
+        return outcome
+
+
+def _refused(call: Call, code: str, message: str) -> Outcome:
+    return Outcome(id=call.id, name=call.name, error=Failure(code=code, message=message))
+
+
+def _kept(call: Call) -> dict[str, Any]:
+    return without_secrets(plain(call.input))
+
+
+def _reporter(id: str, listen: Listener | None) -> Callable[[str], None] | None:
+    if listen is None:
+        return None
+
+    def report(text: str) -> None:
+        listen(Said(id, redact(text)))
+
+    return report
+
+
+def _taints(tool: Tool, context: Context) -> list[str]:
+    """Where text of others came from: the tool says so, or it is one that brings such text."""
+    brings = tool.traits.open_world or tool.traits.kind == "source"
+    return context.taints or ([tool.name] if brings else [])
+
+
+def _told(tool: Tool, error: ToolError) -> Failure:
+    return _safe(
+        Failure(code=error.code, message=error.message, where=tool.name, details=error.details)
+    )
+
+
+def _unexpected(tool: Tool, error: Exception) -> Failure:
+    """An exception in words: what was raised, and the line of the tool that raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f"{tool.name}, line {frames[-1].lineno}" if frames else tool.name
+    words = f"{type(error).__name__}: {_words(error)}".removesuffix(": ")
+    return _safe(Failure(code="tool_error", message=words, where=where))
+
+
+def _words(said: object) -> str:
+    try:
+        return str(said)
+    except Exception:  # a value of a tool may do anything when it is shown
+        return ""
+
+
+def _safe(failure: Failure) -> Failure:
+    """A failure without secrets, and of a length that a model can read."""
+    message = redact(_text(failure.message))
+    if len(message) > _MESSAGE_LENGTH:
+        message = f"{message[:_MESSAGE_LENGTH]}…"
+    return msgspec.structs.replace(
+        failure, code=_text(failure.code), message=message, details=_details(failure.details)
+    )
+
+
+def _safe_notice(notice: Notice) -> Notice:
+    return Notice(
+        code=_text(notice.code),
+        message=redact(_text(notice.message)),
+        details=_details(notice.details),
+    )
+
+
+def _text(said: object) -> str:
+    """What a tool said where text belongs; it may have said anything."""
+    return plain(said if isinstance(said, str) else _words(said))
+
+
+def _details(given: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return without_secrets(plain(given))
+    except Exception as error:  # a value of a tool may do anything when it is written
+        return {"left_out": f"details that cannot be written: {_text(error)}"}

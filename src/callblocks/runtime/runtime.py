@@ -1,0 +1,109 @@
+"""Calls in, outcomes out, as they finish.
+
+    runtime = Runtime(registry, policy)
+    async for outcome in runtime.run(parsed.calls):
+        ...
+
+Every call gets exactly one outcome, whatever happens to it, and nothing that happens to one
+touches the others. With no policy nothing runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
+
+from callblocks.model.calls import Call
+from callblocks.model.outcomes import Failure, Outcome
+from callblocks.runtime.approving import Approving
+from callblocks.runtime.gate import Gate, Resolve
+from callblocks.runtime.journal import Journal
+from callblocks.runtime.order import batches
+from callblocks.runtime.policy.policy import Policy
+from callblocks.runtime.progress import Judged, Listener
+from callblocks.runtime.running import RunLimits, Running
+from callblocks.runtime.turn import Turn
+from callblocks.tools.context import Keep
+from callblocks.tools.registry import Registry
+
+__all__ = ("Runtime",)
+
+
+class Runtime:
+    """Runs calls under a policy.
+
+    `approving` is how a person is asked; without it, what the policy does not allow is refused.
+    `journal` records each change before it happens. `keep` takes files and outputs that are too
+    long. `resolve` gives the real path that a policy judges.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        policy: Policy | None = None,
+        *,
+        approving: Approving | None = None,
+        journal: Journal | None = None,
+        keep: Keep | None = None,
+        resolve: Resolve | None = None,
+        limits: RunLimits | None = None,
+    ) -> None:
+        self.registry = registry
+        self.gate = Gate(registry, policy or Policy(), approving or Approving(), resolve)
+        self._limits = limits or RunLimits()
+        self._running = Running(self._limits, journal=journal, keep=keep)
+
+    def plan(self, calls: Iterable[Call], turn: Turn | None = None) -> list[Judged]:
+        """What would become of calls, in the order they would run; nothing is run or asked."""
+        weighing = turn or Turn()
+        return [
+            Judged(call, self.gate.weigh(call, weighing))
+            for batch in batches(calls, self.registry)
+            for call in batch
+        ]
+
+    async def run(
+        self, calls: Iterable[Call], turn: Turn | None = None, listen: Listener | None = None
+    ) -> AsyncGenerator[Outcome]:
+        """Run calls; closing the iterator ends what still runs."""
+        current = turn or Turn()
+        for batch in batches(calls, self.registry):
+            if len(batch) == 1:
+                yield await self._one(batch[0], current, listen)
+            else:
+                async for outcome in self._side_by_side(batch, current, listen):
+                    yield outcome
+
+    async def _side_by_side(
+        self, batch: list[Call], turn: Turn, listen: Listener | None
+    ) -> AsyncGenerator[Outcome]:
+        room = asyncio.Semaphore(self._limits.parallel)
+
+        async def one(call: Call) -> Outcome:
+            async with room:
+                return await self._one(call, turn, listen)
+
+        waiting = {asyncio.ensure_future(one(call)) for call in batch}
+        try:
+            while waiting:
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    yield task.result()
+        finally:
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    async def _one(self, call: Call, turn: Turn, listen: Listener | None) -> Outcome:
+        if turn.stopped:
+            stopped = Failure(code="cancelled", message="the turn was stopped before this call")
+            return Outcome(id=call.id, name=call.name, error=stopped)
+        weighed = self.gate.weigh(call, turn)
+        if listen is not None:
+            listen(Judged(call, weighed))
+        refusal = (
+            weighed if isinstance(weighed, Failure) else await self.gate.refusal(weighed, turn)
+        )
+        if refusal is not None or isinstance(weighed, Failure):
+            return Outcome(id=call.id, name=call.name, error=refusal)
+        return await self._running.run(weighed, turn, listen)

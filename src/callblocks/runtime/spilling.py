@@ -1,0 +1,49 @@
+"""An output that is too long is kept whole as a file; what stays says where.
+
+    first lines …
+    ... (2.3MB in all, kept as artifacts/4f/…/c1.txt)
+
+Nothing is cut away for good: where the file cannot be kept, the output stays as long as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from callblocks.model.outcomes import Artifact, Notice
+from callblocks.model.shown import format_size
+from callblocks.tools.context import Keep
+
+__all__ = ("Spilled", "spill")
+
+
+class Spilled(msgspec.Struct, frozen=True):
+    """An output as it stays, the file that holds all of it, and what there is to tell."""
+
+    output: Any
+    artifacts: tuple[Artifact, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+
+def spill(output: Any, name: str, limit: int, keep: Keep | None) -> Spilled:
+    """Keep an output of more than `limit` characters in a file called after `name`."""
+    text, ending, mime = _written(output)
+    if len(text) <= limit or keep is None:
+        return Spilled(output)
+    content = text.encode()
+    try:
+        artifact = keep(f"{name}.{ending}", content, mime)
+    except OSError as error:
+        told = f"the whole output could not be kept: {error.strerror or error}"
+        return Spilled(output, notices=(Notice(code="not_kept", message=told),))
+    told = f"... ({format_size(len(content))} in all, kept as {artifact.path})"
+    return Spilled(f"{text[:limit]}\n{told}", (artifact,))
+
+
+def _written(output: Any) -> tuple[str, str, str]:
+    if isinstance(output, str):
+        return output, "txt", "text/plain"
+    text = msgspec.json.encode(output).decode()
+    return text, "json", "application/json"

@@ -1,0 +1,25 @@
+"""A call as the policy sees it, before anybody is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from callblocks.model.calls import Call
+from callblocks.runtime.policy.facts import Facts
+from callblocks.runtime.policy.policy import Decision
+from callblocks.tools.tool import Tool
+
+__all__ = ("Weighed",)
+
+
+class Weighed(msgspec.Struct, frozen=True, kw_only=True):
+    """The call, its tool, the values that the tool would take, and what the policy says."""
+
+    call: Call
+    tool: Tool
+    values: dict[str, Any]
+    facts: Facts
+    decision: Decision
+    policy_digest: str

@@ -1,0 +1,153 @@
+"""`terminal_execute`: a shell command, in the sandbox, on a copy of the workspace.
+
+What the command wrote and deleted is brought into the workspace when it has ended, file by
+file, through the same door as every other write: what is protected stays as it is. A command
+that was stopped changes nothing.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+from pydantic import Field
+
+from callblocks.model.errors import ToolError
+from callblocks.runtime.files.root import Root
+from callblocks.runtime.sandbox.choose import find_sandbox
+from callblocks.runtime.sandbox.sandbox import Changes, Ended, Job, Limits, Missing, Sandbox
+from callblocks.tools.context import Context
+from callblocks.tools.declare import tool
+from callblocks.tools.tool import Tool
+
+__all__ = ("FindSandbox", "terminal_tools")
+
+FindSandbox: TypeAlias = Callable[[], Awaitable[Sandbox | Missing]]
+
+_LONGEST = 600
+_SLACK = 90
+"""Seconds that setting up and bringing back may take, beside the command itself."""
+
+_Command = Annotated[str, Field(min_length=1, max_length=100_000)]
+_Seconds = Annotated[float, Field(gt=0, le=_LONGEST)]
+
+
+def terminal_tools(
+    root: Root, *, find: FindSandbox = find_sandbox, limits: Limits | None = None
+) -> tuple[Tool, ...]:
+    """The tools of a terminal whose workspace is `root`."""
+    given = limits or Limits()
+
+    @tool(kind="exec", needs_approval=True, timeout=_LONGEST + _SLACK, origin="builtin")
+    async def terminal_execute(
+        command: _Command, context: Context, timeout: _Seconds = 60
+    ) -> dict[str, Any]:
+        """Run a shell command in the workspace, apart from the machine and without network.
+
+        Args:
+            command: the command, as for `sh -c`
+            timeout: seconds after which it is stopped, with nothing changed
+        """
+        sandbox = await find()
+        if isinstance(sandbox, Missing):
+            raise ToolError("sandbox_unavailable", sandbox.reason)
+        job = Job(
+            argv=("/bin/sh", "-c", command),
+            folder=str(root.folder),
+            without=root.own,
+            limits=msgspec.structs.replace(given, seconds=timeout),
+        )
+        printed = _Printed(context)
+        ended = await sandbox.run(job, printed.take)
+        return _report(ended, printed, _bring_back(ended.changes, root, context), context, timeout)
+
+    return (terminal_execute,)
+
+
+class _Printed:
+    """What a command prints, decoded, shown at once and kept."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._texts: dict[str, list[str]] = {"stdout": [], "stderr": []}
+        self._decoders = {
+            stream: codecs.getincrementaldecoder("utf-8")("replace") for stream in self._texts
+        }
+
+    def take(self, stream: str, piece: bytes) -> None:
+        text = self._decoders[stream].decode(piece)
+        if text:
+            self._texts[stream].append(text)
+            self._context.report(text)
+
+    def texts(self) -> dict[str, str]:
+        """Both streams; one that is empty is left out."""
+        whole = {
+            stream: "".join(pieces) + self._decoders[stream].decode(b"", final=True)
+            for stream, pieces in self._texts.items()
+        }
+        return {stream: text for stream, text in whole.items() if text}
+
+
+def _report(
+    ended: Ended, printed: _Printed, changed: dict[str, Any], context: Context, seconds: float
+) -> dict[str, Any]:
+    texts: dict[str, Any] = printed.texts()
+    if ended.timed_out:
+        raise ToolError(
+            "timeout",
+            f"stopped after {seconds:g} s, and nothing was changed; "
+            "give a longer timeout, or do less at once",
+            **texts,
+        )
+    if ended.truncated:
+        context.notice(
+            "output_dropped",
+            f"the command printed {ended.output_bytes:,} bytes; only the first were kept",
+        )
+    if not ended.copied:
+        context.notice("workspace_read_only", "the workspace is too large: it was read-only")
+    why = _why(ended)
+    return {"exit_code": ended.exit_code, **({"ended": why} if why else {}), **texts, **changed}
+
+
+def _why(ended: Ended) -> str:
+    """What ended a command that did not end by itself."""
+    if ended.out_of_memory:
+        return "out of memory"
+    if ended.out_of_processes:
+        return "too many processes"
+    if ended.out_of_disk:
+        return "too much written"
+    return f"killed by {ended.signal}" if ended.signal else ""
+
+
+def _bring_back(changes: Changes, root: Root, context: Context) -> dict[str, Any]:
+    """Put what the command did into the workspace; what must not be is told, and left."""
+    deleted = [path for path in changes.deleted if _done(root.delete, path, context)]
+    written = [
+        file.path
+        for file in changes.written
+        if _done(
+            lambda path, file=file: root.write(path, file.content, executable=file.executable),
+            file.path,
+            context,
+        )
+    ]
+    for left in changes.left_out:
+        context.notice("change_left_out", f"{left.path} stays in the sandbox: {left.reason}")
+    if changes.lost:
+        context.notice("changes_lost", f"nothing was changed: {changes.lost}")
+    found = {"written": written, "deleted": deleted}
+    return {what: paths for what, paths in found.items() if paths}
+
+
+def _done(change: Callable[[str], object], path: str, context: Context) -> bool:
+    try:
+        change(path)
+    except ToolError as error:
+        context.notice("change_refused", f"{path}: {error.message}", why=error.code)
+        return False
+    return True

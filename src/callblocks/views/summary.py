@@ -1,0 +1,70 @@
+"""What came of calls, in a line, and what there is to know beside the results.
+
+2 done, 1 failed, 1 refused
+ⓘ terminal_execute: .git/config: not written, because …
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from callblocks.model.outcomes import Failure, Outcome
+from callblocks.views.rows import Bit, Kind, Row, wrap
+from callblocks.views.safe import visible_line
+
+__all__ = ("REFUSALS", "summary_rows")
+
+REFUSALS = frozenset(
+    {
+        *("policy_off", "policy_denied", "approval_required", "approval_denied"),
+        *("approval_expired", "approval_revoked", "approval_mismatch"),
+    }
+)
+"""The codes that say that a call was not let through."""
+
+_KINDS: dict[str, Kind] = {"done": "code", "failed": "error", "refused": "warning"}
+
+
+def summary_rows(outcomes: Sequence[Outcome], folder: str, width: int) -> list[Row]:
+    """The count, the notices, and the files that were kept below `folder`."""
+    if not outcomes:
+        return []
+    counts = Counter(map(_kind, outcomes))
+    bits: list[Bit] = []
+    for name, kind in _KINDS.items():
+        if counts[name]:
+            bits.append(("quiet", ", "))
+            bits.append((kind, f"{counts[name]} {name}"))
+    return [(), tuple(bits[1:]), *_notes(outcomes, folder, width), *_waiting(outcomes, width)]
+
+
+def _kind(outcome: Outcome) -> str:
+    if outcome.error is None:
+        return "done"
+    return "refused" if outcome.error.code in REFUSALS else "failed"
+
+
+def _waiting(outcomes: Iterable[Outcome], width: int) -> list[Row]:
+    """How to approve what waits for a person."""
+    ids = [one.error.details["approval"] for one in outcomes if one.error and _waits(one.error)]
+    if not ids:
+        return []
+    how = f"callblocks approvals approve {ids[0]}, and run the text again"
+    return wrap((("mark", "ⓘ "), ("quiet", f"to approve a call: {how}")), width)
+
+
+def _waits(failure: Failure) -> bool:
+    # The details may be of a tool: what is to be copied into a shell is an id and nothing else.
+    return failure.code in REFUSALS and str(failure.details.get("approval", "")).isalnum()
+
+
+def _notes(outcomes: Iterable[Outcome], folder: str, width: int) -> list[Row]:
+    rows: list[Row] = []
+    for outcome in outcomes:
+        told = [notice.message for notice in outcome.notices]
+        told += [f"kept {folder}/{artifact.path}" for artifact in outcome.artifacts]
+        for text in told:
+            note: Row = (("mark", "ⓘ "), ("quiet", visible_line(f"{outcome.name}: {text}")))
+            rows += wrap(note, width, (("plain", "  "),))
+    return rows

@@ -1,0 +1,250 @@
+"""`callblocks run --ask` with a person at a real terminal, who types, waits and interrupts."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+
+from callblocks.runtime.approvals.book import ApprovalBook
+from callblocks.runtime.journal import Journal
+from support.home import TOOLS, fence
+
+SECONDS = 20
+PROMPT = "[n why] no, and why: "
+TAKE_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+class Terminal:
+    """A terminal with the command in it. Nothing here waits longer than it may."""
+
+    def __init__(self, process: subprocess.Popen[bytes], handle: int) -> None:
+        self.process = process
+        self.shown = ""
+        self._handle = handle
+        self._seen = 0
+        self._end = time.monotonic() + SECONDS
+
+    def until(self, words: str) -> str:
+        """What is shown since the last time, up to some words."""
+        while words not in self.shown[self._seen :]:
+            assert self._read(), f"{words!r} is not in {self.shown!r}"
+        end = self.shown.index(words, self._seen) + len(words)
+        found, self._seen = self.shown[self._seen : end], end
+        return found
+
+    def type(self, text: str) -> None:
+        os.write(self._handle, text.encode())
+
+    def wait(self) -> int:
+        """The exit code, once all that is shown was read."""
+        while self._read():
+            pass
+        return self.process.wait(max(1, self._end - time.monotonic()))
+
+    def _read(self) -> bool:
+        left = self._end - time.monotonic()
+        if left <= 0 or not select.select([self._handle], [], [], left)[0]:
+            return False
+        try:
+            piece = os.read(self._handle, 65536)
+        except OSError:  # so a terminal says that everybody has gone
+            return False
+        self.shown += piece.decode(errors="replace")
+        return bool(piece)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "tools.py").write_text(
+        TOOLS + "\n\n@tool\ndef wait() -> None:\n"
+        '    """Wait for ever."""\n    import time\n\n'
+        "    while True:\n        time.sleep(0.01)\n"
+    )
+    return tmp_path
+
+
+@contextmanager
+def at_terminal(home: Path, text: str, *args: str) -> Iterator[Terminal]:
+    """Run a text with `--ask` in a session of its own, whose terminal is ours."""
+    workspace = home / "workspace"
+    (workspace / "chat.md").write_text(text)
+    env = {name: value for name, value in os.environ.items() if "COLOR" not in name}
+    env |= {"CALLBLOCKS_HOME": str(home / "state"), "NO_COLOR": "1", "TERM": "xterm"}
+    argv = [sys.executable, "-m", "callblocks", "run", "chat.md", "-T", "tools.py", "--ask", *args]
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 100, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-c", TAKE_TERMINAL, *argv],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        cwd=workspace,
+        env=env,
+    )
+    os.close(theirs)
+    try:
+        with process:
+            try:
+                yield Terminal(process, ours)
+            finally:
+                process.kill()
+    finally:
+        os.close(ours)
+
+
+def notes(home: Path) -> str:
+    path = home / "workspace" / "notes.txt"
+    return path.read_text() if path.exists() else ""
+
+
+def test_a_yes_runs_what_was_shown_and_the_diff_is_shown_first(home: Path) -> None:
+    (home / "workspace" / "a.md").write_text("old\n")
+    evil = "new \x1b[2J\u202e\n"
+    with at_terminal(home, fence("file_write", path="a.md", content=evil)) as terminal:
+        question = terminal.until(PROMPT)
+        assert "file_write wants to run: no rule names this call" in question
+        assert "path  a.md" in question
+        assert "content  new ␛[2J⟨U+202E⟩" in question
+        assert "-old" in question
+        assert "+new ␛[2J⟨U+202E⟩" in question
+        assert "[5] [10] [30] minutes, any file_write" in question
+        assert (home / "workspace" / "a.md").read_text() == "old\n"
+        terminal.type("y\n")
+        terminal.until("1 done")
+        assert terminal.wait() == 0
+    assert (home / "workspace" / "a.md").read_text() == evil
+
+
+def test_a_no_is_told_with_its_reason_and_the_others_go_on(home: Path) -> None:
+    text = fence("note", "a", text="one") + fence("note", "b", text="two")
+    with at_terminal(home, text) as terminal:
+        assert "text  one" in terminal.until(PROMPT)
+        terminal.type("n because I say so\n")
+        assert "text  two" in terminal.until(PROMPT)
+        terminal.type("yes\n")
+        terminal.until("1 refused")
+        assert terminal.wait() == 1
+        assert "approval_denied" in terminal.shown
+        assert "because I say so" in terminal.shown
+    assert notes(home) == "two\n"
+
+
+def test_minutes_cover_what_comes_after(home: Path) -> None:
+    text = "".join(fence("note", id, text=id) for id in "abc")
+    with at_terminal(home, text) as terminal:
+        terminal.until(PROMPT)
+        terminal.type("10\n")
+        terminal.until("3 done")
+        assert terminal.wait() == 0
+        assert terminal.shown.count(PROMPT) == 1
+    assert notes(home) == "a\nb\nc\n"
+
+
+def test_v_shows_the_rest_of_a_long_call(home: Path) -> None:
+    long = "\n".join(f"line {number}" for number in range(300))
+    with at_terminal(home, fence("note", text=long)) as terminal:
+        question = terminal.until(PROMPT)
+        assert "more lines: [v] shows them" in question
+        assert "line 299" not in question[question.index("wants to run") :]
+        terminal.type("v\n")
+        assert "line 299" in terminal.until(PROMPT)
+        terminal.type("n\n")
+        assert terminal.wait() == 1
+    assert notes(home) == ""
+
+
+def test_ctrl_d_leaves_the_question_in_the_book(home: Path) -> None:
+    with at_terminal(home, fence("note", text="a")) as terminal:
+        terminal.until(PROMPT)
+        terminal.type("\x04")
+        terminal.until("callblocks approvals approve")
+        assert terminal.wait() == 1
+    with ApprovalBook(home / "state" / "approvals.sqlite") as book:
+        assert [one.state for one in book.list()] == ["pending"]
+    assert notes(home) == ""
+
+
+def test_ctrl_c_at_a_question_cancels_all_that_is_left(home: Path) -> None:
+    text = fence("note", "a", text="one") + fence("note", "b", text="two")
+    with at_terminal(home, text) as terminal:
+        terminal.until(PROMPT)
+        terminal.type("\x03")
+        terminal.until("2 failed")
+        assert terminal.wait() == 1
+        assert terminal.shown.count("cancelled") >= 2
+        assert terminal.shown.count(PROMPT) == 1
+        assert "Traceback" not in terminal.shown
+    assert notes(home) == ""
+
+
+def test_ctrl_c_ends_a_tool_that_runs(home: Path) -> None:
+    with at_terminal(home, fence("wait"), "--allow", "wait") as terminal:
+        terminal.until("⏳")
+        journal = home / "state" / "journal.sqlite"
+        _until_begun(journal)
+        terminal.type("\x03")
+        terminal.until("1 failed")
+        assert terminal.wait() == 1
+        assert "Traceback" not in terminal.shown
+    opened = Journal(journal)
+    (entry,) = opened.entries()
+    opened.close()
+    assert entry.outcome
+    assert entry.outcome.error
+    assert entry.outcome.error.code == "cancelled"
+
+
+def _until_begun(path: Path) -> None:
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        if path.exists():
+            opened = Journal(path)
+            begun = opened.entries()
+            opened.close()
+            if begun:
+                return
+        time.sleep(0.02)
+    raise AssertionError("the tool did not begin")
+
+
+def test_what_was_typed_ahead_answers_nothing(home: Path) -> None:
+    with at_terminal(home, fence("note", text="a")) as terminal:
+        terminal.type("y\ny\ny\n")
+        terminal.until(PROMPT)
+        # An answer that was there already would have been read by now.
+        terminal.type("n\n")
+        terminal.until("1 refused")
+        assert terminal.wait() == 1
+    assert notes(home) == ""
+
+
+def test_a_reply_is_clean_of_the_question(home: Path) -> None:
+    """Standard output is the reply; the question goes to the terminal itself."""
+    text = fence("note", text="a")
+    with at_terminal(home, text, "--reply") as terminal:
+        terminal.until(PROMPT)
+        terminal.type("y\n")
+        assert terminal.wait() == 0
+        reply = terminal.shown[terminal.shown.index(PROMPT) :]
+    assert "written" in reply
+    assert json.dumps("a")[1:-1] in reply
+    assert notes(home) == "a\n"

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, TextIO
+
+import pytest
+
+from callblocks.cli import asking
+from callblocks.cli.asking import TerminalAsker, open_terminal, question_rows, read_answer
+from callblocks.runtime.asking import Answer, Question
+from callblocks.tools.declare import tool
+from support.lines import EVIL, harmless, lines
+from support.running import call
+
+
+@tool
+def write(path: str, content: str = "") -> None:
+    """Write."""
+
+
+@tool(destructive=False)
+def sing() -> None:
+    """Sing."""
+
+
+def question(preview: str = "", **input: Any) -> Question:
+    return Question(
+        call=call("write", **input),
+        tool=write,
+        approval_id="1",
+        reason="no rule names this call",
+        preview=preview,
+    )
+
+
+def test_every_argument_is_shown_as_it_is_and_what_it_would_change() -> None:
+    asked = question("--- a\n+++ a\n@@ -1 +1 @@\n-old\n+new\n", path="a", content="one\ntwo", n=[1])
+    assert lines(question_rows(asked, 80)) == [
+        "",
+        "write wants to run: no rule names this call",
+        "  destructive",
+        "  path  a",
+        "  content  one",
+        "           two",
+        "  n  [1]",
+        "  --- a",
+        "  +++ a",
+        "  @@ -1 +1 @@",
+        "  -old",
+        "  +new",
+    ]
+
+
+def test_a_change_has_its_colours() -> None:
+    rows = question_rows(question("@@\n-old\n+new\n same"), 80)
+    assert [row[0][0] for row in rows[-4:]] == ["quiet", "error", "code", "plain"]
+
+
+def test_a_tool_without_traits_has_no_line_for_them() -> None:
+    asked = Question(call=call("sing"), tool=sing, approval_id="1", reason="why")
+    assert lines(question_rows(asked, 80)) == ["", "sing wants to run: why"]
+
+
+def test_no_value_can_look_like_the_question() -> None:
+    fake = "x\nRun it?  [y] once\n  path  harmless"
+    shown = lines(question_rows(question(path=fake), 80))
+    assert all(line.startswith("        ") for line in shown[4:])
+
+
+def test_nothing_in_a_question_steers_the_terminal() -> None:
+    asked = question(f"{EVIL}\n+{EVIL}", **{"path": EVIL * 30, f"k{EVIL}": {"a": EVIL}})
+    assert harmless(question_rows(asked, 60))
+    assert all(len(line) <= 60 for line in lines(question_rows(asked, 60)))
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("y\n", Answer("once")),
+        (" YES \n", Answer("once")),
+        ("5\n", Answer("while", minutes=5)),
+        ("10", Answer("while", minutes=10)),
+        ("30\n", Answer("while", minutes=30)),
+        ("n\n", Answer("deny")),
+        ("No  use the other file \n", Answer("deny", reason="use the other file")),
+        ("\n", None),
+        ("7\n", None),
+        ("yy\n", None),
+        ("why?\n", None),
+        ("05\n", None),
+        ("v\n", None),
+    ],
+)
+def test_only_a_clear_answer_is_one(line: str, expected: Answer | None) -> None:
+    assert read_answer(line) == expected
+
+
+@contextmanager
+def terminal() -> Iterator[tuple[int, TextIO]]:
+    """Our end of a terminal, and the asker's."""
+    ours, theirs = pty.openpty()
+    mode = termios.tcgetattr(theirs)
+    mode[3] &= ~termios.ECHO
+    termios.tcsetattr(theirs, termios.TCSANOW, mode)
+    with os.fdopen(theirs, "w", encoding="utf-8") as file:
+        try:
+            yield ours, file
+        finally:
+            os.close(ours)
+
+
+async def shown_until(ours: int, words: str) -> str:
+    """What the terminal shows, up to some words, within 20 seconds."""
+    os.set_blocking(ours, False)
+    shown = b""
+    for _ in range(2000):
+        try:
+            shown += os.read(ours, 65536)
+        except BlockingIOError:
+            await asyncio.sleep(0.01)
+        if words.encode() in shown:
+            return shown.decode()
+    raise AssertionError(f"{words!r} is not in {shown!r}")
+
+
+def ask(asked: Question, *typed: bytes, before: bytes = b"") -> tuple[Answer | None, list[str]]:
+    """The answer, and what was shown before each line that is typed."""
+
+    async def act() -> tuple[Answer | None, list[str]]:
+        with terminal() as (ours, file):
+            os.write(ours, before)
+            asking_now = asyncio.ensure_future(TerminalAsker(file, 80, nullcontext)(asked))
+            shown: list[str] = []
+            for line in typed:
+                shown.append(await shown_until(ours, "no, and why: "))
+                os.write(ours, line)
+            return await asyncio.wait_for(asking_now, 20), shown
+
+    return asyncio.run(act())
+
+
+def test_a_person_is_asked_until_the_answer_is_clear() -> None:
+    answer, shown = ask(question(path="a"), b"what?\n", b"\n", b"n not now\n")
+    assert answer == Answer("deny", reason="not now")
+    assert "write wants to run" in shown[0]
+    assert "[5] [10] [30] minutes, any write" in shown[0]
+    assert all("wants to run" not in more for more in shown[1:])
+
+
+def test_what_was_typed_before_the_question_is_thrown_away() -> None:
+    answer, _ = ask(question(path="a"), b"n\n", before=b"y\ny\n")
+    assert answer == Answer("deny")
+
+
+def test_the_end_of_input_is_no_answer() -> None:
+    assert ask(question(path="a"), b"\x04")[0] is None
+
+
+def test_what_does_not_fit_is_shown_on_demand() -> None:
+    long = "\n".join(f"line {number}" for number in range(300))
+    answer, shown = ask(question(path=long), b"v\n", b"v\n", b"y\n")
+    assert answer == Answer("once")
+    assert "183 more lines: [v] shows them" in shown[0]
+    assert "line 299" not in shown[0]
+    assert "line 299" in shown[1]
+    assert "more lines" not in shown[1] + shown[2]
+
+
+def test_a_short_question_has_no_more_to_show() -> None:
+    answer, shown = ask(question(path="a"), b"v\n", b"y\n")
+    assert answer == Answer("once")
+    assert "more lines" not in "".join(shown)
+
+
+def test_a_terminal_that_goes_away_is_no_answer() -> None:
+    async def act() -> Answer | None:
+        ours, theirs = pty.openpty()
+        with os.fdopen(theirs, "w", encoding="utf-8") as file:
+            asked = asyncio.ensure_future(TerminalAsker(file, 80, nullcontext)(question(path="a")))
+            await shown_until(ours, "no, and why: ")
+            os.close(ours)
+            return await asyncio.wait_for(asked, 20)
+
+    assert asyncio.run(act()) is None
+
+
+def test_a_stream_that_is_no_terminal_is_no_answer(tmp_path: Any) -> None:
+    async def act() -> Answer | None:
+        with open(tmp_path / "file", "w", encoding="utf-8") as file:
+            return await TerminalAsker(file, 80, nullcontext)(question(path="a"))
+
+    assert asyncio.run(act()) is None
+
+
+def test_without_a_terminal_there_is_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(6, "No such device or address")
+
+    monkeypatch.setattr(asking.os, "open", refuse)
+    assert open_terminal() is None
+
+
+def test_the_terminal_is_opened_for_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = pty.openpty()
+    name = os.ttyname(theirs)
+    really = os.open
+    monkeypatch.setattr(asking.os, "open", lambda path, flags: really(name, flags))
+    opened = open_terminal()
+    assert opened is not None
+    opened.write("hello")
+    opened.close()
+    assert os.read(ours, 100) == b"hello"
+    os.close(ours)
+    os.close(theirs)

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from callblocks.dialects import dialects
+from support.command import run
+from support.home import TOOLS, move_in
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (move_in(tmp_path, monkeypatch) / "tools.py").write_text(TOOLS)
+
+
+def test_the_table_has_every_tool() -> None:
+    result = run("tools", "-T", "tools.py")
+    assert result.exit_code == 0
+    names = [line.split()[0] for line in result.stdout.splitlines() if not line.startswith(" ")]
+    assert names == [
+        *("add", "note", "fail", "shout", "file_read", "file_list", "file_write", "file_upload"),
+        *("terminal_execute", "api_call"),
+    ]
+
+
+def test_a_tool_of_ones_own_takes_the_place_of_one_that_comes_along() -> None:
+    Path("own.py").write_text(TOOLS.replace("def add(", "def file_read("))
+    result = run("tools", "-T", "own.py")
+    assert result.stdout.count("file_read ") == 1
+    assert "Add two numbers." in result.stdout
+
+
+def test_all_about_one_tool_in_each_dialect() -> None:
+    result = run("tools", "note", "-T", "tools.py")
+    assert result.exit_code == 0
+    assert "what to write" in result.stdout
+    for name in dialects:
+        assert (f"Example  {name}\n" in result.stdout) == (name != "chat-blocks")
+    one = run("tools", "note", "-T", "tools.py", "-d", "emoji-bracket").stdout
+    assert one.count("Example") == 1
+
+
+def test_json_is_in_the_shape_that_is_read_again() -> None:
+    result = run("tools", "--json")
+    Path("again.json").write_text(result.stdout)
+    names = [entry["function"]["name"] for entry in json.loads(result.stdout)]
+    assert "terminal_execute" in names
+    again = json.loads(run("tools", "--json", "-T", "again.json").stdout)
+    assert again == json.loads(result.stdout)
+    (one,) = json.loads(run("tools", "file_write", "--json").stdout)
+    assert one["function"]["body"] == "content"
+
+
+def test_an_unknown_tool_is_one_line_with_the_one_that_was_meant() -> None:
+    result = run("tools", "file_raed")
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert "did you mean file_read?" in line

@@ -1,0 +1,375 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callblocks.model.outcomes import Outcome
+from callblocks.runtime.approvals.book import ApprovalBook
+from callblocks.runtime.approving import Approving
+from callblocks.runtime.asking import Answer, Question
+from callblocks.runtime.policy.policy import Policy
+from callblocks.runtime.policy.rules import Rule
+from callblocks.runtime.runtime import Runtime
+from callblocks.runtime.turn import Turn
+from callblocks.tools.declare import tool
+from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Tool
+from support.people import NO, YES, Person
+from support.running import call, run, run_one
+
+ASK = Policy.ask_all()
+
+
+@pytest.fixture
+def book() -> Iterator[ApprovalBook]:
+    with ApprovalBook(":memory:") as opened:
+        yield opened
+
+
+@pytest.fixture
+def done() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def act(done: list[str]) -> Tool:
+    @tool
+    def act(what: Any = "it") -> str:
+        """Act."""
+        done.append(str(what))
+        return "done"
+
+    return act
+
+
+def code(outcome: Outcome) -> str:
+    return outcome.error.code if outcome.error else ""
+
+
+def words(outcome: Outcome) -> str:
+    return outcome.error.message if outcome.error else ""
+
+
+def test_a_yes_runs_the_call_once_and_counts_no_second_time(
+    book: ApprovalBook, act: Tool, done: list[str]
+) -> None:
+    person = Person(YES, None)
+    approving = Approving(book, person)
+    first = run_one([act], call("act"), policy=ASK, approving=approving)
+    again = run_one([act], call("act"), policy=ASK, approving=approving)
+    assert (first.output, code(again), done) == ("done", "approval_required", ["it"])
+    assert len(person.questions) == 2
+
+
+def test_a_yes_for_minutes_covers_any_input_of_the_tool(
+    book: ApprovalBook, act: Tool, done: list[str]
+) -> None:
+    person = Person(Answer("while", minutes=5))
+    outcomes = run(
+        [act],
+        call("act", "a", what=1),
+        call("act", "b", what=2),
+        policy=ASK,
+        approving=Approving(book, person),
+    )
+    assert all(outcome.ok for outcome in outcomes)
+    assert done == ["1", "2"]
+    assert len(person.questions) == 1
+
+
+@pytest.mark.parametrize("minutes", [0, 7, -5, 10**9])
+def test_minutes_that_nobody_offered_approve_nothing(
+    book: ApprovalBook, act: Tool, done: list[str], minutes: int
+) -> None:
+    approving = Approving(book, Person(Answer("while", minutes=minutes)))
+    outcome = run_one([act], call("act"), policy=ASK, approving=approving)
+    assert (code(outcome), done) == ("approval_required", [])
+
+
+def test_a_no_tells_the_model_why_and_is_not_asked_again(
+    book: ApprovalBook, act: Tool, done: list[str]
+) -> None:
+    person = Person(NO)
+    for _ in range(2):
+        outcome = run_one([act], call("act"), policy=ASK, approving=Approving(book, person))
+        assert code(outcome) == "approval_denied"
+        assert words(outcome) == "act did not run: a person said no: not on a Sunday"
+    assert len(person.questions) == 1
+    assert not done
+
+
+def test_a_no_without_a_reason_ends_without_a_colon(book: ApprovalBook, act: Tool) -> None:
+    approving = Approving(book, Person(Answer("deny")))
+    outcome = run_one([act], call("act"), policy=ASK, approving=approving)
+    assert words(outcome) == "act did not run: a person said no"
+
+
+def test_a_person_who_goes_away_leaves_the_question_in_the_book(
+    book: ApprovalBook, act: Tool, done: list[str]
+) -> None:
+    outcome = run_one([act], call("act"), policy=ASK, approving=Approving(book, Person(None)))
+    (waiting,) = book.list("pending")
+    assert code(outcome) == "approval_required"
+    assert outcome.error
+    assert outcome.error.details == {"approval": waiting.id}
+    assert waiting.id in words(outcome)
+    assert not done
+
+
+def test_what_waits_runs_once_somebody_approved_it(
+    book: ApprovalBook, act: Tool, done: list[str]
+) -> None:
+    nobody = Approving(book, place="/here")
+    waits = run_one([act], call("act"), policy=ASK, approving=nobody)
+    assert waits.error
+    book.approve(waits.error.details["approval"])
+    elsewhere = run_one([act], call("act"), policy=ASK, approving=Approving(book, place="/there"))
+    other = run_one([act], call("act", what="more"), policy=ASK, approving=nobody)
+    stricter = Policy((Rule(decide="ask", tool=("act",)),))
+    judged_anew = run_one([act], call("act"), policy=stricter, approving=nobody)
+    tainted = run_one(
+        [act], call("act"), policy=ASK, approving=nobody, turn=Turn(tainted=("a page",))
+    )
+    assert {code(elsewhere), code(other), code(judged_anew)} == {"approval_required"}
+    assert tainted.ok  # approved was this very call, and a tainted turn asks for just that
+    assert code(run_one([act], call("act"), policy=ASK, approving=nobody)) == "approval_required"
+    assert done == ["it"]
+
+
+def test_without_a_book_nobody_can_be_asked(act: Tool) -> None:
+    person = Person(YES)
+    outcome = run_one([act], call("act"), policy=ASK, approving=Approving(None, person))
+    assert code(outcome) == "approval_required"
+    assert "nobody can be asked" in words(outcome)
+    assert not person.questions
+
+
+def test_arguments_that_change_after_the_question_are_not_approved(
+    book: ApprovalBook, act: Tool, done: list[str]
+) -> None:
+    changing = call("act", what="a little")
+
+    async def distracted(question: Question) -> Answer:
+        changing.input["what"] = "a lot"
+        return YES
+
+    outcome = run_one([act], changing, policy=ASK, approving=Approving(book, distracted))
+    assert (code(outcome), done) == ("approval_mismatch", [])
+
+
+def test_an_answer_that_comes_too_late_is_none(act: Tool, done: list[str]) -> None:
+    now = [1000.0]
+
+    async def slow(question: Question) -> Answer:
+        now[0] += 700
+        return YES
+
+    with ApprovalBook(":memory:", clock=lambda: now[0], steady=lambda: now[0]) as book:
+        outcome = run_one([act], call("act"), policy=ASK, approving=Approving(book, slow))
+    assert (code(outcome), done) == ("approval_expired", [])
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "here", "expected"),
+    [
+        ("revoke", YES, "approval_revoked"),
+        ("approve", YES, ""),
+        ("approve", NO, "approval_denied"),
+        ("deny", YES, "approval_denied"),
+    ],
+)
+def test_a_question_answered_elsewhere_takes_the_safer_answer(
+    book: ApprovalBook, act: Tool, done: list[str], elsewhere: str, here: Answer, expected: str
+) -> None:
+    async def two(question: Question) -> Answer:
+        getattr(book, elsewhere)(question.approval_id)
+        return here
+
+    outcome = run_one([act], call("act"), policy=ASK, approving=Approving(book, two))
+    assert (code(outcome), len(done)) == (expected, int(not expected))
+
+
+def test_a_book_that_breaks_approves_nothing(tmp_path: Path, act: Tool, done: list[str]) -> None:
+    path = tmp_path / "approvals"
+
+    async def break_it(question: Question) -> Answer:
+        path.write_bytes(b"\xff" * path.stat().st_size)
+        return YES
+
+    with ApprovalBook(path) as book:
+        outcome = run_one([act], call("act"), policy=ASK, approving=Approving(book, break_it))
+    assert (code(outcome), done) == ("approval_required", [])
+    assert "approvals cannot be kept" in words(outcome)
+
+
+def test_a_book_that_cannot_be_written_approves_nothing(
+    tmp_path: Path, act: Tool, done: list[str]
+) -> None:
+    person = Person(YES)
+    with ApprovalBook(tmp_path / "approvals") as book:
+        # A folder of root's cannot be made read-only for root; SQLite's own switch is as good.
+        book._store._connection.execute("PRAGMA query_only = 1")
+        outcome = run_one([act], call("act"), policy=ASK, approving=Approving(book, person))
+    assert (code(outcome), done, person.questions) == ("approval_required", [], [])
+    assert "attempt to write a readonly database" in words(outcome)
+
+
+def test_calls_side_by_side_are_asked_one_at_a_time(book: ApprovalBook) -> None:
+    asked: list[str] = []
+    open_questions = 0
+
+    async def one_by_one(question: Question) -> Answer:
+        nonlocal open_questions
+        open_questions += 1
+        assert open_questions == 1
+        await asyncio.sleep(0.01)
+        asked.append(question.call.id)
+        open_questions -= 1
+        return YES
+
+    @tool(read_only=True)
+    async def look(where: str) -> str:
+        """Look."""
+        return where
+
+    outcomes = run(
+        [look],
+        *(call("look", id, where=id) for id in "abc"),
+        policy=ASK,
+        approving=Approving(book, one_by_one),
+    )
+    assert [outcome.output for outcome in outcomes] == asked == ["a", "b", "c"]
+
+
+def test_a_stopped_turn_ends_a_question_and_asks_no_more(book: ApprovalBook) -> None:
+    ended: list[str] = []
+
+    @tool(read_only=True)
+    async def look(where: str) -> str:
+        """Look."""
+        return where
+
+    async def collect() -> list[str]:
+        turn = Turn()
+
+        async def patient(question: Question) -> Answer:
+            turn.stop()
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                ended.append(question.call.id)
+            return YES
+
+        runtime = Runtime(Registry([look]), ASK, approving=Approving(book, patient))
+        calls = [call("look", id, where=id) for id in "abc"]
+        return [code(outcome) async for outcome in runtime.run(calls, turn)]
+
+    assert asyncio.run(collect()) == ["cancelled"] * 3
+    assert ended == ["a"]
+
+
+def test_an_approval_is_not_used_up_by_a_turn_that_was_stopped(book: ApprovalBook) -> None:
+    @tool(read_only=True)
+    async def look(where: str) -> str:
+        """Look."""
+        return where
+
+    nobody = Approving(book)
+    waits = run_one([look], call("look", where="b"), policy=ASK, approving=nobody)
+    assert waits.error
+    book.approve(waits.error.details["approval"])
+
+    async def collect() -> list[str]:
+        turn = Turn()
+
+        async def stop(question: Question) -> Answer | None:
+            turn.stop()
+            return None
+
+        runtime = Runtime(Registry([look]), ASK, approving=Approving(book, stop))
+        calls = [call("look", id, where=id) for id in "ab"]
+        return [code(outcome) async for outcome in runtime.run(calls, turn)]
+
+    assert asyncio.run(collect()) == ["cancelled"] * 2
+    assert len(book.list("approved")) == 1
+
+
+def test_an_asker_that_raises_lets_nothing_through(
+    book: ApprovalBook, act: Tool, done: list[str]
+) -> None:
+    async def broken(question: Question) -> Answer:
+        raise LookupError("the asker is broken")
+
+    with pytest.raises(LookupError, match="broken"):
+        run_one([act], call("act"), policy=ASK, approving=Approving(book, broken))
+    assert not done
+
+
+class Unsayable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("raised", "shown"),
+    [
+        (ValueError("no such row"), "(what it would change is not known: no such row)"),
+        (Unsayable(), "(what it would change is not known: Unsayable)"),
+        (None, "12"),
+    ],
+)
+def test_whatever_a_preview_does_the_person_is_asked(
+    book: ApprovalBook, raised: Exception | None, shown: str
+) -> None:
+    def preview(number: int) -> Any:
+        if raised is not None:
+            raise raised
+        return number
+
+    @tool(preview=preview)
+    def write(number: int) -> None:
+        """Write."""
+
+    person = Person(YES)
+    assert run_one(
+        [write], call("write", number=12), policy=ASK, approving=Approving(book, person)
+    ).ok
+    assert person.questions[0].preview == shown
+
+
+def test_a_question_has_the_exact_arguments_and_why_it_is_asked(
+    book: ApprovalBook, act: Tool
+) -> None:
+    person = Person(YES)
+    turn = Turn(tainted=("a letter",))
+    policy = Policy((Rule(decide="allow", tool=("act",)),))
+    run_one(
+        [act], call("act", what=["x"]), policy=policy, turn=turn, approving=Approving(book, person)
+    )
+    (question,) = person.questions
+    assert question.call.input == {"what": ["x"]}
+    assert question.preview == ""
+    assert question.tainted == ("a letter",)
+    assert "a letter" in question.reason
+    assert book.get(question.approval_id) is not None
+
+
+def test_a_deeply_nested_input_cannot_be_approved(book: ApprovalBook, done: list[str]) -> None:
+    from callblocks.model.specs import ToolSpec
+    from callblocks.tools.tool import Checked
+
+    deep: list[Any] = []
+    for _ in range(50_000):
+        deep = [deep]
+    swallow = Tool(
+        spec=ToolSpec("swallow"), check=Checked, function=lambda **_: done.append("swallowed")
+    )
+    person = Person(YES)
+    outcome = run_one(
+        [swallow], call("swallow", deep=deep), policy=ASK, approving=Approving(book, person)
+    )
+    assert (code(outcome), done, person.questions) == ("invalid_input", [], [])

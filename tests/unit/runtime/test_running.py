@@ -1,0 +1,304 @@
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callblocks.model.errors import ToolError
+from callblocks.model.outcomes import Outcome
+from callblocks.runtime.journal import Entry, Journal
+from callblocks.runtime.progress import Began, Progress, Said
+from callblocks.runtime.turn import Turn
+from callblocks.tools.context import Context
+from callblocks.tools.declare import tool
+from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Tool
+from support.running import call, run, run_one
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    opened = Journal(tmp_path / "journal")
+    yield opened
+    opened.close()
+
+
+def code(outcome: Outcome) -> str:
+    return outcome.error.code if outcome.error else ""
+
+
+def test_the_intent_is_written_before_the_effect(journal: Journal, tmp_path: Path) -> None:
+    seen: list[Entry] = []
+
+    @tool
+    def act(password: str, what: str) -> str:
+        """Act."""
+        other = Journal(tmp_path / "journal")
+        seen.extend(other.entries())
+        other.close()
+        return "done"
+
+    acting = call("act", password="hunter2hunter2", what="x")
+    outcome = run_one([act], acting, journal=journal, turn=Turn("t"))
+    (before,), (after,) = seen, journal.entries()
+    assert (before.state, before.intent.turn, before.intent.call) == ("running", "t", "c1")
+    assert before.intent.input == {"password": "[redacted]", "what": "x"}
+    assert (after.state, after.outcome) == ("ended", outcome)
+
+
+def test_what_only_reads_is_not_written_down(journal: Journal) -> None:
+    @tool(read_only=True)
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    assert run_one([look], call("look"), journal=journal).ok
+    assert journal.entries() == []
+
+
+def test_a_failure_is_written_down_too(journal: Journal) -> None:
+    @tool
+    def fail() -> None:
+        """Fail."""
+        raise ToolError("no_tea", "there is no tea")
+
+    outcome = run_one([fail], call("fail"), journal=journal, turn=Turn("t"))
+    assert journal.entries()[0].outcome == outcome
+    assert run_one([fail], call("fail"), journal=journal, turn=Turn("t")) == outcome
+
+
+def test_the_tool_gets_the_key_that_was_written_down(journal: Journal) -> None:
+    @tool
+    def act(context: Context) -> str:
+        """Act."""
+        return context.key
+
+    assert run_one([act], call("act"), journal=journal).output == journal.entries()[0].intent.key
+
+
+@pytest.fixture
+def done() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def act(done: list[str]) -> Tool:
+    @tool
+    def act() -> str:
+        """Act."""
+        done.append("act")
+        return "done"
+
+    return act
+
+
+def test_a_journal_that_cannot_be_written_stops_the_effect(
+    journal: Journal, act: Tool, done: list[str]
+) -> None:
+    journal._store.execute("pragma query_only = 1")
+    outcome = run_one([act], call("act"), journal=journal)
+    assert (code(outcome), done) == ("not_kept", [])
+    assert outcome.error
+    assert "could not be recorded" in outcome.error.message
+
+
+def test_a_full_journal_stops_the_effect(journal: Journal, act: Tool, done: list[str]) -> None:
+    pages = journal._store.execute("pragma page_count").fetchone()[0]
+    journal._store.execute(f"pragma max_page_count = {pages}")
+
+    @tool
+    def write(text: str) -> None:
+        """Write."""
+        done.append("write")
+
+    outcome = run_one([write], call("write", text="x" * 10_000), journal=journal)
+    assert (code(outcome), done) == ("not_kept", [])
+    assert outcome.error
+    assert "full" in outcome.error.message
+
+
+def test_a_closed_journal_stops_the_effect(tmp_path: Path, act: Tool, done: list[str]) -> None:
+    journal = Journal(tmp_path / "closed")
+    journal.close()
+    assert code(run_one([act], call("act"), journal=journal)) == "not_kept"
+    assert not done
+
+
+def test_an_id_that_cannot_be_written_stops_the_effect(
+    journal: Journal, act: Tool, done: list[str]
+) -> None:
+    assert code(run_one([act], call("act", "\ud800"), journal=journal)) == "not_kept"
+    assert not done
+
+
+def test_an_end_that_cannot_be_written_is_told_beside_the_output(journal: Journal) -> None:
+    @tool
+    def act() -> str:
+        """Act, and break the journal."""
+        return "done"
+
+    def listen(progress: Progress) -> None:
+        if isinstance(progress, Began):
+            journal._store.execute("pragma query_only = 1")
+
+    outcome = run_one([act], call("act"), journal=journal, listen=listen)
+    assert outcome.output == "done"
+    assert [notice.code for notice in outcome.notices] == ["not_kept"]
+
+
+def test_a_call_that_still_runs_elsewhere_is_not_begun_again(
+    journal: Journal, act: Tool, done: list[str], tmp_path: Path
+) -> None:
+    run_one([act], call("act"), journal=journal, turn=Turn("t"))
+    connection = sqlite3.connect(tmp_path / "journal", isolation_level=None)
+    connection.execute("update intents set ended = null, outcome = null")
+    connection.close()
+    assert code(run_one([act], call("act"), journal=journal, turn=Turn("t"))) == "indeterminate"
+    assert done == ["act"]
+
+
+def cyclic() -> list[Any]:
+    ring: list[Any] = []
+    ring.append(ring)
+    return ring
+
+
+class Unsayable:
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [cyclic(), {("a",): 1}, 10**5000, {"deep": Unsayable()}],
+    ids=["cyclic", "key", "digits", "unsayable"],
+)
+def test_details_that_cannot_be_written_are_left_out(odd: Any) -> None:
+    @tool
+    def act(context: Context) -> None:
+        """Fail, and say odd things."""
+        context.notice("odd", "see", odd=odd)
+        raise ToolError("odd", "see", odd=odd)
+
+    @tool
+    def fine() -> int:
+        """Work."""
+        return 1
+
+    bad, good = run([act, fine], call("act"), call("fine", "b"))
+    assert bad.error
+    assert (bad.error.code, good.output) == ("odd", 1)
+    assert set(bad.error.details) == {"left_out"}
+    assert set(bad.notices[0].details) == {"left_out"}
+
+
+@pytest.mark.parametrize("said", [None, 5, b"bytes", ["a"], Unsayable(), "\ud800"])
+def test_what_is_no_text_becomes_one(said: Any) -> None:
+    @tool
+    def act(context: Context) -> None:
+        """Fail, and say what is no text."""
+        context.notice(said, said)
+        context.taint(said)
+        raise ToolError(said, said)
+
+    turn = Turn()
+    outcome = run_one([act], call("act"), turn=turn)
+    assert outcome.error
+    texts = [outcome.error.code, outcome.error.message, *turn.tainted]
+    texts += [outcome.notices[0].code, outcome.notices[0].message]
+    assert all(type(text) is str for text in texts)
+    "".join(texts).encode()
+
+
+def test_a_long_message_is_cut() -> None:
+    @tool
+    def act() -> None:
+        """Fail at length."""
+        raise ValueError("x" * 10_000)
+
+    outcome = run_one([act], call("act"))
+    assert outcome.error
+    assert len(outcome.error.message) == 4001
+    assert outcome.error.message.endswith("x…")
+
+
+def test_an_exception_without_words_is_named() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    @tool
+    async def act() -> None:
+        """Fail without a word."""
+        raise Mute
+
+    outcome = run_one([act], call("act"))
+    assert outcome.error
+    assert outcome.error.message == "Mute"
+    assert outcome.error.where.startswith("act, line ")
+
+
+def test_an_answer_in_an_envelope_is_unwrapped() -> None:
+    answers = iter(
+        [
+            {"ok": True, "error": None, "ret": {"rows": 3}},
+            {
+                "ok": False,
+                "error": {"code": "no_table", "message": "token=abcdef123456", "managed": True},
+                "ret": None,
+            },
+            "bare",
+        ]
+    )
+    known = Registry.from_json(
+        [{"name": "far", "parameters": {"type": "object"}}], lambda name, input: next(answers)
+    )
+    # What comes from elsewhere taints its turn: each has a turn of its own.
+    good, bad, bare = (run_one(known.tools, call("far", id)) for id in "abc")
+    assert good.output == {"rows": 3}
+    assert bad.error
+    assert (bad.error.code, bad.error.message, bad.error.managed) == (
+        "no_table",
+        "token=[redacted]",
+        True,
+    )
+    assert code(bare) == "bad_envelope"
+
+
+def test_a_tool_that_reaches_out_taints_the_turn_by_its_name() -> None:
+    @tool(open_world=True)
+    def fetch() -> str:
+        """Fetch."""
+        return "a page"
+
+    turn = Turn()
+    run_one([fetch], call("fetch"), turn=turn)
+    assert turn.tainted == ("fetch",)
+
+
+def test_artifacts_are_kept_with_the_outcome(tmp_path: Path) -> None:
+    from callblocks.runtime.kept import KeptFiles
+
+    @tool(kind="writer")
+    def draw(context: Context) -> str:
+        """Draw."""
+        return context.keep("a.txt", b"drawn").digest
+
+    outcome = run_one([draw], call("draw"), keep=KeptFiles(tmp_path))
+    assert [one.digest for one in outcome.artifacts] == [outcome.output]
+    assert code(run_one([draw], call("draw"))) == "tool_error"
+
+
+def test_what_a_tool_says_is_heard_without_its_secrets() -> None:
+    @tool
+    def talk(context: Context) -> None:
+        """Talk."""
+        context.report("password=hunter2hunter2")
+
+    heard: list[Progress] = []
+    run_one([talk], call("talk"), listen=heard.append)
+    assert [one.text for one in heard if isinstance(one, Said)] == ["password=[redacted]"]
+    assert run_one([talk], call("talk")).ok

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callblocks.model.outcomes import Outcome
+from callblocks.runtime.files.root import Root
+from callblocks.runtime.policy.policy import Policy
+from callblocks.runtime.policy.rules import Rule
+from callblocks.runtime.progress import Progress, Said
+from callblocks.runtime.sandbox.sandbox import (
+    Changes,
+    Ended,
+    Job,
+    LeftOut,
+    Limits,
+    Missing,
+    OnOutput,
+    Sandbox,
+    Written,
+)
+from callblocks.toolkits.terminal import FindSandbox, terminal_tools
+from support.running import ALLOW_ALL, call, run_one
+
+NAMED = Policy((Rule(decide="allow", tool=("terminal_execute",)),))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Iterator[Root]:
+    with Root(tmp_path) as opened:
+        yield opened
+
+
+def execute(
+    root: Root, command: str, *, heard: list[Progress] | None = None, find: Any = None, **more: Any
+) -> Outcome:
+    """Run a command, in the sandbox of this machine where no other is given."""
+    tools = terminal_tools(root, find=find) if find else terminal_tools(root)
+    listen = None if heard is None else heard.append
+    asked = call("terminal_execute", command=command, **more)
+    return run_one(tools, asked, policy=NAMED, listen=listen)
+
+
+def notices(outcome: Outcome) -> dict[str, str]:
+    return {notice.code: notice.message for notice in outcome.notices}
+
+
+def code(outcome: Outcome) -> str:
+    return outcome.error.code if outcome.error else ""
+
+
+class Staged:
+    """A sandbox in which a job prints and ends as a test says."""
+
+    name = "staged"
+    holds = ()
+
+    def __init__(self, ended: Ended, *printed: tuple[str, bytes]) -> None:
+        self.ended = ended
+        self.printed = printed
+        self.jobs: list[Job] = []
+
+    async def run(self, job: Job, on_output: OnOutput | None = None) -> Ended:
+        self.jobs.append(job)
+        for stream, piece in self.printed:
+            assert on_output is not None
+            on_output(stream, piece)  # pyright: ignore[reportArgumentType] one of the two
+        return self.ended
+
+
+def found(sandbox: Sandbox | Missing) -> FindSandbox:
+    async def find() -> Sandbox | Missing:
+        return sandbox
+
+    return find
+
+
+# In the sandbox of this machine.
+
+
+def test_output_and_exit_code_come_back(root: Root) -> None:
+    heard: list[Progress] = []
+    outcome = execute(root, "echo one; echo two >&2; exit 3", heard=heard)
+    assert outcome.output == {"exit_code": 3, "stdout": "one\n", "stderr": "two\n"}
+    assert {one.text for one in heard if isinstance(one, Said)} == {"one\n", "two\n"}
+
+
+def test_changes_come_back_and_what_is_protected_stays(root: Root, tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_text("old")
+    (tmp_path / "kept.txt").write_text("kept")
+    command = (
+        "rm old.txt; mkdir sub; echo new > sub/new.sh; chmod +x sub/new.sh;"
+        " mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit; echo evil > .bashrc;"
+        " ln -s /etc/passwd link; printf 'a\\377b'"
+    )
+    outcome = execute(root, command)
+    assert outcome.output["written"] == ["sub/new.sh"]
+    assert outcome.output["deleted"] == ["old.txt"]
+    assert outcome.output["stdout"] == "a\ufffdb"
+    refused = [notice for notice in outcome.notices if notice.code == "change_refused"]
+    assert {notice.details["why"] for notice in refused} == {"protected_path"}
+    assert any(".bashrc" in notice.message for notice in refused)
+    assert "link" in notices(outcome)["change_left_out"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept.txt", "sub"]
+    assert (tmp_path / "sub/new.sh").stat().st_mode & 0o100
+
+
+def test_a_command_that_is_stopped_changes_nothing_and_keeps_its_output(
+    root: Root, tmp_path: Path
+) -> None:
+    outcome = execute(root, "echo begun; echo x > made.txt; sleep 60", timeout=1)
+    assert outcome.error
+    assert outcome.error.code == "timeout"
+    assert outcome.error.details["stdout"] == "begun\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+# On a stage.
+
+
+def test_without_a_sandbox_nothing_runs(root: Root) -> None:
+    outcome = execute(root, "echo hi", find=found(Missing("install bubblewrap")))
+    assert outcome.error
+    assert (outcome.error.code, outcome.error.message) == (
+        "sandbox_unavailable",
+        "install bubblewrap",
+    )
+
+
+def test_the_job_has_the_workspace_and_the_limits_that_were_given(root: Root) -> None:
+    stage = Staged(Ended(exit_code=0))
+    tools = terminal_tools(root, find=found(stage), limits=Limits(memory=7, seconds=9))
+    run_one(tools, call("terminal_execute", command="ls", timeout=5), policy=NAMED)
+    (job,) = stage.jobs
+    assert job.argv == ("/bin/sh", "-c", "ls")
+    assert job.folder == str(root.folder)
+    assert (job.limits.memory, job.limits.seconds) == (7, 5)
+
+
+def test_a_character_cut_in_two_is_whole(root: Root) -> None:
+    pieces = [("stdout", b"\xc3"), ("stderr", b"\xff"), ("stdout", b"\xa4"), ("stdout", b"\xc3")]
+    heard: list[Progress] = []
+    outcome = execute(root, "x", find=found(Staged(Ended(exit_code=0), *pieces)), heard=heard)
+    assert outcome.output == {"exit_code": 0, "stdout": "ä\ufffd", "stderr": "\ufffd"}
+    assert [one.text for one in heard if isinstance(one, Said)] == ["\ufffd", "ä"]
+
+
+@pytest.mark.parametrize(
+    ("ended", "why"),
+    [
+        (Ended(exit_code=137, signal="SIGKILL", out_of_memory=True), "out of memory"),
+        (Ended(exit_code=1, out_of_processes=True), "too many processes"),
+        (Ended(exit_code=1, out_of_disk=True), "too much written"),
+        (Ended(exit_code=139, signal="SIGSEGV"), "killed by SIGSEGV"),
+    ],
+)
+def test_what_ended_a_command_is_said(root: Root, ended: Ended, why: str) -> None:
+    outcome = execute(root, "x", find=found(Staged(ended)))
+    assert outcome.output == {"exit_code": ended.exit_code, "ended": why}
+
+
+def test_what_did_not_come_out_is_told(root: Root) -> None:
+    ended = Ended(
+        exit_code=0,
+        truncated=True,
+        output_bytes=5_000_000,
+        copied=False,
+        changes=Changes(left_out=(LeftOut("dev", "a device"),), lost="too large"),
+    )
+    told = notices(execute(root, "x", find=found(Staged(ended))))
+    assert set(told) == {
+        *("output_dropped", "workspace_read_only", "change_left_out", "changes_lost"),
+    }
+    assert "5,000,000" in told["output_dropped"]
+    assert told["changes_lost"] == "nothing was changed: too large"
+
+
+@pytest.mark.parametrize("path", ["../out", "/etc/cron.d/x", ".ssh/authorized_keys", "a\0b"])
+def test_a_sandbox_that_lies_cannot_write_outside(root: Root, path: str, tmp_path: Path) -> None:
+    changes = Changes(written=(Written(path, b"evil"), Written("fine", b"x")), deleted=(path,))
+    outcome = execute(root, "x", find=found(Staged(Ended(exit_code=0, changes=changes))))
+    assert outcome.output["written"] == ["fine"]
+    assert "deleted" not in outcome.output
+    assert [path.name for path in tmp_path.iterdir()] == ["fine"]
+    assert not (tmp_path.parent / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "given", [{"command": ""}, {"command": "ls", "timeout": 0}, {"command": "ls", "timeout": 601}]
+)
+def test_input_beyond_its_bounds_is_refused(root: Root, given: dict[str, Any]) -> None:
+    outcome = run_one(terminal_tools(root), call("terminal_execute", **given), policy=NAMED)
+    assert code(outcome) == "invalid_input"
+
+
+def test_a_rule_that_does_not_name_it_asks(root: Root) -> None:
+    outcome = run_one(
+        terminal_tools(root), call("terminal_execute", command="ls"), policy=ALLOW_ALL
+    )
+    assert code(outcome) == "approval_required"
