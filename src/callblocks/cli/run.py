@@ -72,7 +72,7 @@ def command(
     shown = not (as_json or reply or reply_in)
     steering = (options["policy"], *source_files(options["tools"]))
     with open_workspace(workspace, *steering) as root:
-        options["tools"] = registry = every_tool(options["tools"], root, policy)
+        options["tools"] = registry = every_tool(options["tools"], root)
         screen = _screen(file, paper, shown, not (collapse and policy.enabled), policy)
         run = Run(registry, policy, root, screen, tainted=options["tainted"])
         with screen:

@@ -12,7 +12,6 @@ from callblocks.cli.exits import Fault
 if TYPE_CHECKING:
     from callblocks.cli.tools_file import Tools
     from callblocks.runtime.files.root import Root
-    from callblocks.runtime.policy.policy import Policy
     from callblocks.tools.registry import Registry
 
 __all__ = ("every_tool", "open_workspace", "source_files", "workspace_option")
@@ -50,15 +49,12 @@ def source_files(given: Tools) -> set[str]:
     return {code.co_filename for code in codes if code is not None}
 
 
-def every_tool(given: Tools, root: Root, policy: Policy | None = None) -> Registry:
-    """The tools that were given, and those that come with callblocks under other names.
-
-    `policy` also judges where a server sends a call on.
-    """
+def every_tool(given: Tools, root: Root) -> Registry:
+    """The tools that were given, and those that come with callblocks under other names."""
     from callblocks.toolkits.standard import standard_tools
     from callblocks.tools.registry import Registry
 
-    standard = standard_tools(root, policy)
+    standard = standard_tools(root)
     if not isinstance(given, Registry):
         return standard
     return given | Registry(tool for tool in standard.tools if tool.name not in given)

@@ -80,7 +80,7 @@ class Approving:
 
     def _bond(self, weighed: Weighed) -> tuple[str, str]:
         """What an approval of this call is bound to, and what a grant for its tool is."""
-        tool, digest = weighed.tool, weighed.policy_digest
+        tool, digest = weighed.tool, weighed.policy.digest
         tainted = bool(weighed.facts.tainted)
         return (
             fingerprint(tool, weighed.call.input, digest, place=self._place),

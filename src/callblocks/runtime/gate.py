@@ -41,7 +41,6 @@ class Gate:
     ) -> None:
         self.registry = registry
         self.policy = policy
-        self._digest = policy.digest
         self._approving = approving
         self._resolve: Resolve = resolve or (lambda path: None)
 
@@ -81,7 +80,7 @@ class Gate:
             values=checked.values,
             facts=facts,
             decision=self.policy.decide(facts),
-            policy_digest=self._digest,
+            policy=self.policy,
         )
 
     async def refusal(self, weighed: Weighed, turn: Turn) -> Failure | None:

@@ -17,6 +17,7 @@ from callblocks.runtime.invoking import invoke
 from callblocks.runtime.journal import Intent, Journal, JournalUnavailable
 from callblocks.runtime.keys import idempotency_key
 from callblocks.runtime.plain import plain, without_secrets
+from callblocks.runtime.policy.redirects import redirect_refusal
 from callblocks.runtime.progress import Began, Listener, Said
 from callblocks.runtime.spilling import spill
 from callblocks.runtime.turn import Turn
@@ -62,7 +63,13 @@ class Running:
         self, weighed: Weighed, turn: Turn, listen: Listener | None, key: str
     ) -> Outcome:
         call, tool, began = weighed.call, weighed.tool, time.monotonic()
-        context = Context(call.id, key, report=_reporter(call.id, listen), keep=self._keep)
+        context = Context(
+            call.id,
+            key,
+            report=_reporter(call.id, listen),
+            keep=self._keep,
+            judge=lambda url: redirect_refusal(weighed.policy, weighed.facts, url),
+        )
         if listen is not None:
             listen(Began(call.id))
         output, failure = await self._answer(tool, weighed.values, context, turn)

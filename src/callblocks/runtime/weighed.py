@@ -8,18 +8,18 @@ import msgspec
 
 from callblocks.model.calls import Call
 from callblocks.runtime.policy.facts import Facts
-from callblocks.runtime.policy.policy import Decision
+from callblocks.runtime.policy.policy import Decision, Policy
 from callblocks.tools.tool import Tool
 
 __all__ = ("Weighed",)
 
 
 class Weighed(msgspec.Struct, frozen=True, kw_only=True):
-    """The call, its tool, the values that the tool would take, and what the policy says."""
+    """The call, its tool, the values that the tool would take, and what the policy says of it."""
 
     call: Call
     tool: Tool
     values: dict[str, Any]
     facts: Facts
     decision: Decision
-    policy_digest: str
+    policy: Policy

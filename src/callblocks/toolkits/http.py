@@ -69,7 +69,9 @@ def http_tools(client: Client) -> tuple[Tool, ...]:
         sent = _body(body)
         given = _headers(headers, method.upper(), body, context.key)
         context.taint(f"the answer of {read_url(url).host}")
-        response = await client.request(url, method, headers=given, body=sent)
+        response = await client.request(
+            url, method, headers=given, body=sent, check=context.refusal
+        )
         if response.not_followed:
             context.notice(
                 "redirect_not_followed",

@@ -34,6 +34,7 @@ class Context:
         *,
         report: Callable[[str], None] | None = None,
         keep: Keep | None = None,
+        judge: Callable[[str], str | None] | None = None,
     ) -> None:
         self.call_id = call_id
         self.key = key
@@ -43,6 +44,7 @@ class Context:
         self.taints: list[str] = []
         self._report = report
         self._keep = keep
+        self._judge = judge
 
     def report(self, text: str) -> None:
         """Show text while the tool still runs; it is not part of the output."""
@@ -64,3 +66,10 @@ class Context:
     def taint(self, why: str) -> None:
         """Say that the output holds text of others: this turn then asks before it acts."""
         self.taints.append(why)
+
+    def refusal(self, url: str) -> str | None:
+        """Why this call may not go on to another URL than the one it was let through with.
+
+        `None` where the policy allows that outright: nobody is asked in the middle of a call.
+        """
+        return None if self._judge is None else self._judge(url)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,6 @@ from callblocks.runtime.net.limits import NetLimits
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rules import Rule
 from callblocks.runtime.runtime import Runtime
-from callblocks.toolkits import standard
 from callblocks.toolkits.standard import standard_tools
 from support.running import call
 from support.sites import PUBLIC, SECOND, Net, Site, ok, redirect
@@ -33,7 +31,7 @@ def test_these_tools_come_with_callblocks(tmp_path: Path) -> None:
     ("hosts", "code"), [(("public.test",), "policy_denied"), (("*.test",), "")]
 )
 def test_the_policy_also_judges_where_a_server_sends_a_call_on(
-    hosts: tuple[str, ...], code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hosts: tuple[str, ...], code: str, tmp_path: Path
 ) -> None:
     policy = Policy((Rule(decide="allow", tool=("api_call",), host=hosts),))
 
@@ -45,13 +43,9 @@ def test_the_policy_also_judges_where_a_server_sends_a_call_on(
                 {"public.test": [[PUBLIC]], "second.test": [[SECOND]]},
                 {PUBLIC: start.port, SECOND: goal.port},
             )
-
-            def client(*, check: Any) -> Client:
-                return Client(NetLimits(), (), net.resolve, backend=net, check=check)
-
-            monkeypatch.setattr(standard, "Client", client)
+            client = Client(NetLimits(), (), net.resolve, backend=net)
             with Root(tmp_path) as root:
-                runtime = Runtime(standard_tools(root, policy), policy)
+                runtime = Runtime(standard_tools(root, client), policy)
                 asked = call("api_call", url="http://public.test/")
                 (outcome,) = [one async for one in runtime.run([asked])]
             return outcome, goal.met

@@ -21,7 +21,6 @@ from callblocks.runtime.net.limits import NetLimits
 from callblocks.runtime.net.redirects import read_redirect
 from callblocks.runtime.net.request import Request, read_request
 from callblocks.runtime.net.response import Hop, Response
-from callblocks.runtime.net.url import Url
 
 if TYPE_CHECKING:
     import asyncio
@@ -33,15 +32,14 @@ if TYPE_CHECKING:
 
 __all__ = ("CheckUrl", "Client")
 
-CheckUrl: TypeAlias = Callable[[Url], str | None]
+CheckUrl: TypeAlias = Callable[[str], str | None]
 """Says why a redirect to a URL of another host is not followed; None where it may be."""
 
 
 class Client:
     """Sends requests to public addresses, and to those that `allow` names as host:port.
 
-    `check` has a say where a redirect leads to another host: whoever let the request to the
-    first one through is not led around. `resolver`, `backend` and `tls` replace how a name is
+    `resolver`, `backend` and `tls` replace how a name is
     resolved, how an address is connected, and whose certificates are trusted.
     """
 
@@ -53,14 +51,12 @@ class Client:
         *,
         backend: httpcore2.AsyncNetworkBackend | None = None,
         tls: ssl.SSLContext | None = None,
-        check: CheckUrl | None = None,
     ) -> None:
         self.limits = limits or NetLimits()
         self._allow = read_allowed(allow)
         self._resolver = resolver
         self._backend = backend
         self._given_tls = tls
-        self._check = check
         # A semaphore belongs to one event loop, a client to none.
         self._slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
             WeakKeyDictionary()
@@ -73,28 +69,33 @@ class Client:
         *,
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
+        check: CheckUrl | None = None,
     ) -> Response:
-        """Send a request, follow its redirects, and give the answer, whatever its status."""
+        """Send a request, follow its redirects, and give the answer, whatever its status.
+
+        `check` has a say where a redirect leads to another host: whoever let the request to the
+        first one through is not led around.
+        """
         import asyncio
 
         request = read_request(url, method, headers or {}, body, self.limits)
         try:
             async with asyncio.timeout(self.limits.deadline), self._slot():
-                return await self._follow(request)
+                return await self._follow(request, check)
         except TimeoutError as error:
             raise ToolError(
                 "timeout",
                 f"{request.url.origin} did not finish within {self.limits.deadline:g} seconds",
             ) from error
 
-    async def _follow(self, request: Request) -> Response:
+    async def _follow(self, request: Request, check: CheckUrl | None) -> Response:
         from callblocks.runtime.net.exchange import exchange
 
         history: list[Hop] = []
         first = request.url.host
         while len(history) <= self.limits.redirects:
-            if request.url.host != first:
-                self._check_url(request.url)
+            if check is not None and request.url.host != first and (why := check(str(request.url))):
+                raise ToolError("policy_denied", why)
             tls = self._tls if request.url.scheme == "https" else None
             async with exchange(request, self._guard, tls, self.limits) as answer:
                 redirect = read_redirect(request, answer.status, answer.first("location"))
@@ -114,11 +115,6 @@ class Client:
             "too_many_redirects",
             f"{history[0].url} was sent on more than {self.limits.redirects} times",
         )
-
-    def _check_url(self, url: Url) -> None:
-        why = None if self._check is None else self._check(url)
-        if why is not None:
-            raise ToolError("policy_denied", why)
 
     @cached_property
     def _guard(self) -> Guard:

@@ -1,19 +1,34 @@
-"""A policy that was asked about one host is asked again where a server sends the call on."""
+"""A call that was let through to one host is judged again where a server sends it on."""
 
 from __future__ import annotations
 
-from callblocks.runtime.policy.facts import gather
+from typing import Any
+
+import msgspec
+
+from callblocks.runtime.policy.facts import Facts
+from callblocks.runtime.policy.hosts import host_of
 from callblocks.runtime.policy.policy import Policy
-from callblocks.tools.tool import Tool
 
 __all__ = ("redirect_refusal",)
 
 
-def redirect_refusal(policy: Policy, tool: Tool, url: str) -> str | None:
-    """Why a call of this tool does not follow to this URL; `None` where the policy allows it.
+def redirect_refusal(policy: Policy, facts: Facts, url: str) -> str | None:
+    """Why a call does not go on to this URL; `None` where the policy allows that outright.
 
-    Nobody is asked in the middle of a call: what is not allowed outright is refused.
+    All else about the call counts as it did. Nobody is asked in the middle of a call: what would
+    be asked is refused.
     """
-    facts = gather(tool, {"url": url}, resolve=lambda path: None)
-    decision = policy.decide(facts)
+    led = msgspec.structs.replace(
+        facts,
+        hosts=(host_of(url),),
+        input={name: _led(value, facts, url) for name, value in facts.input.items()},
+        person=False,
+    )
+    decision = policy.decide(led)
     return None if decision.verdict == "allow" else f"{url} was not followed: {decision.reason}"
+
+
+def _led(value: Any, facts: Facts, url: str) -> Any:
+    """The argument that was the URL is the new one."""
+    return url if isinstance(value, str) and host_of(value) in {*facts.hosts} - {None} else value

@@ -1,23 +1,52 @@
 from __future__ import annotations
 
-from callblocks.runtime.net.client import Client
+from callblocks.runtime.policy.facts import Facts
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.redirects import redirect_refusal
 from callblocks.runtime.policy.rules import Rule
-from callblocks.toolkits.http import http_tools
+from callblocks.tools.traits import Traits
 
-(API_CALL,) = http_tools(Client())
 OURS = Rule(decide="allow", tool=("api_call",), host=("example.org", "*.example.org"))
+FACTS = Facts(
+    tool="api_call",
+    traits=Traits(open_world=True),
+    input={"url": "https://example.org/", "method": "GET", "body": None},
+    hosts=("example.org",),
+    person=True,
+)
+DOCS = "https://docs.example.org/a"
 
 
 def test_a_redirect_goes_where_the_policy_allows() -> None:
-    assert redirect_refusal(Policy((OURS,)), API_CALL, "https://docs.example.org/a") is None
+    assert redirect_refusal(Policy((OURS,)), FACTS, DOCS) is None
 
 
 def test_a_redirect_elsewhere_is_refused_and_nobody_is_asked() -> None:
-    refusal = redirect_refusal(Policy((OURS,)), API_CALL, "https://evil.example/")
+    refusal = redirect_refusal(Policy((OURS,)), FACTS, "https://evil.example/")
     assert refusal == "https://evil.example/ was not followed: no rule names this call"
 
 
 def test_under_a_policy_that_is_off_no_redirect_is_followed() -> None:
-    assert redirect_refusal(Policy(), API_CALL, "https://example.org/") is not None
+    assert redirect_refusal(Policy(), FACTS, DOCS) is not None
+
+
+def test_in_a_tainted_turn_no_redirect_goes_elsewhere() -> None:
+    tainted = Facts(tool="api_call", traits=FACTS.traits, hosts=FACTS.hosts, tainted=("a page",))
+    assert redirect_refusal(Policy((OURS,)), tainted, DOCS) is not None
+
+
+def test_the_other_arguments_count_as_they_were_and_the_url_as_it_is_now() -> None:
+    get = Rule(decide="allow", tool=("api_call",), argument={"method": ("GET",)})
+    assert redirect_refusal(Policy((get,)), FACTS, DOCS) is None
+    only = Rule(decide="allow", tool=("api_call",), argument={"url": ("https://example.org/*",)})
+    assert redirect_refusal(Policy((only,)), FACTS, DOCS) is not None
+
+
+def test_a_url_that_cannot_be_asked_is_not_followed() -> None:
+    assert redirect_refusal(Policy((OURS,)), FACTS, "file:///etc/passwd") is not None
+
+
+def test_an_argument_without_a_host_is_no_url() -> None:
+    unsafe = Facts(tool="api_call", input={"note": "x"}, hosts=(None,))
+    rule = Rule(decide="allow", tool=("api_call",), argument={"note": ("x",)})
+    assert redirect_refusal(Policy((rule,)), unsafe, DOCS) is None
