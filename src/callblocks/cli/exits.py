@@ -21,7 +21,7 @@ import click
 
 from callblocks.model.errors import CallblocksError
 
-__all__ = ("EXIT_CODES", "PROBLEMS", "USAGE", "Fault", "Refusal", "reported", "say")
+__all__ = ("EXIT_CODES", "INTERRUPTED", "PROBLEMS", "USAGE", "Fault", "Refusal", "reported", "say")
 
 PROBLEMS = 1
 USAGE = 2

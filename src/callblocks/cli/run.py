@@ -14,7 +14,7 @@ import msgspec
 
 from callblocks.cli.deciding import DecidingOptions, deciding_options, given_policy
 from callblocks.cli.dialect_name import ONE_DIALECT
-from callblocks.cli.exits import EXIT_CODES, PROBLEMS
+from callblocks.cli.exits import EXIT_CODES, INTERRUPTED, PROBLEMS
 from callblocks.cli.files import FILE
 from callblocks.cli.io import STDIN
 from callblocks.cli.paint import Paper
@@ -82,9 +82,11 @@ def command(
             else:
                 run.plan()
     if shown:
-        _conclude(run, policy, paper, file, explain)
+        _conclude(run, policy, paper, explain)
     elif not as_json:
         write_reply(run.transcript.items(), reply_in, registry)
+    if run.stopped:
+        raise click.exceptions.Exit(INTERRUPTED)
     if any(not outcome.ok for outcome in run.outcomes):
         raise click.exceptions.Exit(PROBLEMS)
 
@@ -95,16 +97,17 @@ def _screen(file: str, paper: Paper, shown: bool, expanded: bool, policy: Policy
     return open_screen(file, paper, expanded=expanded, live=policy.enabled)
 
 
-def _conclude(run: Run, policy: Policy, paper: Paper, file: str, explain: bool) -> None:
+def _conclude(run: Run, policy: Policy, paper: Paper, explain: bool) -> None:
     """Below the chat: what was decided and why, the count, and what to do next."""
     if not run.judged:
         paper.print([(), (("quiet", "No call waits for a result."),)])
     elif not policy.enabled:
         count = len(run.judged)
         said = "This call waits" if count == 1 else f"These {count} calls wait"
-        paper.print([(), (("strong", "Nothing ran"), ("plain", f": no policy was given. {said}:"))])
+        why = f"the policy {policy.name} is off" if policy.name else "no policy was given"
+        paper.print([(), (("strong", "Nothing ran"), ("plain", f": {why}. {said}:"))])
         paper.print(plan_rows(run.judged, paper.width))
-        paper.print([(), *how_to_allow(run.judged, file)])
+        paper.print([(), *how_to_allow(run.judged)])
     if explain:
         paper.print([(), *explained_rows(run.judged, policy, paper.width)])
     paper.print(summary_rows(run.outcomes, str(state_folder() / ARTIFACTS), paper.width))

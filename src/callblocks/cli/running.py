@@ -32,6 +32,11 @@ class Run:
         self._turn = Turn(tainted=("the text",) if tainted else ())
         self._open = lambda: open_runtime(registry, policy, root, screen.paper.width, screen.aside)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the person stopped it."""
+        return self._turn.stopped
+
     def read(self, file: str, options: ReadingOptions) -> None:
         """Read the text, and show it as it comes."""
         for _, events in read(pieces(file), make_parser(options)):

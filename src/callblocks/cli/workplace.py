@@ -34,13 +34,13 @@ def workspace_option(command: F) -> F:
 def open_workspace(folder: str, *own: str | None) -> Root:
     """The workspace; `own` are files that steer callblocks, which no call may write."""
     from callblocks.cli.state import state_folder
-    from callblocks.model.errors import ToolError
+    from callblocks.model.errors import CallerError
     from callblocks.runtime.files.root import Root
 
     try:
         return Root(folder, own=(state_folder(), *(path for path in own if path)))
-    except ToolError as error:
-        raise Fault(f"{folder}: {error.message}") from error
+    except CallerError as error:
+        raise Fault(str(error)) from error
 
 
 def source_files(given: Tools) -> set[str]:

@@ -9,20 +9,17 @@ book cannot be used, nothing is approved.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable
-from typing import Any
 
 import msgspec
 
 from callblocks.model.outcomes import Failure
-from callblocks.model.shown import to_compact_text
 from callblocks.runtime.approvals.approval import Approval, Taken
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approvals.faults import ApprovalsUnavailable, BadApproval
 from callblocks.runtime.approvals.fingerprint import fingerprint, grant_key
-from callblocks.runtime.asking import Answer, Asker, Question
-from callblocks.runtime.plain import plain, without_secrets
+from callblocks.runtime.asking import Answer, Asker
+from callblocks.runtime.showing import preview_of, question_of, whole_call
 from callblocks.runtime.turn import Turn
 from callblocks.runtime.weighed import Weighed
 
@@ -62,10 +59,11 @@ class Approving:
         bond = self._bond(weighed)
         taken = book.take(*bond)
         if taken.status not in ("used", "denied"):
-            asked = self._request(book, weighed, bond)
+            preview = await preview_of(weighed, turn)
+            asked = self._request(book, weighed, bond, preview)
             if self._asker is None:
                 return _waiting(weighed, taken, asked)
-            answer = await _answer(self._asker(_question(weighed, asked)), turn)
+            answer = await _answer(self._asker(question_of(weighed, asked.id, preview)), turn)
             if turn.stopped:
                 return _failed(weighed, "cancelled", "the turn was stopped")
             if answer is None:
@@ -87,12 +85,14 @@ class Approving:
             grant_key(tool, digest, tainted, place=self._place),
         )
 
-    def _request(self, book: ApprovalBook, weighed: Weighed, bond: tuple[str, str]) -> Approval:
+    def _request(
+        self, book: ApprovalBook, weighed: Weighed, bond: tuple[str, str], preview: str
+    ) -> Approval:
         return book.request(
             fingerprint=bond[0],
             grant_key=bond[1],
             tool=weighed.tool.name,
-            shown=_shown(weighed),
+            shown=whole_call(weighed, preview),
             tainted=bool(weighed.facts.tainted),
         )
 
@@ -119,48 +119,6 @@ def _recorded(book: ApprovalBook, asked: Approval, answer: Answer) -> bool:
     except BadApproval:
         return False
     return True
-
-
-def _question(weighed: Weighed, asked: Approval) -> Question:
-    return Question(
-        call=weighed.call,
-        tool=weighed.tool,
-        approval_id=asked.id,
-        reason=weighed.decision.reason,
-        preview=_preview(weighed),
-        tainted=weighed.facts.tainted,
-    )
-
-
-def _shown(weighed: Weighed) -> str:
-    """The whole call for whoever answers later: every argument, and what it would change.
-
-    No line of a value can look like another argument: it stands further in.
-    """
-    given: dict[str, Any] = without_secrets(plain(weighed.call.input))
-    lines = [weighed.tool.name]
-    for key, value in given.items():
-        text = to_compact_text(value).replace("\n", "\n      ")
-        lines.append(f"  {json.dumps(key, ensure_ascii=False)}: {text}")
-    lines += [f"  | {line}" for line in _preview(weighed).splitlines()]
-    return "\n".join(lines)
-
-
-def _preview(weighed: Weighed) -> str:
-    """What the call would change, as its tool tells it."""
-    if weighed.tool.preview is None:
-        return ""
-    try:
-        return str(weighed.tool.preview(**weighed.values))
-    except Exception as error:  # whatever a preview does, the person is still asked
-        return f"(what it would change is not known: {_words(error)})"
-
-
-def _words(error: Exception) -> str:
-    try:
-        return str(error)
-    except Exception:  # an exception of a tool may do anything when it is shown
-        return type(error).__name__
 
 
 def _refused(weighed: Weighed, taken: Taken, reason: str = "") -> Failure:

@@ -32,10 +32,10 @@ _VERDICTS: dict[str, Kind] = {
     "off": "quiet",
 }
 _WAYS = (
-    ("to be asked before each", "--ask"),
-    ("to allow one tool", "--allow {tool}"),
-    ("to allow what changes nothing", "--allow-trait read_only"),
-    ("to decide by rules", "--policy FILE   (callblocks policy example prints one)"),
+    ("--ask", "to be asked before each"),
+    ("--allow {tool}", "to run this tool unasked"),
+    ("--allow-trait read_only", "to run what changes nothing"),
+    ("--policy FILE", "to decide by rules; callblocks policy example prints some"),
 )
 
 
@@ -56,20 +56,17 @@ def explained_rows(planned: Sequence[Judged], policy: Policy, width: int) -> lis
     return rows
 
 
-def how_to_allow(planned: Sequence[Judged], path: str) -> list[Row]:
-    """What to write to have calls run, with a tool that is among them."""
+def how_to_allow(planned: Sequence[Judged]) -> list[Row]:
+    """What to add to the command to have calls run, with a tool that is among them."""
     names = [plan.verdict.tool.name for plan in planned if isinstance(plan.verdict, Weighed)]
     if not names:
         return []
-    pad = max(len(purpose) for purpose, _ in _WAYS) + 2
-    file = visible_line(shlex.quote(path))
-    return [
-        (
-            ("quiet", f"  {purpose:<{pad}}"),
-            ("plain", f"callblocks run {file} {option.format(tool=names[0])}"),
-        )
-        for purpose, option in _WAYS
-    ]
+    options = [option.format(tool=shlex.quote(names[0])) for option, _ in _WAYS]
+    pad = max(map(len, options)) + 2
+    rows: list[Row] = [(("plain", "Add to the command:"),)]
+    for option, (_, purpose) in zip(options, _WAYS, strict=True):
+        rows.append((("code", f"  {visible_line(option):<{pad}}"), ("quiet", purpose)))
+    return rows
 
 
 _HANG: Row = (("plain", " " * 10),)

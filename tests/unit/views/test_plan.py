@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import shlex
-
 import pytest
 
 from callblocks.model.calls import Call
@@ -92,27 +90,20 @@ def test_explained_each_call_has_the_rules_that_were_looked_at() -> None:
 
 
 def test_the_ways_to_allow_name_a_tool_that_is_called() -> None:
-    planned = judged(Policy(), call("zzz", "a"), call("act", "b"))
-    rows = lines(how_to_allow(planned, "notes.md"))
-    assert len(rows) == 4
-    assert all("callblocks run notes.md --" in row for row in rows)
-    assert rows[1].endswith("callblocks run notes.md --allow act")
+    rows = lines(how_to_allow(judged(Policy(), call("zzz", "a"), call("act", "b"))))
+    assert [row.split()[0] for row in rows] == [
+        *("Add", "--ask", "--allow", "--allow-trait", "--policy")
+    ]
+    assert rows[2].split()[1] == "act"
 
 
 def test_where_nothing_could_run_there_is_nothing_to_allow() -> None:
-    assert how_to_allow(judged(Policy(), call("zzz")), "notes.md") == []
+    assert how_to_allow(judged(Policy(), call("zzz"))) == []
     assert plan_rows([], 80) == []
-
-
-@pytest.mark.parametrize("path", ["my notes.md", "a; rm -rf ~", "$(reboot)", "it's"])
-def test_what_is_to_be_copied_means_the_file_and_nothing_else(path: str) -> None:
-    (row, *_) = lines(how_to_allow(judged(Policy(), call("act")), path))
-    words = shlex.split(row[row.index("callblocks run") :])
-    assert words == ["callblocks", "run", path, "--ask"]
 
 
 def test_nothing_in_a_call_steers_the_terminal() -> None:
     planned = judged(RULES, call("act", what=EVIL), call(EVIL, "b"))
     assert harmless(plan_rows(planned, 60))
     assert harmless(explained_rows(planned, RULES, 60))
-    assert harmless(how_to_allow(planned, EVIL))
+    assert harmless(how_to_allow(planned))
