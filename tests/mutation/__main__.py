@@ -29,7 +29,8 @@ HEAD = """# How much the tests notice
 
 `make mutate` changes the modules that decide what may run and which files may be touched, one
 small change at a time: a comparison turned, a condition negated, a constant moved, a statement
-left out. A change that no test notices has survived. Some change nothing that could be noticed.
+left out. A change that no test notices has survived. Some of those change nothing that could be
+noticed: an empty text for none, a limit that a second check holds as well.
 
 | module | changes | noticed | score |
 |---|--:|--:|--:|

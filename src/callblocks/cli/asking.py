@@ -1,16 +1,20 @@
 """Asking the person at the terminal, with all of the arguments in sight.
 
     file_write wants to run: no rule names this call
-      path  notes/a.md
+      destructive, idempotent, writer
+      path     notes/a.md
       --- notes/a.md
       +++ notes/a.md
       @@ -1 +1 @@
       -old
       +new
-    Run it?  [y] once  [5] [10] [30] minutes, any file_write  [n] no  [n why] no, and why:
+      content  new
+      y once   n no   n WHY no, and why   5 10 30 minutes, any file_write
+    Run file_write(path=notes/a.md, content=new)?
 
 The question and the answer go through the terminal itself: standard input may be the text. What
-was typed before the question is thrown away. Where not all of it fits, `[v]` shows the rest.
+was typed before the question is thrown away. Where not all of it is on the screen, `v` shows the
+rest, and before that there is no yes.
 """
 
 from __future__ import annotations
@@ -23,18 +27,22 @@ from contextlib import AbstractContextManager, suppress
 from typing import TextIO
 
 from callblocks.cli.paint import paint
-from callblocks.model.shown import to_compact_text
+from callblocks.model.shown import show_call, to_compact_text
 from callblocks.runtime.approvals.approval import MINUTES
 from callblocks.runtime.asking import Answer, Question
-from callblocks.views.rows import Kind, Row, columns, wrap
-from callblocks.views.safe import visible, visible_line
+from callblocks.views.exact import exact, exact_line
+from callblocks.views.rows import Bit, Kind, Row, columns, wrap
+from callblocks.views.safe import visible_line
 
 __all__ = ("TerminalAsker", "open_terminal", "question_rows", "read_answer")
 
 _INDENT = "  "
 _HANG: Row = (("plain", _INDENT),)
-_ROWS = 120
-"""Rows of a question that are shown at first."""
+_KEY_WIDTH = 16
+_LONG = 3
+"""Line ends from which on an argument stands below what the call would change."""
+_LEAST = 12
+"""Rows of a question that are shown at first, however small the screen."""
 
 
 def open_terminal() -> TextIO | None:
@@ -64,22 +72,33 @@ class TerminalAsker:
         return None
 
     async def _ask(self, question: Question) -> Answer | None:
-        rows = question_rows(question, self._width)
-        more = len(rows) - _ROWS
-        self._print(rows[:_ROWS])
+        rows, room = question_rows(question, self._width), self._room()
+        more = len(rows) - room
+        self._print(rows[:room])
+        self._print(_choices(question.tool.name, more, self._width))
         termios.tcflush(self._terminal, termios.TCIFLUSH)
-        while line := await self._prompt(question.tool.name, more):
+        while line := await self._prompt(question):
+            answer = read_answer(line)
             if more > 0 and line.strip().lower() == "v":
-                self._print(rows[_ROWS:])
+                self._print(rows[room:])
                 more = 0
-            elif (answer := read_answer(line)) is not None:
+            elif answer is not None and (more <= 0 or answer.verdict == "deny"):
                 return answer
+            self._print(_choices(question.tool.name, more, self._width))
         return None
 
-    async def _prompt(self, tool: str, more: int) -> str:
+    def _room(self) -> int:
+        """Rows of a question that are on the screen together with the prompt."""
+        try:
+            return max(os.get_terminal_size(self._terminal.fileno()).lines - 4, _LEAST)
+        except OSError:
+            return _LEAST
+
+    async def _prompt(self, question: Question) -> str:
         """Ask for a line; "" at the end of all input."""
-        hidden = f"{_INDENT}… {more:,} more lines: [v] shows them\n" if more > 0 else ""
-        self._terminal.write(hidden + _choices(tool))
+        line = exact_line(show_call(question.call.name, question.call.input)[0])
+        room = self._width - 10
+        self._terminal.write(f"Run {line if len(line) <= room else line[: room - 1] + '…'}? ")
         self._terminal.flush()
         await _readable(self._terminal.fileno())
         return os.read(self._terminal.fileno(), 4096).decode(errors="replace")
@@ -114,11 +133,28 @@ def question_rows(question: Question, width: int) -> list[Row]:
     traits = ", ".join(question.tool.traits.names())
     if traits:
         rows.append((("quiet", f"{_INDENT}{traits}"),))
-    for key, value in question.call.input.items():
-        rows += _argument(visible_line(key), visible(to_compact_text(value)), width)
-    if question.preview:
-        rows += _preview(visible(question.preview), width)
+    given = {key: to_compact_text(value) for key, value in question.call.input.items()}
+    pad = min(max(map(columns, map(exact_line, given)), default=0), _KEY_WIDTH)
+    long = {key for key, text in given.items() if text.count("\n") >= _LONG}
+    for key, text in given.items():
+        rows += [] if key in long else _argument(key, text, pad, width)
+    for name, default in _defaults(question).items():
+        rows += _argument(name, f"{to_compact_text(default)}  (default)", pad, width)
+    # What changes comes before what is long.
+    rows += _preview(exact(question.preview), width) if question.preview else []
+    for key, text in given.items():
+        rows += _argument(key, text, pad, width) if key in long else []
     return rows
+
+
+def _defaults(question: Question) -> dict[str, object]:
+    """The parameters that are not given, and what they then are."""
+    properties = question.tool.spec.properties
+    return {
+        name: schema["default"]
+        for name, schema in properties.items()
+        if "default" in schema and name not in question.call.input
+    }
 
 
 def read_answer(line: str) -> Answer | None:
@@ -135,17 +171,29 @@ def read_answer(line: str) -> Answer | None:
             return None
 
 
-def _choices(tool: str) -> str:
-    minutes = " ".join(f"[{number}]" for number in MINUTES)
-    name = visible_line(tool)
-    return f"Run it?  [y] once  {minutes} minutes, any {name}  [n] no  [n why] no, and why: "
+def _choices(tool: str, more: int, width: int) -> list[Row]:
+    """What may be answered, in words."""
+    minutes = " ".join(map(str, MINUTES))
+    choices = [("n", "no"), ("n WHY", "no, and why")]
+    if more > 0:
+        choices.append(("v", f"show {more:,} more lines, before you can say yes"))
+    else:
+        choices[:0] = [("y", "once")]
+        choices.append((minutes, f"minutes, any {visible_line(tool)}"))
+    bits: list[Bit] = [("plain", _INDENT)]
+    for key, meaning in choices:
+        bits.append(("key", f"{key} "))
+        bits.append(("quiet", f"{meaning}   "))
+    return wrap(tuple(bits), width, _HANG)
 
 
-def _argument(key: str, text: str, width: int) -> list[Row]:
-    first, *rest = text.split("\n")
-    indent = " " * (len(_INDENT) + columns(key) + 2)
+def _argument(key: str, text: str, pad: int, width: int) -> list[Row]:
+    name = exact_line(key)
+    first, *rest = exact(text).split("\n")
+    indent = " " * (len(_INDENT) + max(columns(name), pad) + 2)
     hang: Row = (("plain", indent),)
-    rows = wrap((("key", f"{_INDENT}{key}  "), ("plain", first)), width, hang)
+    gap = " " * (len(indent) - len(_INDENT) - columns(name))
+    rows = wrap((("key", f"{_INDENT}{name}{gap}"), ("plain", first)), width, hang)
     for line in rest:
         rows += wrap((("plain", indent + line),), width, hang)
     return rows

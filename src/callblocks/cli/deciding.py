@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
-from callblocks.cli.exits import Fault
+from callblocks.cli.exits import Fault, say
 
 if TYPE_CHECKING:
     from callblocks.runtime.policy.policy import Policy
 
-__all__ = ("DecidingOptions", "deciding_options", "given_policy")
+__all__ = ("DecidingOptions", "check_names", "deciding_options", "given_policy")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -89,3 +89,15 @@ def _written(file: str | None) -> Policy:
         return read_policy(file) if file else Policy()
     except BadPolicy as error:
         raise Fault(str(error)) from error
+
+
+def check_names(options: DecidingOptions, known: tuple[str, ...]) -> None:
+    """Say which --allow names no tool: it may be a slip."""
+    from fnmatch import fnmatchcase
+
+    from callblocks.tools.names import close_to
+
+    for pattern in options["allow"]:
+        if not any(fnmatchcase(name, pattern) for name in known):
+            near = close_to(pattern, known)
+            say(f"--allow {pattern}: no tool has such a name{near and f'; did you mean {near}?'}")

@@ -1,7 +1,8 @@
 """How the command ends, and what it says then.
 
     0    fine
-    1    problems found, or a text that cannot be written in the dialect asked for
+    1    problems found, a call failed or was refused, or a text that cannot be written in the
+         dialect asked for
     2    usage: no such file, an unknown dialect, a tools file that is none, binary input
     130  interrupted
     141  whoever read the output has gone
@@ -31,7 +32,7 @@ CLOSED_PIPE = 141
 EXIT_CODES = """\b
 Exit codes:
   0    fine
-  1    problems found, or not to be written in the dialect asked for
+  1    problems found, a call failed or was refused, or not to be written so
   2    usage: no such file, unknown dialect, bad tools file, binary input
   130  interrupted
   141  the reader of the output has gone

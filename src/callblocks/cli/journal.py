@@ -44,6 +44,10 @@ def command(limit: int, settle: str | None) -> None:
     finally:
         journal.close()
     paper = Paper()
+    if settle is not None:
+        paper.print([(("quiet", f"settled {visible_line(settle)}"),)])
+    if not entries:
+        paper.print([(("quiet", "No call has changed anything."),)])
     for entry in entries:
         paper.print(_rows(entry, paper.width))
     if open_ones:

@@ -24,6 +24,7 @@ COMMANDS = {
     "policy": ("callblocks.cli.policy", "Check a policy file, or print one to begin with."),
     "approvals": ("callblocks.cli.approvals", "Show, answer and take back approvals."),
     "journal": ("callblocks.cli.journal", "Show the changes that calls made or left open."),
+    "sandbox": ("callblocks.cli.sandbox", "Say where commands run, and what holds there."),
     "dialects": ("callblocks.cli.dialects", "List the dialects, or print all about one."),
     "completion": ("callblocks.cli.completion", "Print the completion script of a shell."),
 }
@@ -37,7 +38,7 @@ COMMANDS = {
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def cli() -> None:
-    """Tool calls in what a language model writes: find, show and convert them.
+    """Tool calls in what a language model writes: find, show, convert and run them.
 
     Text comes from files or standard input, and is read as it arrives.
     """

@@ -63,19 +63,24 @@ def perform(
 
     async def run() -> None:
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGINT, interrupt)
+        this = asyncio.current_task()
+        assert this is not None
+        loop.add_signal_handler(signal.SIGINT, lambda: interrupt(this))
         try:
             async for outcome in runtime.run(calls, turn, _in_loop(loop, listen)):
                 finished(outcome)
         finally:
             loop.remove_signal_handler(signal.SIGINT)
 
-    def interrupt() -> None:
+    def interrupt(task: asyncio.Task[None]) -> None:
         if turn.stopped:
-            raise KeyboardInterrupt
+            task.cancel()
         turn.stop()
 
-    asyncio.run(run())
+    try:
+        asyncio.run(run())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 def _in_loop(loop: asyncio.AbstractEventLoop, listen: Listener) -> Listener:

@@ -7,23 +7,25 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, Unpack
+from contextlib import redirect_stdout
+from functools import partial
+from typing import Any, BinaryIO, Unpack
 
 import click
 import msgspec
 
-from callblocks.cli.deciding import DecidingOptions, deciding_options, given_policy
+from callblocks.cli.deciding import DecidingOptions, check_names, deciding_options, given_policy
 from callblocks.cli.dialect_name import ONE_DIALECT
 from callblocks.cli.exits import EXIT_CODES, INTERRUPTED, PROBLEMS
 from callblocks.cli.files import FILE
 from callblocks.cli.io import STDIN
 from callblocks.cli.paint import Paper
 from callblocks.cli.reading import ReadingOptions, reading_options
-from callblocks.cli.replying import write_reply
+from callblocks.cli.replying import check_reply, write_reply
 from callblocks.cli.running import Run
-from callblocks.cli.screen import Mute, Screen, open_screen
+from callblocks.cli.screen import Mute, open_screen
 from callblocks.cli.state import ARTIFACTS, state_folder
-from callblocks.cli.workplace import every_tool, open_workspace, source_files, workspace_option
+from callblocks.cli.workplace import code_files, every_tool, open_workspace, workspace_option
 from callblocks.model.outcomes import Outcome
 from callblocks.runtime.policy.policy import Policy
 from callblocks.views.plan import explained_rows, how_to_allow, plan_rows
@@ -42,6 +44,7 @@ class RunOptions(ReadingOptions, DecidingOptions):
 @click.argument("file", metavar="[FILE]", type=FILE, default=STDIN)
 @deciding_options
 @workspace_option
+@click.option("--dry-run", is_flag=True, help="Decide, and run nothing.")
 @click.option("--explain", is_flag=True, help="Say of each call which rule decides, and why.")
 @click.option("--reply", is_flag=True, help="Print the text with the results written into it.")
 @click.option(
@@ -53,6 +56,7 @@ class RunOptions(ReadingOptions, DecidingOptions):
 def command(
     file: str,
     workspace: str,
+    dry_run: bool,
     explain: bool,
     reply: bool,
     reply_in: str | None,
@@ -66,38 +70,54 @@ def command(
     --allow, --allow-trait and --policy nothing runs: what would run is shown. Calls that have a
     result in the text already are left alone.
     """
+    shown = not (as_json or reply or reply_in)
     if as_json and (reply or reply_in):
         raise click.UsageError("--json and --reply exclude each other")
+    if not shown and (explain or dry_run):
+        raise click.UsageError("--explain and --dry-run are for people, not for --json and --reply")
+    check_reply(reply_in)
     policy, paper = given_policy(options), Paper()
-    shown = not (as_json or reply or reply_in)
-    steering = (options["policy"], *source_files(options["tools"]))
+    steering = (options["policy"], *code_files(workspace))
     with open_workspace(workspace, *steering) as root:
         options["tools"] = registry = every_tool(options["tools"], root)
-        screen = _screen(file, paper, shown, not (collapse and policy.enabled), policy)
+        check_names(options, registry.names)
+        runs = policy.enabled and not dry_run
+        screen = (
+            open_screen(file, paper, expanded=not (collapse and runs), live=runs)
+            if shown
+            else Mute(paper, expanded=False)
+        )
         run = Run(registry, policy, root, screen, tainted=options["tainted"])
         with screen:
             run.read(file, options)
-            if policy.enabled or not shown:
-                run.perform(_write_line if as_json else _nothing)
+            if runs or not shown:
+                _perform(run, as_json)
             else:
                 run.plan()
     if shown:
-        _conclude(run, policy, paper, explain)
+        _conclude(run, policy, paper, explain=explain, dry_run=dry_run)
     elif not as_json:
         write_reply(run.transcript.items(), reply_in, registry)
     if run.stopped:
         raise click.exceptions.Exit(INTERRUPTED)
-    if any(not outcome.ok for outcome in run.outcomes):
+    if run.transcript.broken or any(not outcome.ok for outcome in run.outcomes):
         raise click.exceptions.Exit(PROBLEMS)
 
 
-def _screen(file: str, paper: Paper, shown: bool, expanded: bool, policy: Policy) -> Screen:
-    if not shown:
-        return Mute(paper, expanded=False)
-    return open_screen(file, paper, expanded=expanded, live=policy.enabled)
+def _perform(run: Run, as_json: bool) -> None:
+    """Run the calls; what a tool prints does not get among what we print for programs."""
+    out = sys.stdout.buffer
+    if isinstance(run.screen, Mute):
+        with redirect_stdout(sys.stderr):
+            run.perform(partial(_write_line, out) if as_json else _nothing)
+        for event in run.transcript.broken if as_json else ():
+            failure = {"code": event.code, "message": event.detail or "this is no call"}
+            _write(out, {"id": None, "name": None, "ok": False, "error": failure})
+    else:
+        run.perform(_nothing)
 
 
-def _conclude(run: Run, policy: Policy, paper: Paper, explain: bool) -> None:
+def _conclude(run: Run, policy: Policy, paper: Paper, *, explain: bool, dry_run: bool) -> None:
     """Below the chat: what was decided and why, the count, and what to do next."""
     if not run.judged:
         paper.print([(), (("quiet", "No call waits for a result."),)])
@@ -108,17 +128,23 @@ def _conclude(run: Run, policy: Policy, paper: Paper, explain: bool) -> None:
         paper.print([(), (("strong", "Nothing ran"), ("plain", f": {why}. {said}:"))])
         paper.print(plan_rows(run.judged, paper.width))
         paper.print([(), *how_to_allow(run.judged)])
+    elif dry_run and not explain:
+        paper.print([(), *plan_rows(run.judged, paper.width)])
     if explain:
         paper.print([(), *explained_rows(run.judged, policy, paper.width)])
     paper.print(summary_rows(run.outcomes, str(state_folder() / ARTIFACTS), paper.width))
 
 
-def _write_line(outcome: Outcome) -> None:
+def _write_line(out: BinaryIO, outcome: Outcome) -> None:
     line = {**msgspec.to_builtins(outcome), "ok": outcome.ok}
     if outcome.error is not None:
         line["error"] = outcome.error.payload()
-    sys.stdout.buffer.write(_encode(line) + b"\n")
-    sys.stdout.buffer.flush()
+    _write(out, line)
+
+
+def _write(out: BinaryIO, line: dict[str, Any]) -> None:
+    out.write(_encode(line) + b"\n")
+    out.flush()
 
 
 def _encode(line: dict[str, Any]) -> bytes:

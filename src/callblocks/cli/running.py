@@ -8,6 +8,7 @@ from callblocks.cli.io import pieces
 from callblocks.cli.performing import open_runtime, perform
 from callblocks.cli.reading import ReadingOptions, make_parser, read
 from callblocks.cli.screen import Screen
+from callblocks.cli.tainting import taint_of
 from callblocks.cli.transcript import Transcript
 from callblocks.model.outcomes import Outcome
 from callblocks.runtime.files.root import Root
@@ -28,7 +29,8 @@ class Run:
         self.transcript = Transcript()
         self.judged: list[Judged] = []
         self.outcomes: list[Outcome] = []
-        self._screen = screen
+        self.screen = screen
+        self._registry = registry
         self._turn = Turn(tainted=("the text",) if tainted else ())
         self._open = lambda: open_runtime(registry, policy, root, screen.paper.width, screen.aside)
 
@@ -41,7 +43,10 @@ class Run:
         """Read the text, and show it as it comes."""
         for _, events in read(pieces(file), make_parser(options)):
             self.transcript.add(events)
-            self._screen.feed(events)
+            self.screen.feed(events)
+        for call in self.transcript.answered:
+            if why := taint_of(call, self._registry):
+                self._turn.taint(why)
 
     def plan(self) -> None:
         """Judge the calls that have no result, and run none."""
@@ -53,7 +58,7 @@ class Run:
 
         def finish(outcome: Outcome) -> None:
             self.outcomes.append(outcome)
-            self._screen.feed(self.transcript.settle(outcome))
+            self.screen.feed(self.transcript.settle(outcome))
             finished(outcome)
 
         with self._open() as runtime:
@@ -62,6 +67,6 @@ class Run:
 
     def _listen(self, progress: Progress) -> None:
         if isinstance(progress, Said):
-            self._screen.say(progress.text)
+            self.screen.say(progress.text)
         elif isinstance(progress, Judged):
             self.judged.append(progress)

@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -20,7 +22,10 @@ from callblocks.model.specs import ToolSpec
 if TYPE_CHECKING:
     from callblocks.tools.registry import Registry
 
-__all__ = ("SAMPLE_TOOLS", "Tools", "tools_option")
+__all__ = ("SAMPLE_TOOLS", "TOOL_FILES", "Tools", "tools_option")
+
+TOOL_FILES = "callblocks.tool_files"
+"""Where a command finds the files of -T in its context."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 Tools: TypeAlias = "Registry | tuple[ToolSpec, ...]"
@@ -35,6 +40,8 @@ class ToolsFile(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Registry:
+        if ctx is not None:
+            ctx.meta.setdefault(TOOL_FILES, []).append(value)
         try:
             return _read(value)
         except OSError as error:
@@ -73,7 +80,9 @@ def _read(path: str) -> Registry:
     from callblocks.tools.registry import Registry
 
     if path.endswith(".py"):
-        return Registry.from_module(path)
+        # What a file prints when it is loaded is no part of what a command prints.
+        with redirect_stdout(sys.stderr):
+            return Registry.from_module(path)
     with open(path, encoding="utf-8-sig") as file:
         return Registry.from_json(json.load(file))
 

@@ -1,11 +1,15 @@
-"""A text that was read, and what came of its calls when they were run."""
+"""A text that was read, and what came of its calls when they were run.
+
+A call whose result says that it waits for an approval has no result yet: the reply of one run
+can be run again, once it was approved.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from callblocks.model.calls import Call, Item, Result
-from callblocks.model.events import CallReady, CallResult, Event
+from callblocks.model.events import CallReady, CallResult, Event, Malformed
 from callblocks.model.outcomes import Outcome
 from callblocks.parsing.parsed import Parsed
 
@@ -17,6 +21,7 @@ class Transcript:
 
     def __init__(self) -> None:
         self._events: list[Event] = []
+        self._calls: dict[int, Call] = {}
         self._waiting: dict[int, Call] = {}
         self._results: dict[str, Result] = {}
 
@@ -25,14 +30,24 @@ class Transcript:
         for event in events:
             self._events.append(event)
             if isinstance(event, CallReady):
-                self._waiting[event.index] = event.call
-            elif isinstance(event, CallResult):
+                self._calls[event.index] = self._waiting[event.index] = event.call
+            elif isinstance(event, CallResult) and not _unapproved(event.result):
                 self._waiting.pop(event.index, None)
 
     @property
     def waiting(self) -> list[Call]:
         """The calls that have no result in the text."""
         return list(self._waiting.values())
+
+    @property
+    def answered(self) -> list[Call]:
+        """The calls that have a result in the text."""
+        return [call for index, call in self._calls.items() if index not in self._waiting]
+
+    @property
+    def broken(self) -> list[Malformed]:
+        """What began like a call, and is none."""
+        return [event for event in self._events if isinstance(event, Malformed)]
 
     def settle(self, outcome: Outcome) -> list[Event]:
         """Note what came of a call: the event that says so."""
@@ -49,7 +64,13 @@ class Transcript:
         """The text with each new result right behind its call."""
         found: list[Item] = []
         for item in Parsed(self._events).items:
+            if isinstance(item, Result) and item.id in self._results:
+                continue
             found.append(item)
             if isinstance(item, Call) and item.id in self._results:
                 found.append(self._results[item.id])
         return found
+
+
+def _unapproved(result: Result) -> bool:
+    return (result.error or "").startswith("approval_required: ")

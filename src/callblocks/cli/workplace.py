@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from callblocks.cli.exits import Fault
+from callblocks.cli.exits import Fault, say
+from callblocks.cli.tools_file import TOOL_FILES
 
 if TYPE_CHECKING:
     from callblocks.cli.tools_file import Tools
     from callblocks.runtime.files.root import Root
     from callblocks.tools.registry import Registry
 
-__all__ = ("every_tool", "open_workspace", "source_files", "workspace_option")
+__all__ = ("code_files", "every_tool", "open_workspace", "workspace_option")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,15 +41,23 @@ def open_workspace(folder: str, *own: str | None) -> Root:
     from callblocks.runtime.files.root import Root
 
     try:
-        return Root(folder, own=(state_folder(), *(path for path in own if path)))
+        return Root(folder, own=[path for path in own if path], hidden=[state_folder()])
     except CallerError as error:
         raise Fault(str(error)) from error
 
 
-def source_files(given: Tools) -> set[str]:
-    """The files that tools were loaded from: what stands in them runs outside of every sandbox."""
-    codes = [getattr(tool.function, "__code__", None) for tool in getattr(given, "tools", ())]
-    return {code.co_filename for code in codes if code is not None}
+def code_files(folder: str) -> set[str]:
+    """The files in a folder that run outside of every sandbox: -T, and all that was imported.
+
+    A call that could write one of them could run anything, the next time.
+    """
+    context = click.get_current_context(silent=True)
+    given: list[str] = [] if context is None else context.meta.get(TOOL_FILES, [])
+    loaded = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    ours = os.path.dirname(os.path.dirname(__file__))
+    below = os.path.join(os.path.realpath(folder), "")
+    found = [path for path in (*loaded, ours, sys.prefix) if path]
+    return {*given, *(path for path in found if os.path.realpath(path).startswith(below))}
 
 
 def every_tool(given: Tools, root: Root) -> Registry:
@@ -57,4 +68,7 @@ def every_tool(given: Tools, root: Root) -> Registry:
     standard = standard_tools(root)
     if not isinstance(given, Registry):
         return standard
+    for name in standard.names:
+        if name in given:
+            say(f"{name} is the one of -T, not the one that comes with callblocks")
     return given | Registry(tool for tool in standard.tools if tool.name not in given)

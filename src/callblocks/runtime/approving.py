@@ -9,6 +9,7 @@ book cannot be used, nothing is approved.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable
 
 import msgspec
@@ -36,6 +37,7 @@ class Approving:
         self._asker = asker
         self._place = place
         self._one_at_a_time = asyncio.Lock()
+        self._denied: set[str] = set()
 
     @property
     def person(self) -> bool:
@@ -58,7 +60,7 @@ class Approving:
     async def _decide(self, book: ApprovalBook, weighed: Weighed, turn: Turn) -> Failure | None:
         bond = self._bond(weighed)
         taken = book.take(*bond)
-        if taken.status not in ("used", "denied"):
+        if taken.status != "used" and not self._stands(taken):
             preview = await preview_of(weighed, turn)
             asked = self._request(book, weighed, bond, preview)
             if self._asker is None:
@@ -68,6 +70,8 @@ class Approving:
                 return _failed(weighed, "cancelled", "the turn was stopped")
             if answer is None:
                 return _waiting(weighed, taken, asked)
+            if answer.verdict == "deny":
+                self._denied.add(asked.id)
             if not _recorded(book, asked, answer) and answer.verdict == "deny":
                 return _refused(weighed, Taken(status="denied"), answer.reason)
             # What was approved is the call as it was shown.
@@ -76,12 +80,20 @@ class Approving:
             taken = book.take(*bond)
         return None if taken.ok else _refused(weighed, taken)
 
+    def _stands(self, taken: Taken) -> bool:
+        """Whether a no is final: one that was said here, or where nobody is there to ask again."""
+        if taken.status != "denied":
+            return False
+        return self._asker is None or (taken.approval and taken.approval.id) in self._denied
+
     def _bond(self, weighed: Weighed) -> tuple[str, str]:
         """What an approval of this call is bound to, and what a grant for its tool is."""
         tool, digest = weighed.tool, weighed.policy.digest
-        tainted = bool(weighed.facts.tainted)
+        facts, tainted = weighed.facts, bool(weighed.facts.tainted)
+        # What a path leads to may change while a person is asked.
+        place = json.dumps([self._place, facts.paths, tainted])
         return (
-            fingerprint(tool, weighed.call.input, digest, place=self._place),
+            fingerprint(tool, weighed.call.input, digest, place=place),
             grant_key(tool, digest, tainted, place=self._place),
         )
 
@@ -138,12 +150,13 @@ _WORDS = {
 def _waiting(weighed: Weighed, taken: Taken, asked: Approval) -> Failure:
     """Nobody answered: the question stays in the book, for whoever comes."""
     failure = _refused(weighed, taken)
-    words = f"{failure.message}; it waits as {asked.id}"
+    words = f"{failure.message} ({weighed.decision.reason}); it waits as {asked.id}"
     return msgspec.structs.replace(failure, message=words, details={"approval": asked.id})
 
 
 def _required(weighed: Weighed, why: str) -> Failure:
-    return _failed(weighed, "approval_required", f"a person must approve it, {why}")
+    words = f"a person must approve it ({weighed.decision.reason}), {why}"
+    return _failed(weighed, "approval_required", words)
 
 
 def _failed(weighed: Weighed, code: str, why: str) -> Failure:

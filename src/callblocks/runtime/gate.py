@@ -25,6 +25,8 @@ from callblocks.tools.tool import Checked, Tool
 
 __all__ = ("Gate", "Resolve")
 
+_UNABLE = "{name} is only described here, and nothing can run it; use another tool"
+
 Resolve: TypeAlias = Callable[[str], str | None]
 """The real path below the workspace, or `None` for one that leaves it."""
 
@@ -53,7 +55,7 @@ class Gate:
             words = f"the text ended inside this call of {tool.name}; write the whole call again"
             return Failure(code="unended_call", message=words)
         if tool.function is None:
-            return Failure(code="not_runnable", message=f"nothing here can run {tool.name}")
+            return Failure(code="not_runnable", message=_UNABLE.format(name=tool.name))
         checked = tool.check(call.input)
         if checked.faults:
             return Failure(
@@ -90,7 +92,18 @@ class Gate:
             return None
         if not decision.asked:
             return Failure(code=decision.code, message=_words(weighed.tool, decision))
-        return await self._approving.refusal(weighed, turn)
+        refusal = await self._approving.refusal(weighed, turn)
+        return refusal or self._changed(weighed, turn)
+
+    def _changed(self, weighed: Weighed, turn: Turn) -> Failure | None:
+        """What was approved must still be what is meant: a link may have been turned meanwhile."""
+        now = self.weigh(weighed.call, turn)
+        if isinstance(now, Failure):
+            return now
+        if now.facts.paths == weighed.facts.paths and now.decision.asked:
+            return None
+        words = f"{weighed.tool.name} did not run: what it means changed after it was approved"
+        return Failure(code="approval_mismatch", message=words)
 
 
 def _words(tool: Tool, decision: Decision) -> str:

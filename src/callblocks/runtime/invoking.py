@@ -28,7 +28,7 @@ async def invoke(
     try:
         if await turn.wait(task, seconds):
             return _result(task)
-        code, why = ("cancelled", "stopped") if turn.stopped else ("timeout", f"{seconds:g} s over")
+        code, why = ("cancelled", "stopped") if turn.stopped else ("timeout", f"{seconds:g} s")
         raise ToolError(code, _WORDS[code].format(name=tool.name, why=why))
     finally:
         context.cancelled = True
@@ -36,7 +36,7 @@ async def invoke(
 
 
 _WORDS = {
-    "timeout": "{name} was stopped: {why}. What it did until then may be incomplete.",
+    "timeout": "{name} was stopped after {why}. What it did until then may be incomplete.",
     "cancelled": "{name} was {why} before it finished. What it did until then may be incomplete.",
 }
 

@@ -86,9 +86,14 @@ def _value(line: bytes, name: str, status: int | None) -> Any:
     if not line.endswith(b"\n"):
         how = f"signal {-status}" if status is not None and status < 0 else f"exit code {status}"
         raise ToolError("tool_died", f"{name} ended without an answer ({how})")
-    answer = msgspec.json.decode(line, type=Answer)
+    try:
+        answer = msgspec.json.decode(line, type=Answer)
+    except msgspec.MsgspecError as error:
+        raise ToolError("bad_output", f"{name} answered with something else: {error}") from error
     if answer.code:
-        raise ToolError(answer.code, answer.message, **answer.details)
+        failed = ToolError(answer.code, answer.message)
+        failed.details = answer.details
+        raise failed
     return answer.value
 
 

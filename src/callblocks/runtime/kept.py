@@ -35,7 +35,8 @@ class KeptFiles:
         digest = hashlib.sha256(content).hexdigest()
         name = _file_name(name)
         place = self.folder / digest[:2] / digest
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self.folder, place.parent, place):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not (place / name).exists():
             _write(place / name, content)
         guessed = mime or mimetypes.guess_type(name)[0] or "application/octet-stream"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import traceback
 from collections.abc import Callable
@@ -97,6 +98,10 @@ class Running:
             return None, _told(tool, error)
         except Exception as error:
             return None, _unexpected(tool, error)
+        except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+            # Raised while the output was written down: a value of a tool may do anything.
+            words = f"{type(error).__name__} when its output was read"
+            return None, Failure(code="bad_output", message=words, where=tool.name)
         return without_secrets(output), failure and _safe(failure)
 
     def _begin(self, call: Call, tool: Tool, turn: Turn, key: str) -> Outcome | None:
@@ -159,9 +164,12 @@ def _told(tool: Tool, error: ToolError) -> Failure:
 
 
 def _unexpected(tool: Tool, error: Exception) -> Failure:
-    """An exception in words: what was raised, and the line of the tool that raised it."""
+    """An exception in words: what was raised, and the last line of the tool's own file."""
+    code = getattr(tool.function, "__code__", None)
+    own = getattr(code, "co_filename", "")
     frames = traceback.extract_tb(error.__traceback__)
-    where = f"{tool.name}, line {frames[-1].lineno}" if frames else tool.name
+    lines = [frame.lineno for frame in frames if frame.filename == own]
+    where = f"{tool.name}, {os.path.basename(own)} line {lines[-1]}" if lines else tool.name
     words = f"{type(error).__name__}: {_words(error)}".removesuffix(": ")
     return _safe(Failure(code="tool_error", message=words, where=where))
 
@@ -169,7 +177,7 @@ def _unexpected(tool: Tool, error: Exception) -> Failure:
 def _words(said: object) -> str:
     try:
         return str(said)
-    except Exception:  # a value of a tool may do anything when it is shown
+    except BaseException:  # a value of a tool may do anything when it is shown
         return ""
 
 

@@ -13,7 +13,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
 
+from callblocks.model.brief import brief
 from callblocks.model.calls import Call
+from callblocks.model.errors import BadPolicy
 from callblocks.model.outcomes import Failure, Outcome
 from callblocks.runtime.approving import Approving
 from callblocks.runtime.gate import Gate, Resolve
@@ -25,6 +27,7 @@ from callblocks.runtime.running import RunLimits, Running
 from callblocks.runtime.turn import Turn
 from callblocks.tools.context import Keep
 from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Tool
 
 __all__ = ("Runtime",)
 
@@ -39,7 +42,7 @@ class Runtime:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: Registry | Iterable[Tool],
         policy: Policy | None = None,
         *,
         approving: Approving | None = None,
@@ -48,6 +51,9 @@ class Runtime:
         resolve: Resolve | None = None,
         limits: RunLimits | None = None,
     ) -> None:
+        registry = registry if isinstance(registry, Registry) else Registry(registry)
+        if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+            raise BadPolicy(f"{brief(policy)} is no Policy; Policy.from_file(path) reads one")
         self.registry = registry
         self.gate = Gate(registry, policy or Policy(), approving or Approving(), resolve)
         self._limits = limits or RunLimits()

@@ -27,7 +27,7 @@ from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 
-__all__ = ("FOREIGN", "PathText", "file_tools")
+__all__ = ("FOREIGN", "PathText", "file_tools", "is_foreign")
 
 PathText = Annotated[str, Field(json_schema_extra={"format": "path"})]
 """A path below the workspace; a policy looks at parameters of this format."""
@@ -43,11 +43,17 @@ def file_tools(root: Root, *, foreign: tuple[str, ...] = FOREIGN) -> tuple[Tool,
 
     def taint(context: Context, *paths: str) -> None:
         for path in paths:
-            if any(holds_path(one.casefold(), path.casefold()) for one in foreign):
+            if is_foreign(path, foreign):
                 context.taint(f"file of others: {path}")
                 return
 
     return (_read(root, taint), _list(root, taint), _write(root), _upload(root))
+
+
+def is_foreign(path: str, foreign: tuple[str, ...] = FOREIGN) -> bool:
+    """Whether files of others lie at this path."""
+    plain = path.casefold().removeprefix("./")
+    return any(holds_path(one.casefold(), plain) for one in foreign)
 
 
 def _read(root: Root, taint: Callable[..., None]) -> Tool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from pydantic import Field
@@ -39,6 +39,8 @@ _REASONS = {int(status): status.phrase for status in HTTPStatus}
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 _Uri = Annotated[str, Field(min_length=1, json_schema_extra={"format": "uri"})]
+# As they are sent: what a rule says of a method, it says of the one that is asked.
+_Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _Body = str | dict[str, Any] | list[Any] | None
 
 
@@ -54,7 +56,7 @@ def http_tools(client: Client) -> tuple[Tool, ...]:
     async def api_call(
         url: _Uri,
         context: Context,
-        method: str = "GET",
+        method: _Method = "GET",
         headers: dict[str, str] = {},  # noqa: B006 the schema shows it, and nothing changes it
         body: _Body = None,
     ) -> dict[str, Any]:
@@ -62,12 +64,12 @@ def http_tools(client: Client) -> tuple[Tool, ...]:
 
         Args:
             url: the whole address, with http:// or https://
-            method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS
+            method: what to do there, in capitals
             headers: names with their values; Host, Content-Length and the like are set already
             body: text sent as it is, or an object or array sent as JSON
         """
         sent = _body(body)
-        given = _headers(headers, method.upper(), body, context.key)
+        given = _headers(headers, method, body, context.key)
         context.taint(f"the answer of {read_url(url).host}")
         response = await client.request(
             url, method, headers=given, body=sent, check=context.refusal

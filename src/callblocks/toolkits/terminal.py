@@ -7,6 +7,7 @@ that was stopped changes nothing.
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, TypeAlias
@@ -18,6 +19,7 @@ from callblocks.model.errors import ToolError
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.sandbox.choose import find_sandbox
 from callblocks.runtime.sandbox.sandbox import Changes, Ended, Job, Limits, Missing, Sandbox
+from callblocks.toolkits.files import is_foreign
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
@@ -29,6 +31,9 @@ FindSandbox: TypeAlias = Callable[[], Awaitable[Sandbox | Missing]]
 _LONGEST = 600
 _SLACK = 90
 """Seconds that setting up and bringing back may take, beside the command itself."""
+
+_MOST = 2_000
+"""Changed files that are brought back from one command."""
 
 _Command = Annotated[str, Field(min_length=1, max_length=100_000)]
 _Seconds = Annotated[float, Field(gt=0, le=_LONGEST)]
@@ -56,12 +61,15 @@ def terminal_tools(
         job = Job(
             argv=("/bin/sh", "-c", command),
             folder=str(root.folder),
-            without=root.own,
+            without=root.hidden,
             limits=msgspec.structs.replace(given, seconds=timeout),
         )
         printed = _Printed(context)
         ended = await sandbox.run(job, printed.take)
-        return _report(ended, printed, _bring_back(ended.changes, root, context), context, timeout)
+        if _holds_foreign(root):
+            context.taint("a command that could read files of others")
+        changed = await asyncio.to_thread(_bring_back, ended.changes, root, context)
+        return _report(ended, printed, changed, context, timeout)
 
     return (terminal_execute,)
 
@@ -124,8 +132,15 @@ def _why(ended: Ended) -> str:
     return f"killed by {ended.signal}" if ended.signal else ""
 
 
+def _holds_foreign(root: Root) -> bool:
+    """Whether there are files of others that a command may have shown."""
+    return any(is_foreign(entry.path) for entry in root.list().entries)
+
+
 def _bring_back(changes: Changes, root: Root, context: Context) -> dict[str, Any]:
     """Put what the command did into the workspace; what must not be is told, and left."""
+    if len(changes.written) + len(changes.deleted) > _MOST:
+        changes = Changes(lost=f"the command changed more than {_MOST:,} files")
     deleted = [path for path in changes.deleted if _done(root.delete, path, context)]
     written = [
         file.path
@@ -145,6 +160,8 @@ def _bring_back(changes: Changes, root: Root, context: Context) -> dict[str, Any
 
 
 def _done(change: Callable[[str], object], path: str, context: Context) -> bool:
+    if context.cancelled:
+        return False
     try:
         change(path)
     except ToolError as error:

@@ -51,11 +51,12 @@ class Context:
         if self._report is not None:
             self._report(text)
 
-    def keep(self, name: str, content: bytes, mime: str = "") -> Artifact:
-        """Keep a file with the outcome."""
+    def keep(self, name: str, content: bytes | str, mime: str = "") -> Artifact:
+        """Keep a file with the outcome; text is kept as UTF-8."""
         if self._keep is None:
             raise RuntimeError("nothing here keeps artifacts")
-        artifact = self._keep(name, content, mime)
+        whole = content.encode() if isinstance(content, str) else content
+        artifact = self._keep(name, whole, mime)
         self.artifacts.append(artifact)
         return artifact
 

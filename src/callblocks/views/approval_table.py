@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from callblocks.runtime.approvals.approval import Approval
+from callblocks.views.exact import exact
 from callblocks.views.rows import Kind, Row, wrap
-from callblocks.views.safe import visible, visible_line
+from callblocks.views.safe import visible_line
 
 __all__ = ("about_approval", "approval_table")
 
@@ -44,7 +45,7 @@ def approval_table(approvals: Sequence[Approval], now: float, width: int) -> lis
 def about_approval(approval: Approval, now: float, width: int) -> list[Row]:
     """One approval with all that it is for."""
     rows = approval_table([approval], now, width)
-    for line in visible(approval.shown).split("\n"):
+    for line in exact(approval.shown).split("\n"):
         rows += wrap((("plain", f"  {line}"),), width, (("plain", "    "),))
     return rows
 

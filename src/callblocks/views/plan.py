@@ -24,6 +24,7 @@ from callblocks.views.safe import visible_line
 __all__ = ("explained_rows", "how_to_allow", "plan_rows")
 
 _CALL_WIDTH = 48
+_ROOM = 30
 _VERDICTS: dict[str, Kind] = {
     "allow": "code",
     "ask": "warning",
@@ -83,9 +84,16 @@ def _rows(planned: Sequence[Judged], width: int) -> list[list[Row]]:
             ("plain", line + " " * (pad - columns(line))),
             (_VERDICTS[verdict], f"{verdict:<7} "),
         )
-        hang: Row = (("plain", " " * (pad + 14)),)
-        found.append(wrap((*head, ("quiet", visible_line(why))), width, hang))
+        found.append(_with_reason(head, visible_line(why), pad + 14, width))
     return found
+
+
+def _with_reason(head: Row, why: str, indent: int, width: int) -> list[Row]:
+    """The reason beside the verdict, or below it where there is little room."""
+    if width - indent >= _ROOM or columns(why) <= width - indent:
+        return wrap((*head, ("quiet", why)), width, (("plain", " " * indent),))
+    below: Row = (("quiet", f"        {why}"),)
+    return [*wrap(head, width), *wrap(below, width, (("plain", " " * 8),))]
 
 
 def _said(verdict: Weighed | Failure) -> tuple[str, str]:

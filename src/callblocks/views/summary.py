@@ -50,8 +50,8 @@ def _waiting(outcomes: Iterable[Outcome], width: int) -> list[Row]:
     ids = [one.error.details["approval"] for one in outcomes if one.error and _waits(one.error)]
     if not ids:
         return []
-    how = f"callblocks approvals approve {ids[0]}, and run the text again"
-    return wrap((("mark", "ⓘ "), ("quiet", f"to approve a call: {how}")), width)
+    how = f"callblocks approvals approve {ids[0]}; then run the text that --reply gives"
+    return wrap((("mark", "ⓘ "), ("quiet", f"to approve: {how}")), width, (("plain", "  "),))
 
 
 def _waits(failure: Failure) -> bool:

@@ -11,6 +11,7 @@ passes says nothing of links: that is for the file system to answer.
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
@@ -69,7 +70,10 @@ def unsafe(path: str, fault: str) -> ToolError:
 def _fault_of_text(path: str) -> str:
     if len(path.encode(errors="surrogatepass")) > MAX_PATH:
         return f"it is longer than {MAX_PATH} bytes"
-    return next((words for pattern, words in _FAULTS if pattern.search(path)), "")
+    fault = next((words for pattern, words in _FAULTS if pattern.search(path)), "")
+    if fault or path.isascii() or not any(unicodedata.category(char) == "Cf" for char in path):
+        return fault
+    return "it has an invisible character"
 
 
 def _fault_of_names(names: list[str]) -> str:

@@ -47,10 +47,15 @@ class Protected(msgspec.Struct, frozen=True):
         return any(_stands_in(_keys(own), names, self.at_root) for own in self.paths)
 
 
+_LEFTHOOK = ("lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml")
+
 PROTECTED = (
     # A file `.git`, or a HEAD beside a config, makes any folder a repository with hooks of its own.
     Protected("git runs what it says", ("*.git", "git~1", "HEAD", ".gitmodules", ".gitconfig")),
-    Protected("git runs it at a commit", (".husky", ".pre-commit-config.yaml", "lefthook.yml")),
+    Protected(
+        "git runs it at a commit",
+        (*(".husky", ".huskyrc", ".config/husky", ".pre-commit-config.yaml"), *_LEFTHOOK),
+    ),
     Protected(
         "a version control system runs what it says", (".hg", ".hgrc", ".svn", ".jj", ".bzr")
     ),
@@ -61,6 +66,8 @@ PROTECTED = (
             *(".bash_aliases", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"),
             *(".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".inputrc"),
             *(".envrc", ".direnv", ".config/fish", ".config/mise", ".mise.toml", "mise.toml"),
+            *(".mise.local.toml", "mise.local.toml", ".bash_completion", ".oh-my-zsh", ".xonshrc"),
+            *(".config/nushell", ".config/xonsh"),
         ),
     ),
     Protected(
@@ -68,7 +75,8 @@ PROTECTED = (
         (
             *(".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".pam_environment"),
             *(".config/autostart", ".config/systemd", ".config/environment.d"),
-            *("Library/LaunchAgents", ".crontab", ".forward", ".procmailrc"),
+            *("Library/LaunchAgents", ".crontab", ".forward", ".procmailrc", ".config/sway"),
+            *(".config/i3", ".config/hypr", ".local/share/systemd"),
         ),
     ),
     Protected(
@@ -83,6 +91,7 @@ PROTECTED = (
         (
             *(".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".pip", "pip.conf", ".condarc"),
             *(".config/pip", ".gemrc", ".cargo/config", ".cargo/config.toml", ".m2/settings.xml"),
+            *(".pnpmfile.cjs", ".yarn/releases", ".yarn/plugins", ".gradle/init.gradle"),
         ),
     ),
     Protected(
@@ -90,18 +99,32 @@ PROTECTED = (
         (
             *(".vscode", ".idea", ".fleet", ".zed", ".devcontainer", ".devcontainer.json"),
             *(".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".emacs", ".emacs.d", ".dir-locals.el"),
+            *(".vim", ".config/nvim", ".helix", ".config/helix", "*.code-workspace"),
         ),
     ),
-    Protected("an agent takes its orders from it", (".claude", ".cursor", ".mcp.json")),
+    Protected(
+        "an agent takes its orders from it",
+        (
+            *(".claude", ".cursor", ".cursorrules", ".mcp.json", ".codex", ".gemini"),
+            *("AGENTS.md", "CLAUDE.md", "GEMINI.md"),
+        ),
+    ),
     Protected(
         "a program runs it when it starts",
         (
             *(".gdbinit", ".lldbinit", ".pdbrc", ".psqlrc", ".sqliterc", ".tmux.conf"),
             *(".screenrc", ".irbrc", ".pryrc", ".ghci", ".Rprofile", ".curlrc", ".wgetrc"),
+            *(".ipython", "usercustomize.py", "sitecustomize.py"),
         ),
     ),
-    Protected("programs that are already trusted are in it", (".venv", "node_modules/.bin")),
-    Protected("it runs with the project's secrets at a push", (".github/workflows",)),
+    Protected(
+        "programs that are already trusted are in it",
+        (".venv", "venv/bin", "env/bin", "node_modules/.bin", ".local/bin", ".local/lib"),
+    ),
+    Protected(
+        "it runs with the project's secrets at a push",
+        (".github/workflows", ".github/actions", ".gitlab-ci.yml", ".circleci"),
+    ),
 )
 """What every workspace refuses to write."""
 

@@ -52,8 +52,9 @@ _LIMITS = FileLimits()
 class Root:
     """A folder that calls work in. Every failure is a `ToolError` with a code for the model.
 
-    `protected` is the table of what is never written, `own` are files of callblocks itself (the
-    policy, its state), protected as well where they are inside. `opener` is for tests.
+    `protected` is the table of what is never written, `own` are files that steer callblocks (the
+    policy, code that it runs), protected as well where they are inside; so are those of `hidden`,
+    which commands do not even see. `opener` is for tests.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Root:
         *,
         protected: Iterable[Protected] = PROTECTED,
         own: Iterable[str | os.PathLike[str]] = (),
+        hidden: Iterable[str | os.PathLike[str]] = (),
         limits: FileLimits = _LIMITS,
         opener: Opener | None = None,
     ) -> None:
@@ -70,9 +72,9 @@ class Root:
         self._opener = opener or best_opener()
         self._fd = _open_root(self.folder)
         self._closer = weakref.finalize(self, os.close, self._fd)
-        own_ones = own_paths(folder, own)
-        self.own = own_ones.paths
-        self.protected = (*protected, own_ones)
+        unseen = own_paths(folder, hidden)
+        self.hidden = unseen.paths
+        self.protected = (*protected, own_paths(folder, own), unseen)
 
     def close(self) -> None:
         """Let go of the folder; nothing can be done with it any more."""

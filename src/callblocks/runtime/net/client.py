@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ("CheckUrl", "Client")
 
 CheckUrl: TypeAlias = Callable[[str], str | None]
-"""Says why a redirect to a URL of another host is not followed; None where it may be."""
+"""Says why a redirect to a URL is not followed; None where it may be."""
 
 
 class Client:
@@ -73,7 +73,7 @@ class Client:
     ) -> Response:
         """Send a request, follow its redirects, and give the answer, whatever its status.
 
-        `check` has a say where a redirect leads to another host: whoever let the request to the
+        `check` has a say on every URL that a redirect leads to: whoever let the request to the
         first one through is not led around.
         """
         import asyncio
@@ -92,9 +92,8 @@ class Client:
         from callblocks.runtime.net.exchange import exchange
 
         history: list[Hop] = []
-        first = request.url.host
         while len(history) <= self.limits.redirects:
-            if check is not None and request.url.host != first and (why := check(str(request.url))):
+            if check is not None and history and (why := check(str(request.url))):
                 raise ToolError("policy_denied", why)
             tls = self._tls if request.url.scheme == "https" else None
             async with exchange(request, self._guard, tls, self.limits) as answer:

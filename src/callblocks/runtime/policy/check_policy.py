@@ -39,6 +39,7 @@ FINDINGS: dict[str, tuple[Severity, str]] = {
     "allows_everything": ("warning", "every call is allowed that no earlier rule takes"),
     "free_commands": ("warning", "any command may run"),
     "allows_tainted": ("warning", "text of others may make the model do this"),
+    "commands_see_all": ("note", "commands are not held to it: they see the whole workspace"),
     "deny_by_argument": ("note", "the same can be written in many ways"),
     "allow_without_asking": ("note", "the tool needs approval, and the rule allows it by name"),
 }
@@ -93,6 +94,8 @@ def _alone(rule: Rule) -> Told:
     if rule.decide == "deny" and rule.argument:
         yield "deny_by_argument", ", ".join(rule.argument)
     if rule.decide != "allow":
+        if rule.path and not rule.tool:
+            yield "commands_see_all", ", ".join(rule.path)
         return
     if takes_all(rule):
         yield "allows_everything", ""

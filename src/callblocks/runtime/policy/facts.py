@@ -53,14 +53,14 @@ def gather(
 ) -> Facts:
     """The facts of a call. `resolve` gives the real path below the workspace, or `None`.
 
-    The input is the one that the tool gets: a quoted number is a number. A path or URL that is
-    not given counts with its default.
+    The input is the one that the tool gets: a quoted number is a number, and what is not given
+    counts with its default.
     """
     given = _with_defaults(tool, input)
     return Facts(
         tool=tool.name,
         traits=tool.traits,
-        input=lenient(input, tool.spec.parameters),
+        input=lenient(given, tool.spec.parameters),
         paths=tuple(_safe(path, resolve) for path in _paths(tool, given)),
         hosts=tuple(host_of(url) for url in _values(tool, given, URLS)),
         needs_approval=tool.needs_approval,

@@ -16,6 +16,7 @@ What no rule names is asked where a person is there, and refused where not. Two 
 from __future__ import annotations
 
 import hashlib
+import os
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -71,6 +72,13 @@ class Policy(msgspec.Struct, frozen=True):
     def ask_all(cls) -> Policy:
         """A person decides on every call."""
         return cls(autoexec=True)
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Policy:
+        """The policy of a TOML file; one that is none raises `BadPolicy`."""
+        from callblocks.runtime.policy.policy_file import read_policy
+
+        return read_policy(path)
 
     @property
     def enabled(self) -> bool:

@@ -17,8 +17,10 @@ def redirect_refusal(policy: Policy, facts: Facts, url: str) -> str | None:
     """Why a call does not go on to this URL; `None` where the policy allows that outright.
 
     All else about the call counts as it did. Nobody is asked in the middle of a call: what would
-    be asked is refused.
+    be asked is refused, but for another page of the host that the person was asked about.
     """
+    if policy.decide(facts).asked and host_of(url) in {*facts.hosts} - {None}:
+        return None
     led = msgspec.structs.replace(
         facts,
         hosts=(host_of(url),),

@@ -48,6 +48,7 @@ __all__ = ("Condition", "Patterns", "Rule", "Word")
 Word: TypeAlias = Literal["allow", "ask", "deny"]
 Condition: TypeAlias = Literal["tool", "trait", "argument", "path", "host", "tainted"]
 Patterns: TypeAlias = tuple[str, ...]
+_LISTED = ("tool", "trait", "path", "host")
 Holds: TypeAlias = Callable[[str, str], bool]
 
 
@@ -67,6 +68,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     because: str = ""
 
     def __post_init__(self) -> None:
+        for key in _LISTED:
+            if isinstance(getattr(self, key), list):
+                msgspec.structs.force_setattr(self, key, tuple(getattr(self, key)))
         fault = rule_fault(msgspec.structs.asdict(self))
         if fault is not None:
             raise BadPolicy(f"{fault.key}: {fault.problem}")

@@ -21,6 +21,9 @@ from callblocks.runtime.sandbox.walking import Found, walk
 __all__ = ("Entry", "Survey", "survey")
 
 
+_SPECIAL = "it is a device, a socket or a pipe"
+
+
 class Entry(msgspec.Struct, frozen=True):
     """A file, a folder or a link that goes in. `size` is the file's when it was seen."""
 
@@ -52,7 +55,7 @@ class Survey(msgspec.Struct, frozen=True):
 
 
 def survey(job: Job) -> Survey:
-    """Look at a job's folder; stops looking once it is too large to copy.
+    """Look at a job's folder; once it is too large to copy, only for what would lead out of it.
 
     Raises `ToolError("sandbox_failed")` when the folder itself cannot be read.
     """
@@ -68,8 +71,18 @@ def survey(job: Job) -> Survey:
         entries.append(found)
         size += found.size
         if size > job.limits.copy_bytes or len(entries) > job.limits.copy_files:
+            _refuse_ways_out(job)
             return Survey(fits=False)
     return Survey(tuple(entries), tuple(left_out))
+
+
+def _refuse_ways_out(job: Job) -> None:
+    """A folder that is shown, not copied, must have no pipe: read-only does not keep from those."""
+    assert job.folder is not None
+    for found in _walk(job.folder, frozenset(job.without)):
+        if isinstance(found, LeftOut) and found.reason == _SPECIAL:
+            message = f"the folder is too large to copy, and {found.path!r} in it leads out"
+            raise ToolError("sandbox_failed", message)
 
 
 def _walk(folder: str, without: frozenset[str]) -> Iterator[Entry | LeftOut]:
@@ -91,7 +104,7 @@ def _look(found: Found) -> Entry | LeftOut:
         return Entry(path, seen.st_mode, seen.st_size, seen.st_mtime)
     if stat.S_ISDIR(seen.st_mode):
         return Entry(path, seen.st_mode, modified=seen.st_mtime)
-    return LeftOut(path, "it is a device, a socket or a pipe")
+    return LeftOut(path, _SPECIAL)
 
 
 def _look_at_link(found: Found) -> Entry | LeftOut:
