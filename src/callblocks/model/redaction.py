@@ -4,6 +4,8 @@ r"""Secrets never reach a screen or a trace: what plainly is one becomes `[redac
     {"password": "hunter2"}        {"password": "[redacted]"}
     Authorization: Basic dTpw      Authorization: [redacted]
     curl -u x https://me:pw@host   curl -u x https://me:[redacted]@host
+    login --password hunter2       login --password [redacted]
+    Set-Cookie: sid=38afes7a8      Set-Cookie: [redacted]
     ghp_… sk-… AKIA… eyJ….….…      [redacted]
 
 This is a net for the obvious, not a proof: a secret of no known shape under a harmless
@@ -27,7 +29,7 @@ REDACTED = "[redacted]"
 
 _KEY = (
     r"(?:(?:api|access|secret|private|signing|encryption)[_-]?key|token|secret|authorization"
-    r"|password|passwd|passphrase|credentials?)"
+    r"|password|passwd|passphrase|credentials?|[_-]pass)"
 )
 # Between a key and its value: the key's closing quote and bracket, then `:`, `=`, `:=`, `=>`.
 _IS = r"\\*[\"']?\]?[ \t]{0,8}(?::=|=>|[:=])[ \t]{0,8}"
@@ -70,6 +72,12 @@ _PATTERNS: tuple[tuple[str, Replacement], ...] = (
     (rf"\b((?i:bearer)[ \t]{{1,8}}){_BEARER}", rf"\1{REDACTED}"),
     (r"(://[^\s/:@]{0,64}:)[^\s/@]{1,256}+(?=@)", rf"\1{REDACTED}"),
     (rf"((?i:{_KEY}){_IS}){_VALUE}", _hide),
+    # An option of a command takes its value after a blank; a cookie is what a login left.
+    (rf"(--(?i:{_KEY})[ \t]{{1,8}})(?!-)[^\s\"'\\]{{4,256}}+", rf"\1{REDACTED}"),
+    (
+        r"(?<![A-Za-z0-9])((?i:(?:set-)?cookie): ?)[\w.-]{1,64}=[^\"'\\\r\n]{3,}+",
+        rf"\1{REDACTED}",
+    ),
 )
 # No secret is missed for being cut, if it starts this far before the cut: those of open
 # length are recognised by how they start.

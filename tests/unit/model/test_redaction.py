@@ -130,3 +130,20 @@ def test_what_is_called_is_no_secret_and_costs_nothing() -> None:
     assert redact("token = read_token(path)") == "token = read_token(path)"
     many = "token=" * 20_000 + "("
     assert redact(many) == many
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("login --password hunter2 now", "login --password [redacted] now"),
+        ("deploy --api-key abcd1234", "deploy --api-key [redacted]"),
+        ("deploy --token --force", "deploy --token --force"),
+        ("Set-Cookie: sid=38afes7a8; Path=/", "Set-Cookie: [redacted]"),
+        ("cookie: a=bcdef\nhost: x", "cookie: [redacted]\nhost: x"),
+        ("the cookie: yes, it is good", "the cookie: yes, it is good"),
+        ("DB_PASS=hunter2x", "DB_PASS=[redacted]"),
+        ("compass=north", "compass=north"),
+    ],
+)
+def test_options_of_commands_cookies_and_pass_are_secrets(text: str, shown: str) -> None:
+    assert redact(text) == shown
