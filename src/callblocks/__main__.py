@@ -9,6 +9,6 @@ import sys
 if not sys.flags.safe_path:
     del sys.path[0]
 
-from callblocks.cli.main import main  # noqa: E402 the path is set right above
+from callblocks.cli.main import main
 
 main()

@@ -1,6 +1,7 @@
 """`make mutate`: change the modules that guard, one small change at a time.
 
-What no test notices is printed, and the score goes into docs/mutation.md.
+What no test notices is printed, and the score of each module goes into docs/mutation.md as soon
+as it is known.
 
     python -m mutation [part of a module's path]
 """
@@ -8,6 +9,7 @@ What no test notices is printed, and the score goes into docs/mutation.md.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections import Counter
@@ -25,6 +27,7 @@ PACKAGES = {
     "callblocks/runtime/files": ["tests/unit/runtime/files", "tests/faults/test_path_attacks.py"],
 }
 PAGE = Path("docs/mutation.md")
+ROW = re.compile(r"^\| `(.+?)` \| (\d+) \| (\d+) \|", re.MULTILINE)
 HEAD = """# How much the tests notice
 
 `make mutate` changes the modules that decide what may run and which files may be touched, one
@@ -41,13 +44,10 @@ def main() -> None:
     """Try every mutant of the modules that were asked for."""
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     preload()
-    counts: dict[str, Counter[str]] = {}
     for path, tests in modules(wanted):
-        counts[str(path.relative_to(SOURCE))] = try_module(path, tests)
-    rows = table(counts)
-    print(rows)
-    if not wanted:
-        PAGE.write_text(HEAD + rows)
+        count = try_module(path, tests)
+        counts = known() | {str(path.relative_to(SOURCE)): count}
+        PAGE.write_text(HEAD + table(counts))
 
 
 def preload() -> None:
@@ -93,10 +93,20 @@ def try_module(path: Path, tests: list[list[str]]) -> Counter[str]:
     return count
 
 
+def known() -> dict[str, Counter[str]]:
+    """What the page says of modules that are still there."""
+    rows = ROW.findall(PAGE.read_text()) if PAGE.exists() else []
+    return {
+        name: Counter(noticed=int(noticed), survived=int(changes) - int(noticed))
+        for name, changes, noticed in rows
+        if (SOURCE / name).exists()
+    }
+
+
 def table(counts: dict[str, Counter[str]]) -> str:
     """A row for each module, and one for all."""
     total: Counter[str] = sum(counts.values(), Counter())
-    rows = [row(f"`{name}`", count) for name, count in counts.items()]
+    rows = [row(f"`{name}`", count) for name, count in sorted(counts.items())]
     return "\n".join([*rows, row("**all**", total)]) + "\n"
 
 

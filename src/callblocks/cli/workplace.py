@@ -53,11 +53,14 @@ def code_files(folder: str) -> set[str]:
     """
     context = click.get_current_context(silent=True)
     given: list[str] = [] if context is None else context.meta.get(TOOL_FILES, [])
+    roots = [sys.prefix, os.path.dirname(os.path.dirname(__file__))]
     loaded = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-    ours = os.path.dirname(os.path.dirname(__file__))
+    others = [path for path in loaded if path and not path.startswith(tuple(roots))]
     below = os.path.join(os.path.realpath(folder), "")
-    found = [path for path in (*loaded, ours, sys.prefix) if path]
-    return {*given, *(path for path in found if os.path.realpath(path).startswith(below))}
+    return {
+        *given,
+        *(path for path in (*roots, *others) if os.path.realpath(path).startswith(below)),
+    }
 
 
 def every_tool(given: Tools, root: Root) -> Registry:

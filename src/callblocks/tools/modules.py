@@ -105,7 +105,10 @@ def _what(error: BaseException) -> str:
         return str(error)
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg}"
-    return f"{type(error).__name__}: {brief(str(error), 200)[1:-1]}"
+    what = f"{type(error).__name__}: {brief(str(error), 200)[1:-1]}"
+    if isinstance(error, ModuleNotFoundError):
+        return f"{what}; a file of tools does not see the files beside it: give a package instead"
+    return what
 
 
 def _found(module: ModuleType, name: str) -> Iterable[Tool]:

@@ -159,3 +159,10 @@ def test_what_lies_beside_a_file_is_not_imported(tmp_path: Path) -> None:
 def test_compiled_files_are_neither_read_nor_written(tmp_path: Path) -> None:
     load(tmp_path, TOOL)
     assert os.listdir(tmp_path) == ["tools.py"]
+
+
+def test_a_file_that_wants_its_neighbour_is_told_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "neighbour_of_tools.py").write_text("")
+    (tmp_path / "tools.py").write_text("import neighbour_of_tools\n")
+    with pytest.raises(BadTool, match="does not see the files beside it: give a package"):
+        Registry.from_module(tmp_path / "tools.py")
