@@ -34,7 +34,14 @@ from callblocks.views.exact import exact, exact_line
 from callblocks.views.rows import Bit, Kind, Row, columns, wrap
 from callblocks.views.safe import visible_line
 
-__all__ = ("TerminalAsker", "open_terminal", "question_rows", "read_answer")
+__all__ = (
+    "TerminalAsker",
+    "choice_rows",
+    "open_terminal",
+    "prompt_line",
+    "question_rows",
+    "read_answer",
+)
 
 _INDENT = "  "
 _HANG: Row = (("plain", _INDENT),)
@@ -75,7 +82,7 @@ class TerminalAsker:
         rows, room = question_rows(question, self._width), self._room()
         more = len(rows) - room
         self._print(rows[:room])
-        self._print(_choices(question.tool.name, more, self._width))
+        self._print(choice_rows(question.tool.name, more, self._width))
         termios.tcflush(self._terminal, termios.TCIFLUSH)
         while line := await self._prompt(question):
             answer = read_answer(line)
@@ -84,7 +91,7 @@ class TerminalAsker:
                 more = 0
             elif answer is not None and (more <= 0 or answer.verdict == "deny"):
                 return answer
-            self._print(_choices(question.tool.name, more, self._width))
+            self._print(choice_rows(question.tool.name, more, self._width))
         return None
 
     def _room(self) -> int:
@@ -96,9 +103,7 @@ class TerminalAsker:
 
     async def _prompt(self, question: Question) -> str:
         """Ask for a line; "" at the end of all input."""
-        line = exact_line(show_call(question.call.name, question.call.input)[0])
-        room = self._width - 10
-        self._terminal.write(f"Run {line if len(line) <= room else line[: room - 1] + '…'}? ")
+        self._terminal.write(prompt_line(question, self._width))
         self._terminal.flush()
         await _readable(self._terminal.fileno())
         return os.read(self._terminal.fileno(), 4096).decode(errors="replace")
@@ -134,17 +139,26 @@ def question_rows(question: Question, width: int) -> list[Row]:
     if traits:
         rows.append((("quiet", f"{_INDENT}{traits}"),))
     given = {key: to_compact_text(value) for key, value in question.call.input.items()}
-    pad = min(max(map(columns, map(exact_line, given)), default=0), _KEY_WIDTH)
+    defaults = _defaults(question)
+    names = map(exact_line, (*given, *defaults))
+    pad = min(max(map(columns, names), default=0), _KEY_WIDTH)
     long = {key for key, text in given.items() if text.count("\n") >= _LONG}
     for key, text in given.items():
         rows += [] if key in long else _argument(key, text, pad, width)
-    for name, default in _defaults(question).items():
-        rows += _argument(name, f"{to_compact_text(default)}  (default)", pad, width)
+    for key, default in defaults.items():
+        rows += _argument(key, f"{to_compact_text(default)}  (default)", pad, width)
     # What changes comes before what is long.
     rows += _preview(exact(question.preview), width) if question.preview else []
     for key, text in given.items():
         rows += _argument(key, text, pad, width) if key in long else []
     return rows
+
+
+def prompt_line(question: Question, width: int) -> str:
+    """The call on one line, as a question."""
+    line = exact_line(show_call(question.call.name, question.call.input)[0])
+    room = width - 10
+    return f"Run {line if len(line) <= room else line[: room - 1] + '…'}? "
 
 
 def _defaults(question: Question) -> dict[str, object]:
@@ -171,7 +185,7 @@ def read_answer(line: str) -> Answer | None:
             return None
 
 
-def _choices(tool: str, more: int, width: int) -> list[Row]:
+def choice_rows(tool: str, more: int, width: int) -> list[Row]:
     """What may be answered, in words."""
     minutes = " ".join(map(str, MINUTES))
     choices = [("n", "no"), ("n WHY", "no, and why")]

@@ -46,7 +46,7 @@ def command(limit: int, settle: str | None) -> None:
     paper = Paper()
     if settle is not None:
         paper.print([(("quiet", f"settled {visible_line(settle)}"),)])
-    if not entries:
+    elif not entries and limit > 0:
         paper.print([(("quiet", "No call has changed anything."),)])
     for entry in entries:
         paper.print(_rows(entry, paper.width))

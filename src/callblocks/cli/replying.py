@@ -11,20 +11,21 @@ from callblocks.cli.exits import Refusal, say
 from callblocks.dialects import dialects
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.errors import Unwritable
-from callblocks.model.specs import ToolSpecs
+from callblocks.model.specs import ToolSpec, ToolSpecs
 
 __all__ = ("check_reply", "write_reply")
 
 _CAN_SAY_RESULTS = "tool-fence"
+_SAMPLE = [Call(id="c", name="name"), Result(id="c", output="text")]
+_SAMPLE_TOOL = ToolSpec("name", "", {"type": "object", "properties": {}})
 
 
 def check_reply(dialect: str | None) -> None:
     """Refuse a dialect that has no way to say results, before anything runs."""
     if dialect is None:
         return
-    sample = [Call(id="c", name="name"), Result(id="c", output="text")]
     try:
-        dialects[dialect].write(sample)
+        dialects[dialect].write(_SAMPLE, (_SAMPLE_TOOL,))
     except Unwritable as error:
         raise click.BadParameter(str(error), param_hint="--reply-in") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -53,14 +54,24 @@ def code_files(folder: str) -> set[str]:
     """
     context = click.get_current_context(silent=True)
     given: list[str] = [] if context is None else context.meta.get(TOOL_FILES, [])
-    roots = [sys.prefix, os.path.dirname(os.path.dirname(__file__))]
-    loaded = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-    others = [path for path in loaded if path and not path.startswith(tuple(roots))]
     below = os.path.join(os.path.realpath(folder), "")
-    return {
-        *given,
-        *(path for path in (*roots, *others) if os.path.realpath(path).startswith(below)),
-    }
+    ours = (sys.prefix, os.path.dirname(os.path.dirname(__file__)))
+    # Only a folder that is itself in the workspace stands for the modules in it.
+    roots = [root for root in ours if os.path.realpath(root).startswith(below)]
+    covered = tuple(os.path.join(root, "") for root in roots)
+    loaded = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    others = [path for path in loaded if path and not path.startswith(covered)]
+    return {*given, *roots, *(path for path in others if _real(path).startswith(below))}
+
+
+def _real(path: str) -> str:
+    """The real path of one file of many in few folders."""
+    if os.path.islink(path):
+        return os.path.realpath(path)
+    return os.path.join(_real_folder(os.path.dirname(path)), os.path.basename(path))
+
+
+_real_folder = cache(os.path.realpath)
 
 
 def every_tool(given: Tools, root: Root) -> Registry:

@@ -96,11 +96,14 @@ class Gate:
         return refusal or self._changed(weighed, turn)
 
     def _changed(self, weighed: Weighed, turn: Turn) -> Failure | None:
-        """What was approved must still be what is meant: a link may have been turned meanwhile."""
+        """What was approved must still be what is meant.
+
+        Meanwhile a link may have been turned, or text of others may have come into the turn.
+        """
         now = self.weigh(weighed.call, turn)
         if isinstance(now, Failure):
             return now
-        if now.facts.paths == weighed.facts.paths and now.decision.asked:
+        if now.decision.asked and now.facts == weighed.facts:
             return None
         words = f"{weighed.tool.name} did not run: what it means changed after it was approved"
         return Failure(code="approval_mismatch", message=words)

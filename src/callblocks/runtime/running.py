@@ -207,5 +207,5 @@ def _text(said: object) -> str:
 def _details(given: dict[str, Any]) -> dict[str, Any]:
     try:
         return without_secrets(plain(given))
-    except Exception as error:  # a value of a tool may do anything when it is written
+    except BaseException as error:  # a value of a tool may do anything when it is written
         return {"left_out": f"details that cannot be written: {_text(error)}"}

@@ -74,5 +74,5 @@ def _unknown(why: str) -> str:
 def _words(error: Exception) -> str:
     try:
         return str(error)
-    except Exception:  # an exception of a tool may do anything when it is shown
+    except BaseException:  # an exception of a tool may do anything when it is shown
         return type(error).__name__

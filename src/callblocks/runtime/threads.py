@@ -126,5 +126,5 @@ def _carried(error: BaseException) -> BaseException:
 def _words(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:  # what was raised may do anything when it is shown
+    except BaseException:  # what was raised may do anything when it is shown
         return ""

@@ -133,8 +133,9 @@ def _why(ended: Ended) -> str:
 
 
 def _holds_foreign(root: Root) -> bool:
-    """Whether there are files of others that a command may have shown."""
-    return any(is_foreign(entry.path) for entry in root.list().entries)
+    """Whether there are files of others that a command may have shown, or that cannot be told."""
+    listing = root.list(limit=root.limits.scan)
+    return not listing.complete or any(is_foreign(entry.path) for entry in listing.entries)
 
 
 def _bring_back(changes: Changes, root: Root, context: Context) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from callblocks.views.safe import visible
 __all__ = ("exact", "exact_line")
 
 _BLANKS = re.compile(r" {20,}")
-_EMPTY = re.compile(r"\n(?:[ \t]*\n){4,}")
+_EMPTY = re.compile(r"\n(?: *\n){4,}")
 # Letters and signs of no width or without ink that Unicode does not call formatting.
 _INKLESS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _EMOJI_STYLE = "\ufe0f"
@@ -25,8 +25,9 @@ _EMOJI_STYLE = "\ufe0f"
 
 def exact(text: str) -> str:
     """The text with all that cannot be seen named."""
-    folded = _BLANKS.sub(lambda run: f"⟨{len(run[0])} blanks⟩", text.replace("\r\n", "\n"))
-    folded = _EMPTY.sub(lambda run: f"\n⟨{run[0].count(chr(10)) - 1} empty lines⟩\n", folded)
+    plain = text.replace("\r\n", "\n").replace("\t", " " * 4)
+    folded = _EMPTY.sub(lambda run: f"\n⟨{run[0].count(chr(10)) - 1} empty lines⟩\n", plain)
+    folded = _BLANKS.sub(lambda run: f"⟨{len(run[0])} blanks⟩", folded)
     if folded.isascii():
         return visible(folded)
     return visible("".join(char if _is_seen(char) else _named(char) for char in folded))

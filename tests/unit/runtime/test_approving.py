@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 
 from callblocks.model.outcomes import Outcome
+from callblocks.runtime import showing
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approving import Approving
 from callblocks.runtime.asking import Answer, Question
@@ -94,12 +97,50 @@ def test_a_no_tells_the_model_why_and_is_not_asked_again(
     book: ApprovalBook, act: Tool, done: list[str]
 ) -> None:
     person = Person(NO)
+    approving = Approving(book, person)
     for _ in range(2):
-        outcome = run_one([act], call("act"), policy=ASK, approving=Approving(book, person))
+        outcome = run_one([act], call("act"), policy=ASK, approving=approving)
         assert code(outcome) == "approval_denied"
         assert words(outcome) == "act did not run: a person said no: not on a Sunday"
     assert len(person.questions) == 1
     assert not done
+
+
+@pytest.mark.parametrize("yes", [YES, Answer("while", minutes=5)])
+def test_a_no_of_an_earlier_run_is_asked_again(
+    book: ApprovalBook, act: Tool, done: list[str], yes: Answer
+) -> None:
+    run_one([act], call("act"), policy=ASK, approving=Approving(book, Person(NO)))
+    person = Person(yes)
+    again = run_one([act], call("act"), policy=ASK, approving=Approving(book, person))
+    assert (again.output, len(person.questions), done) == ("done", 1, ["it"])
+
+
+def test_a_no_stands_where_nobody_is_there_to_be_asked_again(
+    book: ApprovalBook, act: Tool, done: list[str]
+) -> None:
+    run_one([act], call("act"), policy=ASK, approving=Approving(book, Person(NO)))
+    outcome = run_one([act], call("act"), policy=ASK, approving=Approving(book))
+    assert (code(outcome), done) == ("approval_denied", [])
+
+
+def test_a_second_no_stands_too(book: ApprovalBook, act: Tool, done: list[str]) -> None:
+    for _ in range(2):
+        person = Person(NO)
+        approving = Approving(book, person)
+        for _ in range(2):
+            outcome = run_one([act], call("act"), policy=ASK, approving=approving)
+            assert code(outcome) == "approval_denied"
+        assert len(person.questions) == 1
+    assert not done
+
+
+def test_a_person_who_does_not_answer_again_leaves_the_no(
+    book: ApprovalBook, act: Tool, done: list[str]
+) -> None:
+    run_one([act], call("act"), policy=ASK, approving=Approving(book, Person(NO)))
+    outcome = run_one([act], call("act"), policy=ASK, approving=Approving(book, Person(None)))
+    assert (code(outcome), done) == ("approval_denied", [])
 
 
 def test_a_no_without_a_reason_ends_without_a_colon(book: ApprovalBook, act: Tool) -> None:
@@ -116,7 +157,10 @@ def test_a_person_who_goes_away_leaves_the_question_in_the_book(
     assert code(outcome) == "approval_required"
     assert outcome.error
     assert outcome.error.details == {"approval": waiting.id}
-    assert waiting.id in words(outcome)
+    assert words(outcome) == (
+        "act did not run: a person must approve it (no rule names this call); "
+        f"it waits as {waiting.id}"
+    )
     assert not done
 
 
@@ -135,7 +179,9 @@ def test_what_waits_runs_once_somebody_approved_it(
         [act], call("act"), policy=ASK, approving=nobody, turn=Turn(tainted=("a page",))
     )
     assert {code(elsewhere), code(other), code(judged_anew)} == {"approval_required"}
-    assert tainted.ok  # approved was this very call, and a tainted turn asks for just that
+    # Whoever approved it knew of no text of others.
+    assert code(tainted) == "approval_required"
+    assert run_one([act], call("act"), policy=ASK, approving=nobody).ok
     assert code(run_one([act], call("act"), policy=ASK, approving=nobody)) == "approval_required"
     assert done == ["it"]
 
@@ -144,7 +190,10 @@ def test_without_a_book_nobody_can_be_asked(act: Tool) -> None:
     person = Person(YES)
     outcome = run_one([act], call("act"), policy=ASK, approving=Approving(None, person))
     assert code(outcome) == "approval_required"
-    assert "nobody can be asked" in words(outcome)
+    assert words(outcome) == (
+        "act did not run: a person must approve it (no rule names this call), "
+        "and nobody can be asked here"
+    )
     assert not person.questions
 
 
@@ -314,16 +363,23 @@ class Unsayable(Exception):
         raise RuntimeError("no words")
 
 
+class Leaving(Exception):
+    def __str__(self) -> str:
+        raise SystemExit
+
+
 @pytest.mark.parametrize(
     ("raised", "shown"),
     [
         (ValueError("no such row"), "(what it would change is not known: no such row)"),
         (Unsayable(), "(what it would change is not known: Unsayable)"),
+        (Leaving(), "(what it would change is not known: Leaving)"),
+        (SystemExit(3), "(what it would change is not known: SystemExit: 3)"),
         (None, "12"),
     ],
 )
 def test_whatever_a_preview_does_the_person_is_asked(
-    book: ApprovalBook, raised: Exception | None, shown: str
+    book: ApprovalBook, raised: BaseException | None, shown: str
 ) -> None:
     def preview(number: int) -> Any:
         if raised is not None:
@@ -339,6 +395,48 @@ def test_whatever_a_preview_does_the_person_is_asked(
         [write], call("write", number=12), policy=ASK, approving=Approving(book, person)
     ).ok
     assert person.questions[0].preview == shown
+
+
+def test_a_preview_that_hangs_is_given_up_and_holds_nothing_up(
+    book: ApprovalBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(showing, "_SECONDS", 0.05)
+    threads: list[int] = []
+    ended = threading.Event()
+
+    def hang() -> str:
+        threads.append(threading.get_ident())
+        try:
+            while True:
+                time.sleep(0.005)
+        finally:
+            ended.set()
+
+    @tool(preview=hang)
+    def write() -> None:
+        """Write."""
+
+    person = Person(YES)
+    assert run_one([write], call("write"), policy=ASK, approving=Approving(book, person)).ok
+    assert person.questions[0].preview == (
+        "(what it would change is not known: that takes too long)"
+    )
+    assert ended.wait(10)
+    assert threads != [threading.get_ident()]
+
+
+def test_whoever_answers_later_sees_every_argument_and_what_would_change(
+    book: ApprovalBook,
+) -> None:
+    @tool(preview=lambda path, text: f"--- {path}\n+{text}")
+    def write(path: str, text: str) -> None:
+        """Write."""
+
+    run_one([write], call("write", path="a", text="x\n  y"), policy=ASK, approving=Approving(book))
+    (waiting,) = book.list()
+    assert waiting.shown == (
+        'write\n  "path": a\n  "text": x\n        y\n  | --- a\n  | +x\n  |   y'
+    )
 
 
 def test_a_question_has_the_exact_arguments_and_why_it_is_asked(

@@ -6,8 +6,10 @@ import pytest
 
 from callblocks.model.calls import Call
 from callblocks.model.outcomes import Failure
+from callblocks.model.specs import ToolSpec
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approving import Approving
+from callblocks.runtime.asking import Answer, Question
 from callblocks.runtime.gate import Gate
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rules import Rule
@@ -16,6 +18,7 @@ from callblocks.runtime.weighed import Weighed
 from callblocks.toolkits.files import PathText
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Checked, FieldFault, Tool
 from support.people import YES, Person
 from support.running import ALLOW_ALL, call
 
@@ -57,6 +60,75 @@ def test_without_a_resolver_no_path_is_allowed_by_its_name() -> None:
     )
     assert failure
     assert failure.code == "approval_required"
+
+
+def test_a_deny_by_argument_hits_a_default_that_is_left_out() -> None:
+    @tool
+    def push(branch: str, force: bool = True) -> None:
+        """Push."""
+
+    denied = Policy(
+        (Rule(decide="deny", argument={"force": ("true",)}), Rule(decide="allow", tool=("push",)))
+    )
+    door = Gate(Registry([push]), denied, Approving())
+    for denied_call in (call("push", branch="main"), call("push", branch="main", force=True)):
+        failure = refused(door, denied_call)
+        assert failure
+        assert failure.code == "policy_denied"
+    assert refused(door, call("push", branch="main", force=False)) is None
+
+
+def turning(links: dict[str, str | None], target: str | None) -> Person:
+    """Somebody who says yes, while a link is turned."""
+
+    class Turning(Person):
+        async def __call__(self, question: Question) -> Answer | None:
+            links["link"] = target
+            return await super().__call__(question)
+
+    return Turning(YES)
+
+
+@pytest.mark.parametrize("target", ["keys/k", None])
+def test_a_link_that_is_turned_while_the_person_is_asked_is_not_approved(
+    target: str | None,
+) -> None:
+    links: dict[str, str | None] = {"link": "notes/a"}
+    with ApprovalBook(":memory:") as book:
+        door = gate(Policy.ask_all(), Approving(book, turning(links, target)), resolve=links.get)
+        failure = refused(door, call("read", path="link"))
+    assert failure
+    assert failure.code == "approval_mismatch"
+    assert failure.message == "read did not run: what it means changed after it was approved"
+
+
+def test_an_approval_counts_for_the_file_that_was_meant() -> None:
+    links: dict[str, str | None] = {"link": "notes/a"}
+    with ApprovalBook(":memory:") as book:
+        door = gate(Policy.ask_all(), Approving(book), resolve=links.get)
+        waits = refused(door, call("read", path="link"))
+        assert waits
+        book.approve(waits.details["approval"])
+        links["link"] = "keys/k"
+        other = refused(door, call("read", path="link"))
+        assert other
+        assert other.code == "approval_required"
+        links["link"] = "notes/a"
+        assert refused(door, call("read", path="link")) is None
+
+
+def test_what_is_no_call_any_more_once_it_was_approved_is_refused() -> None:
+    checks = iter([(), (FieldFault("x", "gone"),)])
+    odd = Tool(
+        spec=ToolSpec("odd"),
+        check=lambda given: Checked(given, next(checks)),
+        function=lambda: None,
+    )
+    with ApprovalBook(":memory:") as book:
+        door = Gate(Registry([odd]), Policy.ask_all(), Approving(book, Person(YES)))
+        failure = refused(door, call("odd"))
+    assert failure
+    assert failure.code == "invalid_input"
 
 
 def test_weighing_uses_nothing_up_and_asks_nobody() -> None:
@@ -107,3 +179,20 @@ def test_a_refusal_says_who_decided(policy: Policy, code: str, words: str) -> No
     assert failure
     assert failure.code == code
     assert words in failure.message
+
+
+def test_text_of_others_that_comes_while_the_person_is_asked_voids_the_yes() -> None:
+    async def act() -> Failure | None:
+        turn = Turn()
+
+        async def ask(question: Question) -> Answer:
+            turn.taint("a page")
+            return Answer("once")
+
+        with ApprovalBook(":memory:") as book:
+            door = gate(Policy.ask_all(), Approving(book, ask), resolve=str)
+            return await door.refusal(weighed(door, call("read", path="a"), turn), turn)
+
+    failure = asyncio.run(act())
+    assert failure is not None
+    assert failure.code == "approval_mismatch"

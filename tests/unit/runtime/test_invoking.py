@@ -74,7 +74,7 @@ def test_a_tool_hears_that_nobody_waits_any_more() -> None:
     outcome = run_one([act], call("act"))
     assert outcome.error
     assert (outcome.error.code, heard.is_set()) == ("timeout", True)
-    assert "0.05 s over" in outcome.error.message
+    assert "act was stopped after 0.05 s. " in outcome.error.message
 
 
 @pytest.mark.parametrize("late", ["value", "fault", "cancelled"])

@@ -141,11 +141,32 @@ def test_a_long_input_arrives_whole() -> None:
     assert run_one([isolated.swallow], call("swallow", text="x" * 300_000)).output == 300_000
 
 
-@pytest.mark.parametrize("text", ["{}\n", '{"code": 5}\n'])
-def test_a_function_that_writes_the_answer_itself_gets_no_further_than_itself(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{}\n", ""),
+        ('{"code": 5}\n', "bad_output"),
+        ("[]\n", "bad_output"),
+        ("hello\n", "bad_output"),
+        ("\n", "bad_output"),
+        ('{"details": {"a": "\\ud800"}}\n', "bad_output"),
+    ],
+)
+def test_a_function_that_writes_the_answer_itself_gets_no_further_than_itself(
+    text: str, expected: str
+) -> None:
     outcome = run_one([isolated.speak_out_of_turn], call("speak_out_of_turn", text=text))
     assert outcome.output is None
-    assert code(outcome) in {"", "tool_error"}
+    assert code(outcome) == expected
+
+
+def test_details_may_have_any_names() -> None:
+    details = {"code": 1, "message": "inner", "self": None}
+    text = json.dumps({"code": "no_tea", "message": "none", "details": details}) + "\n"
+    outcome = run_one([isolated.speak_out_of_turn], call("speak_out_of_turn", text=text))
+    assert outcome.error
+    assert (outcome.error.code, outcome.error.message) == ("no_tea", "none")
+    assert outcome.error.details == details
 
 
 def test_a_function_inside_another_cannot_be_isolated() -> None:

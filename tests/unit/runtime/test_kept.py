@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,18 @@ def test_the_same_content_is_kept_once(tmp_path: Path) -> None:
     assert (tmp_path / first.path).stat().st_ino == before.st_ino
     assert first.mime == "image/x-own"
     assert keep("noending", b"x").mime == "application/octet-stream"
+
+
+def test_nobody_else_may_look_into_the_folders(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        artifact = KeptFiles(tmp_path / "artifacts")("a.txt", b"hello")
+    finally:
+        os.umask(before)
+    place = (tmp_path / "artifacts" / artifact.path).parent
+    for folder in (place, place.parent, tmp_path / "artifacts"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "artifacts" / artifact.path).stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("failing", ["fsync", "replace"])

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +11,14 @@ import pytest
 
 from callblocks.model.errors import ToolError
 from callblocks.model.outcomes import Outcome
+from callblocks.model.specs import ToolSpec
 from callblocks.runtime.journal import Entry, Journal
 from callblocks.runtime.progress import Began, Progress, Said
 from callblocks.runtime.turn import Turn
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Checked, Tool
 from support.running import call, run, run_one
 
 
@@ -160,6 +163,61 @@ def test_a_call_that_still_runs_elsewhere_is_not_begun_again(
     assert done == ["act"]
 
 
+class Leaving:
+    """Ends the program when it is shown."""
+
+    def __init__(self, how: type[BaseException]) -> None:
+        self.how = how
+
+    def __str__(self) -> str:
+        raise self.how
+
+
+@pytest.mark.parametrize("how", [SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_a_value_that_ends_the_program_when_it_is_written_ends_only_its_call(
+    how: type[BaseException],
+) -> None:
+    @tool
+    def act() -> Any:
+        """Give an odd value."""
+        return {"deep": [Leaving(how)]}
+
+    @tool
+    def fine() -> int:
+        """Work."""
+        return 1
+
+    bad, good = run([act, fine], call("act"), call("fine", "b"))
+    assert bad.error
+    assert (bad.error.code, bad.error.where) == ("bad_output", "act")
+    assert bad.error.message == f"{how.__name__} when its output was read"
+    assert good.output == 1
+
+
+@pytest.mark.parametrize("how", [SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_an_exception_that_ends_the_program_when_it_is_shown_ends_only_its_call(
+    how: type[BaseException],
+) -> None:
+    class Odd(Exception):
+        def __str__(self) -> str:
+            raise how
+
+    class OddBase(BaseException):
+        def __str__(self) -> str:
+            raise how
+
+    @tool
+    def act(base: bool) -> None:
+        """Fail oddly."""
+        raise OddBase if base else Odd
+
+    for base in (False, True):
+        outcome = run_one([act], call("act", base=base))
+        assert outcome.error
+        assert outcome.error.code == "tool_error"
+        assert "Odd" in outcome.error.message
+
+
 def cyclic() -> list[Any]:
     ring: list[Any] = []
     ring.append(ring)
@@ -173,8 +231,8 @@ class Unsayable:
 
 @pytest.mark.parametrize(
     "odd",
-    [cyclic(), {("a",): 1}, 10**5000, {"deep": Unsayable()}],
-    ids=["cyclic", "key", "digits", "unsayable"],
+    [cyclic(), {("a",): 1}, 10**5000, {"deep": Unsayable()}, Leaving(SystemExit)],
+    ids=["cyclic", "key", "digits", "unsayable", "leaving"],
 )
 def test_details_that_cannot_be_written_are_left_out(odd: Any) -> None:
     @tool
@@ -195,7 +253,9 @@ def test_details_that_cannot_be_written_are_left_out(odd: Any) -> None:
     assert set(bad.notices[0].details) == {"left_out"}
 
 
-@pytest.mark.parametrize("said", [None, 5, b"bytes", ["a"], Unsayable(), "\ud800"])
+@pytest.mark.parametrize(
+    "said", [None, 5, b"bytes", ["a"], Unsayable(), Leaving(SystemExit), "\ud800"]
+)
 def test_what_is_no_text_becomes_one(said: Any) -> None:
     @tool
     def act(context: Context) -> None:
@@ -238,7 +298,27 @@ def test_an_exception_without_words_is_named() -> None:
     outcome = run_one([act], call("act"))
     assert outcome.error
     assert outcome.error.message == "Mute"
-    assert outcome.error.where.startswith("act, line ")
+    assert outcome.error.where.startswith("act, test_running.py line ")
+
+
+def test_a_failure_is_placed_in_the_file_of_the_tool_not_in_what_it_called() -> None:
+    @tool
+    def act(text: str) -> Any:
+        """Read JSON."""
+        return json.loads(text)
+
+    outcome = run_one([act], call("act", text="{"))
+    assert outcome.error
+    assert act.function is not None
+    line = act.function.__code__.co_firstlineno + 3
+    assert outcome.error.where == f"act, test_running.py line {line}"
+
+
+def test_a_failure_outside_the_file_of_the_tool_has_its_name_alone() -> None:
+    load = Tool(spec=ToolSpec("load"), check=Checked, function=partial(json.loads, "{"))
+    outcome = run_one([load], call("load"))
+    assert outcome.error
+    assert (outcome.error.code, outcome.error.where) == ("tool_error", "load")
 
 
 def test_an_answer_in_an_envelope_is_unwrapped() -> None:
@@ -290,6 +370,20 @@ def test_artifacts_are_kept_with_the_outcome(tmp_path: Path) -> None:
     outcome = run_one([draw], call("draw"), keep=KeptFiles(tmp_path))
     assert [one.digest for one in outcome.artifacts] == [outcome.output]
     assert code(run_one([draw], call("draw"))) == "tool_error"
+
+
+def test_text_is_kept_as_utf8(tmp_path: Path) -> None:
+    from callblocks.runtime.kept import KeptFiles
+
+    @tool
+    def draw(context: Context) -> int:
+        """Draw."""
+        return context.keep("a.txt", "schön").size
+
+    keep = KeptFiles(tmp_path)
+    outcome = run_one([draw], call("draw"), keep=keep)
+    assert outcome.output == 6
+    assert keep.read(outcome.artifacts[0]) == "schön".encode()
 
 
 def test_what_a_tool_says_is_heard_without_its_secrets() -> None:

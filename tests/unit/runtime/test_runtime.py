@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.model.calls import Call
-from callblocks.model.errors import ToolError
+from callblocks.model.errors import BadPolicy, ToolError
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rules import Rule
 from callblocks.runtime.progress import Began, Judged, Progress, Said
@@ -62,6 +62,17 @@ def test_nothing_runs_without_a_policy() -> None:
     assert outcome.error
     assert outcome.error.code == "policy_off"
     assert not done
+
+
+def test_tools_may_be_given_one_by_one() -> None:
+    for tools in ([add], (add,), iter([add]), Registry([add])):
+        assert Runtime(tools, ALLOW_ALL).registry.names == ("add",)
+
+
+@pytest.mark.parametrize("odd", ["policy.toml", (Rule(decide="deny"),), True])
+def test_what_is_no_policy_is_refused_when_the_runtime_is_made(odd: Any) -> None:
+    with pytest.raises(BadPolicy, match=r"is no Policy; Policy\.from_file\(path\) reads one"):
+        Runtime([add], odd)
 
 
 def test_an_allowed_call_gives_its_output() -> None:

@@ -10,7 +10,7 @@ import pytest
 from callblocks.model.errors import ToolError
 from callblocks.runtime.files.limits import FileLimits
 from callblocks.runtime.files.root import Root
-from callblocks.toolkits.files import FOREIGN, file_tools
+from callblocks.toolkits.files import FOREIGN, file_tools, is_foreign
 from callblocks.tools.context import Context
 from callblocks.tools.tool import Tool
 from support.roots import code_of
@@ -121,6 +121,23 @@ def test_reading_a_file_of_others_taints_the_turn(
     assert run(tools["file_read"], context, path=path) == "do as I say"
     [why] = context.taints
     assert why.startswith("file of others: ")
+
+
+@pytest.mark.parametrize(
+    ("path", "foreign"),
+    [
+        ("downloads", True),
+        ("./downloads/x", True),
+        (".//./Downloads//x", True),
+        ("ATTACHMENTS/a/b", True),
+        ("my/downloads/x", False),
+        ("downloads.md", False),
+        (".", False),
+        ("", False),
+    ],
+)
+def test_files_of_others_are_known_by_any_way_to_write_their_path(path: str, foreign: bool) -> None:
+    assert is_foreign(path) is foreign
 
 
 def test_where_files_of_others_lie_can_be_said(root: Root) -> None:

@@ -10,6 +10,7 @@ from callblocks.model.outcomes import Artifact
 from callblocks.toolkits.http import http_tools
 from callblocks.tools.context import Context
 from callblocks.tools.tool import Tool
+from support.running import call, run_one
 from support.sites import PUBLIC, SECOND, Asked, Net, Site, ok, redirect
 
 NAMES = {"public.test": [[PUBLIC]], "second.test": [[SECOND]]}
@@ -132,17 +133,27 @@ def test_a_body_says_what_it_is(body: Any, sent: str, kind: str) -> None:
 
 def test_the_caller_says_it_better() -> None:
     headers = {"content-TYPE": "application/xml", "idempotency-key": "mine"}
-    (asked,) = Call(lambda asked: ok(), method="post", body="<a/>", headers=headers).asked
+    (asked,) = Call(lambda asked: ok(), method="POST", body="<a/>", headers=headers).asked
     assert asked.headers["content-type"] == "application/xml"
     assert asked.headers["idempotency-key"] == "mine"
 
 
 @pytest.mark.parametrize(
-    ("method", "key"), [("POST", "key-1"), ("patch", "key-1"), ("GET", None), ("DELETE", None)]
+    ("method", "key"), [("POST", "key-1"), ("PATCH", "key-1"), ("GET", None), ("DELETE", None)]
 )
 def test_what_must_not_happen_twice_has_the_key_of_the_call(method: str, key: str | None) -> None:
     (asked,) = Call(lambda asked: ok(), method=method).asked
     assert asked.headers.get("idempotency-key") == key
+
+
+@pytest.mark.parametrize("method", ["get", "Post", "CONNECT", "TRACE", "", " GET"])
+def test_a_method_is_written_as_it_is_sent(method: str) -> None:
+    url = "http://public.test/"
+    outcome = run_one(http_tools(Net().client()), call("api_call", url=url, method=method))
+    assert outcome.error
+    assert outcome.error.code == "invalid_input"
+    methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+    assert api_call().spec.properties["method"]["enum"] == methods
 
 
 def test_without_a_key_none_is_sent() -> None:

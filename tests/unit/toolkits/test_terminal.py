@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,6 +9,8 @@ from typing import Any
 import pytest
 
 from callblocks.model.outcomes import Outcome
+from callblocks.runtime.files.entries import Entry
+from callblocks.runtime.files.limits import FileLimits
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rules import Rule
@@ -22,7 +26,10 @@ from callblocks.runtime.sandbox.sandbox import (
     Sandbox,
     Written,
 )
+from callblocks.runtime.turn import Turn
+from callblocks.toolkits import terminal
 from callblocks.toolkits.terminal import FindSandbox, terminal_tools
+from callblocks.tools.context import Context
 from support.running import ALLOW_ALL, call, run_one
 
 NAMED = Policy((Rule(decide="allow", tool=("terminal_execute",)),))
@@ -138,6 +145,96 @@ def test_the_job_has_the_workspace_and_the_limits_that_were_given(root: Root) ->
     assert job.argv == ("/bin/sh", "-c", "ls")
     assert job.folder == str(root.folder)
     assert (job.limits.memory, job.limits.seconds) == (7, 5)
+
+
+def test_what_is_hidden_stays_out_of_the_sandbox(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    stage = Staged(Ended(exit_code=0))
+    with Root(tmp_path, own=[tmp_path / "tools.py"], hidden=[tmp_path / "state"]) as root:
+        execute(root, "x", find=found(stage))
+    assert stage.jobs[0].without == ("state",)
+
+
+def taints(root: Root) -> tuple[str, ...]:
+    """What a command taints its turn with."""
+    turn = Turn()
+    tools = terminal_tools(root, find=found(Staged(Ended(exit_code=0))))
+    run_one(tools, call("terminal_execute", command="x"), policy=NAMED, turn=turn)
+    return turn.tainted
+
+
+@pytest.mark.parametrize("folder", ["downloads", "Attachments", "downloads/deep"])
+def test_a_command_beside_files_of_others_taints_the_turn(
+    root: Root, tmp_path: Path, folder: str
+) -> None:
+    (tmp_path / "mine").mkdir()
+    assert taints(root) == ()
+    (tmp_path / folder).mkdir(parents=True)
+    assert taints(root) == ("a command that could read files of others",)
+
+
+def test_files_of_others_do_not_hide_among_many(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"a{number}").touch()
+    (tmp_path / "downloads").mkdir()
+    for limits in (FileLimits(entries=3), FileLimits(scan=3)):
+        with Root(tmp_path, limits=limits) as root:
+            assert taints(root)
+
+
+def test_a_command_that_was_stopped_taints_too(root: Root, tmp_path: Path) -> None:
+    (tmp_path / "downloads").mkdir()
+    turn = Turn()
+    tools = terminal_tools(root, find=found(Staged(Ended(timed_out=True))))
+    outcome = run_one(tools, call("terminal_execute", command="x"), policy=NAMED, turn=turn)
+    assert (code(outcome), len(turn.tainted)) == ("timeout", 1)
+
+
+def test_more_changes_than_come_back_are_lost(
+    root: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert terminal._MOST == 2_000
+    monkeypatch.setattr(terminal, "_MOST", 2)
+    (tmp_path / "old").touch()
+    written = (Written("a", b""), Written("b", b""))
+    for changes, lost in (
+        (Changes(written=written, deleted=("old",)), True),
+        (Changes(written=written), False),
+    ):
+        outcome = execute(root, "x", find=found(Staged(Ended(exit_code=0, changes=changes))))
+        told = "nothing was changed: the command changed more than 2 files"
+        assert notices(outcome) == ({"changes_lost": told} if lost else {})
+        assert outcome.output.get("written", []) == ([] if lost else ["a", "b"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "old"]
+
+
+def test_changes_come_back_beside_the_event_loop(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, threads = root.write, list[int]()
+
+    def watched(path: str, content: bytes, **more: bool) -> Entry:
+        threads.append(threading.get_ident())
+        return write(path, content, **more)
+
+    monkeypatch.setattr(root, "write", watched)
+    changes = Changes(written=(Written("a", b"x"),))
+    outcome = execute(root, "x", find=found(Staged(Ended(exit_code=0, changes=changes))))
+    assert outcome.output["written"] == ["a"]
+    assert len(threads) == 1
+    assert threads[0] != threading.get_ident()
+
+
+def test_once_nobody_waits_no_more_changes_come_back(root: Root, tmp_path: Path) -> None:
+    context = Context()
+    context.cancelled = True
+    changes = Changes(written=(Written("a", b"x"),), deleted=("b",))
+    (tmp_path / "b").touch()
+    (tool,) = terminal_tools(root, find=found(Staged(Ended(exit_code=0, changes=changes))))
+    assert tool.function is not None
+    output = asyncio.run(tool.function(command="x", context=context))
+    assert output == {"exit_code": 0}
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
 
 
 def test_a_character_cut_in_two_is_whole(root: Root) -> None:

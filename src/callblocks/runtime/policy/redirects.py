@@ -19,8 +19,6 @@ def redirect_refusal(policy: Policy, facts: Facts, url: str) -> str | None:
     All else about the call counts as it did. Nobody is asked in the middle of a call: what would
     be asked is refused, but for another page of the host that the person was asked about.
     """
-    if policy.decide(facts).asked and host_of(url) in {*facts.hosts} - {None}:
-        return None
     led = msgspec.structs.replace(
         facts,
         hosts=(host_of(url),),
@@ -28,7 +26,14 @@ def redirect_refusal(policy: Policy, facts: Facts, url: str) -> str | None:
         person=False,
     )
     decision = policy.decide(led)
-    return None if decision.verdict == "allow" else f"{url} was not followed: {decision.reason}"
+    if decision.verdict == "allow" or (decision.asked and _was_asked(policy, facts, url)):
+        return None
+    return f"{url} was not followed: {decision.reason}"
+
+
+def _was_asked(policy: Policy, facts: Facts, url: str) -> bool:
+    """Whether a person was asked about the host of this URL before the call ran."""
+    return policy.decide(facts).asked and host_of(url) in {*facts.hosts} - {None}
 
 
 def _led(value: Any, facts: Facts, url: str) -> Any:

@@ -34,7 +34,16 @@ REFUSED = (
     *(".vscode/tasks.json", ".vscode/settings.json", ".idea/runConfigurations/x.xml"),
     *(".devcontainer/devcontainer.json", ".claude/settings.json", ".mcp.json", ".pdbrc"),
     *(".venv/bin/python", "node_modules/.bin/x", ".cargo/config.toml", "Library/LaunchAgents/x"),
-    *(".github/workflows/ci.yml", "sub/.GitHub/WORKFLOWS/ci.yml"),
+    *(".github/workflows/ci.yml", "sub/.GitHub/WORKFLOWS/ci.yml", ".github/actions/x/action.yml"),
+    *(".gitlab-ci.yml", ".circleci/config.yml", ".huskyrc", ".config/husky/init.sh"),
+    *("lefthook.yaml", ".lefthook.yml", ".lefthook.yaml", ".mise.local.toml", "mise.local.toml"),
+    *(".bash_completion", ".oh-my-zsh/custom/x.zsh", ".xonshrc", ".config/nushell/config.nu"),
+    *(".config/sway/config", ".config/i3/config", ".config/hypr/x", ".local/share/systemd/x"),
+    *(".pnpmfile.cjs", ".yarn/releases/yarn.cjs", ".yarn/plugins/x.cjs", ".gradle/init.gradle"),
+    *(".vim/plugin/x.vim", ".config/nvim/init.lua", ".helix/config.toml", "a/x.code-workspace"),
+    *(".cursorrules", ".codex/config.toml", ".gemini/x", "AGENTS.md", "sub/CLAUDE.md", "GEMINI.md"),
+    *(".ipython/profile_default/startup/x.py", "usercustomize.py", "lib/sitecustomize.py"),
+    *("venv/bin/python", "env/bin/activate", ".local/bin/ls", ".local/lib/python3/x.py"),
 )
 
 FINE = (
@@ -50,6 +59,8 @@ FINE = (
     *("HEAD.md", "head.html", "ahead", "bashrc", ".bashrc.md", "my.ssh", "node_modules/x/bin"),
     *(".config", ".config/app.toml", "config/fish", ".cargo/x", "src/HEADER", "cargo/config.toml"),
     *("Makefile", "package.json", ".env", "hooks/pre-commit", "x.git.md", "...", ".", "fish"),
+    *("venv/notes.md", "env/x", ".local/notes", ".yarn/cache/x.zip", ".gradle/x", "agents.txt"),
+    *("code-workspace", "x.code-workspace.md", ".github/x.yml", "customize.py", ".config/i3x"),
     *(".config/a/fish", ".gi\u180at", ".gi\ufe10t", ".gi\u1161t"),
 )
 

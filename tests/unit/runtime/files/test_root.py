@@ -431,7 +431,7 @@ def test_another_table_protects_other_files(root: Root) -> None:
         other.write(".bashrc", b"")
         with pytest.raises(ToolError, match="mine"):
             other.write("a/mine", b"")
-    assert root.protected[:-1] == PROTECTED
+    assert root.protected[:-2] == PROTECTED
 
 
 def test_files_of_callblocks_itself_are_protected(root: Root) -> None:
@@ -443,6 +443,22 @@ def test_files_of_callblocks_itself_are_protected(root: Root) -> None:
             assert code_of(raised) == "protected_path"
         own.write("sub/policy.toml", b"")
     assert (root.folder / "policy.toml").read_text() == "deny"
+
+
+def test_what_is_hidden_is_known_by_its_path_and_never_written(root: Root, tmp_path: Path) -> None:
+    (root.folder / "state").mkdir()
+    os.symlink("state", root.folder / "way")
+    hidden = (root.folder / "way", root.folder / "keys.toml", tmp_path.parent / "elsewhere")
+    with Root(root.folder, own=(root.folder / "policy.toml",), hidden=hidden) as other:
+        assert other.hidden == ("keys.toml", "state", "way")
+        for path in ("state/approvals.db", "way/x", "KEYS.toml", "policy.toml"):
+            with pytest.raises(ToolError) as raised:
+                other.write(path, b"")
+            assert code_of(raised) == "protected_path"
+        with pytest.raises(ToolError, match="is never written"):
+            other.delete("state")
+        other.write("sub/keys.toml", b"")
+    assert root.hidden == ()
 
 
 def test_writable_says_where_a_write_would_go(root: Root) -> None:

@@ -100,6 +100,32 @@ def test_the_way_that_was_gone_is_told() -> None:
     assert len(asked) == 3
 
 
+def test_every_hop_is_checked_and_the_first_url_is_not() -> None:
+    steps = {"/": "/a", "/a": "http://second.test/b", "/b": "/c"}
+    checked: list[str] = []
+
+    def check(url: str) -> None:
+        checked.append(url)
+
+    ask(
+        lambda asked: redirect(steps[asked.target]) if asked.target in steps else ok(),
+        check=check,
+    )
+    assert checked == ["http://public.test/a", "http://second.test/b", "http://second.test/c"]
+
+
+def test_a_hop_within_the_host_that_is_refused_is_not_asked() -> None:
+    asked: list[str] = []
+
+    def answer(one: Asked) -> bytes:
+        asked.append(one.target)
+        return redirect("/admin")
+
+    with pytest.raises(ToolError, match="not there") as caught:
+        ask(answer, check=lambda url: "not there" if url.endswith("/admin") else None)
+    assert (caught.value.code, asked) == ("policy_denied", ["/"])
+
+
 def test_five_redirects_are_followed() -> None:
     response, _ = ask(
         lambda asked: ok(b"end") if asked.target == "/xxxxx" else redirect(asked.target + "x")

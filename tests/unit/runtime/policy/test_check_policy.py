@@ -115,7 +115,7 @@ def test_an_argument_with_a_dot_in_its_name_is_known() -> None:
 def test_one_tool_that_can_is_enough() -> None:
     rules = (
         rule("ask", argument={"command": ("x",)}),
-        rule("ask", path=("a",)),
+        rule("ask", tool=("*_read", "mail_*"), path=("a",)),
         rule("ask", host=("a",)),
     )
     assert found(*rules, tools=TOOLS) == []
@@ -155,6 +155,16 @@ def test_a_deny_by_argument_is_noted() -> None:
     words = "the same can be written in many ways: a, b"
     assert told == [(1, "note", "deny_by_argument", words)]
     assert found(rule("allow", argument={"a": ("x",)})) == []
+
+
+@pytest.mark.parametrize("decide", ["ask", "deny"])
+def test_a_path_that_commands_are_not_held_to_is_noted(decide: str) -> None:
+    words = "commands are not held to it: they see the whole workspace: keys/**, .env"
+    told = found(rule(decide, path=("keys/**", ".env")))
+    assert told == [(1, "note", "commands_see_all", words)]
+    assert found(rule(decide, path=("keys/**",), tool=("file_*",))) == []
+    assert found(rule(decide, host=("a",))) == []
+    assert found(rule("allow", path=("keys/**",))) == []
 
 
 def test_allowing_a_tool_that_needs_approval_by_name_is_noted() -> None:

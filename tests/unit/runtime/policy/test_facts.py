@@ -94,8 +94,16 @@ def test_a_default_counts_where_nothing_is_given() -> None:
     assert hosts({}, u={**URL, "default": "http://a.org"}) == ("a.org",)
 
 
-def test_a_default_is_no_argument() -> None:
-    assert gather(a_tool(p={"default": "a"}), {}, resolve=known).input == {}
+def test_a_default_is_an_argument_like_any_other() -> None:
+    defaults = a_tool(p={"default": "a"}, n={"type": "integer", "default": "3"}, q={})
+    assert gather(defaults, {}, resolve=known).input == {"p": "a", "n": 3}
+    assert gather(defaults, {"p": None}, resolve=known).input == {"p": None, "n": 3}
+
+
+def test_gathering_leaves_the_input_as_it_is() -> None:
+    given: dict[str, Any] = {}
+    gather(a_tool(p={"default": "a"}), given, resolve=known)
+    assert given == {}
 
 
 @pytest.mark.parametrize("form", ["uri", "url"])

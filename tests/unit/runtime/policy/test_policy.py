@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -44,6 +45,18 @@ def test_a_policy_is_on_if_it_has_rules_or_says_so() -> None:
     assert Policy((ALLOW,)).autoexec is True
     assert Policy().autoexec is False
     assert Policy().name == ""
+
+
+def test_a_policy_is_read_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text('[[rule]]\ndecide = "deny"\ntool = ["act"]\n')
+    assert Policy.from_file(file).rules == Policy.from_file(str(file)).rules == (DENY,)
+    for text in ("[[rule", '[[rule]]\ndecide = "maybe"\n'):
+        file.write_text(text)
+        with pytest.raises(BadPolicy):
+            Policy.from_file(file)
+    with pytest.raises(BadPolicy):
+        Policy.from_file(tmp_path / "none.toml")
 
 
 def test_what_a_decision_does_not_say_is_nothing() -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import msgspec
+import pytest
+
 from callblocks.runtime.policy.facts import Facts
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.redirects import redirect_refusal
@@ -40,6 +43,36 @@ def test_the_other_arguments_count_as_they_were_and_the_url_as_it_is_now() -> No
     assert redirect_refusal(Policy((get,)), FACTS, DOCS) is None
     only = Rule(decide="allow", tool=("api_call",), argument={"url": ("https://example.org/*",)})
     assert redirect_refusal(Policy((only,)), FACTS, DOCS) is not None
+
+
+SAME = "https://example.org/next"
+
+
+@pytest.mark.parametrize("policy", [Policy.ask_all(), Policy((Rule(decide="ask", tool=("*",)),))])
+def test_a_call_that_a_person_approved_goes_on_within_the_host(policy: Policy) -> None:
+    for person in (True, False):
+        facts = msgspec.structs.replace(FACTS, person=person)
+        assert redirect_refusal(policy, facts, SAME) is None
+        for elsewhere in (DOCS, "https://evil.example/", "file:///etc/passwd"):
+            assert redirect_refusal(policy, facts, elsewhere) is not None
+
+
+def test_a_call_that_was_allowed_is_judged_anew_within_the_host_too() -> None:
+    page = Rule(decide="allow", tool=("api_call",), argument={"url": ("https://example.org/",)})
+    refusal = redirect_refusal(Policy((page,)), FACTS, SAME)
+    assert refusal == f"{SAME} was not followed: no rule names this call"
+    assert redirect_refusal(Policy((OURS,)), FACTS, SAME) is None
+
+
+def test_what_is_denied_stays_so_whatever_a_person_approved() -> None:
+    deny = Rule(decide="deny", argument={"url": ("*/next",)})
+    refusal = redirect_refusal(Policy((deny,), autoexec=True), FACTS, SAME)
+    assert refusal == f"{SAME} was not followed: rule 1 says deny"
+
+
+def test_a_person_who_was_asked_about_no_host_was_asked_about_none() -> None:
+    unsafe = msgspec.structs.replace(FACTS, hosts=(None,))
+    assert redirect_refusal(Policy.ask_all(), unsafe, "file:///etc/passwd") is not None
 
 
 def test_a_url_that_cannot_be_asked_is_not_followed() -> None:

@@ -25,6 +25,21 @@ def test_a_tool_is_named_by_any_of_the_patterns(decide: str) -> None:
     assert not fits(decide, {"tool": ("ACT",)})
 
 
+def test_patterns_may_be_given_as_lists() -> None:
+    lists: dict[str, Any] = {"tool": ["a"], "trait": ["exec"], "path": ["b/**"], "host": ["c"]}
+    tuples: dict[str, Any] = {key: tuple(value) for key, value in lists.items()}
+    made = Rule(decide="deny", **lists)
+    assert made == Rule(decide="deny", **tuples)
+    assert made.tool == ("a",)
+    lists["tool"].append("z")
+    assert made.tool == ("a",)
+
+
+def test_a_list_of_what_is_no_pattern_is_refused() -> None:
+    with pytest.raises(BadPolicy, match=r"^tool: "):
+        Rule(decide="deny", tool=[7])  # pyright: ignore[reportArgumentType] a caller errs
+
+
 @pytest.mark.parametrize("decide", HARD)
 def test_a_rule_without_conditions_is_for_every_call(decide: str) -> None:
     assert fits(decide, {})

@@ -77,6 +77,33 @@ def test_a_folder_too_large_does_not_fit(tmp_path: Path) -> None:
     assert not look(tmp_path, copy_files=4).fits
 
 
+@pytest.mark.parametrize("name", ["a", "z", "deep/z"])
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_a_folder_too_large_to_copy_must_have_nothing_that_leads_out(
+    tmp_path: Path, kind: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deep").mkdir()
+    for number in range(5):
+        (tmp_path / f"m{number}").write_bytes(b"x")
+    with socket.socket(socket.AF_UNIX) as listener:
+        if kind == "pipe":
+            os.mkfifo(name)
+        else:
+            listener.bind(name)
+        assert look(tmp_path).fits
+        with pytest.raises(ToolError, match=f"too large to copy, and '{name}' in it") as raised:
+            look(tmp_path, copy_files=4)
+        assert not look(tmp_path, name, copy_files=4).fits
+    assert raised.value.code == "sandbox_failed"
+
+
+def test_a_folder_too_large_to_copy_may_have_links(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to("/etc/passwd")
+    (tmp_path / "a").write_bytes(b"xx")
+    assert not look(tmp_path, copy_bytes=1).fits
+
+
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="cannot be read") as raised:
         look(tmp_path / "none")
