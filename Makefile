@@ -23,6 +23,7 @@ setup: $(READY) ## make .venv with the pinned versions
 
 run: $(READY) ## show every transcript under examples/
 	@$(BIN)/callblocks show --expand --reasoning '<think>' '</think>' examples/*
+	@echo; echo 'Try next: $(BIN)/callblocks run examples/desk-tidy.md'
 
 test: check ## check, then run the tests; what all stands on, and what guards, is covered in full
 	@$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from inspect import isfunction, signature
+from inspect import Parameter, isfunction, signature
 from pkgutil import iter_modules
 from types import FunctionType
 from typing import Any, get_args
@@ -157,9 +157,16 @@ def _fields(event: type[msgspec.Struct]) -> list[str]:
 
 
 def _parameters(method: FunctionType) -> list[str]:
-    """What must be given; what may be given follows in brackets."""
-    given = list(signature(method).parameters.values())[1:]
-    return [each.name if each.default is each.empty else f"[{each.name}]" for each in given]
+    """What may be given, by name, with its default; and of what type, where there are several."""
+    return [_parameter(each) for each in [*signature(method).parameters.values()][1:]]
+
+
+def _parameter(given: Parameter) -> str:
+    if given.kind is given.VAR_KEYWORD:
+        return f"**{given.name}"
+    if given.default is not given.empty:
+        return f"{given.name}={given.default!r}".replace("'", '"')
+    return f"{given.name}: {given.annotation}" if "|" in str(given.annotation) else given.name
 
 
 def _name_about(name: str) -> str:

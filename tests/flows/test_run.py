@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import struct
 import subprocess
@@ -23,7 +24,8 @@ from callblocks.runtime.journal import Journal
 from support.home import TOOLS, fence
 
 SECONDS = 20
-PROMPT = "[n why] no, and why: "
+PROMPT = "? "
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 TAKE_TERMINAL = """
 import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -47,7 +49,7 @@ class Terminal:
             assert self._read(), f"{words!r} is not in {self.shown!r}"
         end = self.shown.index(words, self._seen) + len(words)
         found, self._seen = self.shown[self._seen : end], end
-        return found
+        return COLOUR.sub("", found)
 
     def type(self, text: str) -> None:
         os.write(self._handle, text.encode())
@@ -77,6 +79,10 @@ def home(tmp_path: Path) -> Path:
         TOOLS + "\n\n@tool\ndef wait() -> None:\n"
         '    """Wait for ever."""\n    import time\n\n'
         "    while True:\n        time.sleep(0.01)\n"
+        '\n\n@tool\nasync def stay() -> None:\n    """Stay when told to go."""\n'
+        "    import asyncio\n\n    while True:\n        try:\n"
+        "            await asyncio.sleep(0.01)\n"
+        "        except asyncio.CancelledError:\n            await asyncio.sleep(0.5)\n"
     )
     return tmp_path
 
@@ -122,11 +128,12 @@ def test_a_yes_runs_what_was_shown_and_the_diff_is_shown_first(home: Path) -> No
     with at_terminal(home, fence("file_write", path="a.md", content=evil)) as terminal:
         question = terminal.until(PROMPT)
         assert "file_write wants to run: no rule names this call" in question
-        assert "path  a.md" in question
+        assert "path     a.md" in question
         assert "content  new ␛[2J⟨U+202E⟩" in question
         assert "-old" in question
         assert "+new ␛[2J⟨U+202E⟩" in question
-        assert "[5] [10] [30] minutes, any file_write" in question
+        assert "5 10 30 minutes, any file_write" in question
+        assert question.index("+new") < question.index("y once") < question.index("Run file_write(")
         assert (home / "workspace" / "a.md").read_text() == "old\n"
         terminal.type("y\n")
         terminal.until("1 done")
@@ -159,11 +166,13 @@ def test_minutes_cover_what_comes_after(home: Path) -> None:
     assert notes(home) == "a\nb\nc\n"
 
 
-def test_v_shows_the_rest_of_a_long_call(home: Path) -> None:
+def test_there_is_no_yes_before_v_has_shown_the_rest_of_a_long_call(home: Path) -> None:
     long = "\n".join(f"line {number}" for number in range(300))
     with at_terminal(home, fence("note", text=long)) as terminal:
         question = terminal.until(PROMPT)
-        assert "more lines: [v] shows them" in question
+        assert "more lines, before you can say yes" in question
+        terminal.type("y\n")
+        terminal.until(PROMPT)
         assert "line 299" not in question[question.index("wants to run") :]
         terminal.type("v\n")
         assert "line 299" in terminal.until(PROMPT)
@@ -211,6 +220,17 @@ def test_ctrl_c_ends_a_tool_that_runs(home: Path) -> None:
     assert entry.outcome
     assert entry.outcome.error
     assert entry.outcome.error.code == "cancelled"
+
+
+def test_a_second_ctrl_c_ends_at_once(home: Path) -> None:
+    with at_terminal(home, fence("stay"), "--allow", "stay") as terminal:
+        terminal.until("⏳")
+        _until_begun(home / "state" / "journal.sqlite")
+        terminal.type("\x03")
+        time.sleep(0.2)
+        terminal.type("\x03")
+        assert terminal.wait() == 130
+        assert "Traceback" not in terminal.shown
 
 
 def _until_begun(path: Path) -> None:

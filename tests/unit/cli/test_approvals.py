@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from callblocks.model.redaction import REDACTED
 from callblocks.runtime.approvals.book import ApprovalBook
 from support.command import run
 from support.home import move_in
@@ -70,6 +71,29 @@ def test_an_answer_cannot_be_given_twice(asked: str) -> None:
     result = run("approvals", "approve", asked)
     assert result.exit_code == 2
     assert "is denied" in result.stderr
+
+
+def test_all_of_an_approval_is_shown_and_nothing_in_it_is_out_of_sight(tmp_path: Path) -> None:
+    shown = "act\n  x: ls" + " " * 90 + "; rm\u200b"
+    with ApprovalBook(tmp_path / "state" / "approvals.sqlite") as book:
+        id = book.request(fingerprint="f", grant_key="g", tool="act", shown=shown).id
+    assert "    x: ls⟨90 blanks⟩; rm⟨U+200B⟩\n" in run("approvals", "show", id).stdout
+
+
+@pytest.mark.parametrize("more", [[], ["--for", "5"]])
+def test_what_was_not_kept_whole_is_approved_only_where_it_is_asked(
+    more: list[str], tmp_path: Path
+) -> None:
+    with ApprovalBook(tmp_path / "state" / "approvals.sqlite") as book:
+        shown = f'act\n  "key": {REDACTED}'
+        id = book.request(fingerprint="f", grant_key="g", tool="act", shown=shown).id
+        result = run("approvals", "approve", id, *more)
+        assert result.exit_code == 2
+        (line,) = result.stderr.splitlines()
+        assert line.startswith(f"callblocks: a part of {id} is hidden")
+        assert "callblocks run --ask" in line
+        assert not book.take("f", "g").ok
+    assert "denied" in run("approvals", "deny", id).stdout
 
 
 def test_only_the_minutes_that_are_offered_are_taken(asked: str) -> None:

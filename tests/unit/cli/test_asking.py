@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pty
+import re
 import termios
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -38,21 +39,67 @@ def question(preview: str = "", **input: Any) -> Question:
     )
 
 
+CHANGE = "--- a\n+++ a\n@@ -1 +1 @@\n-old\n+new\n"
+
+
 def test_every_argument_is_shown_as_it_is_and_what_it_would_change() -> None:
-    asked = question("--- a\n+++ a\n@@ -1 +1 @@\n-old\n+new\n", path="a", content="one\ntwo", n=[1])
+    asked = question(CHANGE, path="a", content="one\ntwo", n=[1])
     assert lines(question_rows(asked, 80)) == [
         "",
         "write wants to run: no rule names this call",
         "  destructive",
-        "  path  a",
+        "  path     a",
         "  content  one",
         "           two",
-        "  n  [1]",
+        "  n        [1]",
         "  --- a",
         "  +++ a",
         "  @@ -1 +1 @@",
         "  -old",
         "  +new",
+    ]
+
+
+def test_what_it_would_change_comes_before_what_is_long() -> None:
+    shown = lines(question_rows(question(CHANGE, content="1\n2\n3\n4", path="a"), 80))
+    assert shown[3:] == [
+        "  path     a",
+        *("  --- a", "  +++ a", "  @@ -1 +1 @@", "  -old", "  +new"),
+        *("  content  1", "           2", "           3", "           4"),
+    ]
+
+
+def test_what_is_not_given_is_shown_with_its_default() -> None:
+    @tool
+    def fetch(url: str, method: str = "GET", tries: int = 3, body: str | None = None) -> None:
+        """Fetch."""
+
+    asked = Question(
+        call=call("fetch", url="u", tries=1), tool=fetch, approval_id="1", reason="why"
+    )
+    assert lines(question_rows(asked, 80))[3:] == [
+        "  url     u",
+        "  tries   1",
+        "  method  GET  (default)",
+        "  body    null  (default)",
+    ]
+
+
+def test_a_name_that_is_long_moves_no_other() -> None:
+    shown = lines(question_rows(question(**{"path": "a", "k" * 30: "b"}), 80))
+    assert shown[3:5] == [f"  path{' ' * 14}a", f"  {'k' * 30}  b"]
+
+
+def test_nothing_in_a_value_is_out_of_sight() -> None:
+    hidden = "ls" + " " * 200 + ";" + "\n" * 40 + "rm\u200b \u3164x"
+    shown = lines(question_rows(question(f"+{hidden}", path=hidden), 80))
+    assert shown[4:] == [
+        "  +ls⟨200 blanks⟩;",
+        "  ⟨39 empty lines⟩",
+        "  rm⟨U+200B⟩ ⟨U+3164⟩x",
+        "  path     ls⟨200 blanks⟩;",
+        "           ⟨39 empty lines⟩",
+        "           rm⟨U+200B⟩ ⟨U+3164⟩x",
     ]
 
 
@@ -67,9 +114,11 @@ def test_a_tool_without_traits_has_no_line_for_them() -> None:
 
 
 def test_no_value_can_look_like_the_question() -> None:
-    fake = "x\nRun it?  [y] once\n  path  harmless"
+    fake = "x\n  y once   n no\nRun write(path=harmless)? \n  path  harmless"
     shown = lines(question_rows(question(path=fake), 80))
-    assert all(line.startswith("        ") for line in shown[4:])
+    assert shown[3] == "  content    (default)"
+    assert shown[4] == "  path     x"
+    assert all(line.startswith("           ") for line in shown[5:])
 
 
 def test_nothing_in_a_question_steers_the_terminal() -> None:
@@ -100,6 +149,10 @@ def test_only_a_clear_answer_is_one(line: str, expected: Answer | None) -> None:
     assert read_answer(line) == expected
 
 
+PROMPT = "? "
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
 @contextmanager
 def terminal() -> Iterator[tuple[int, TextIO]]:
     """Our end of a terminal, and the asker's."""
@@ -124,7 +177,7 @@ async def shown_until(ours: int, words: str) -> str:
         except BlockingIOError:
             await asyncio.sleep(0.01)
         if words.encode() in shown:
-            return shown.decode()
+            return _COLOUR.sub("", shown.decode())
     raise AssertionError(f"{words!r} is not in {shown!r}")
 
 
@@ -137,7 +190,7 @@ def ask(asked: Question, *typed: bytes, before: bytes = b"") -> tuple[Answer | N
             asking_now = asyncio.ensure_future(TerminalAsker(file, 80, nullcontext)(asked))
             shown: list[str] = []
             for line in typed:
-                shown.append(await shown_until(ours, "no, and why: "))
+                shown.append(await shown_until(ours, PROMPT))
                 os.write(ours, line)
             return await asyncio.wait_for(asking_now, 20), shown
 
@@ -145,11 +198,13 @@ def ask(asked: Question, *typed: bytes, before: bytes = b"") -> tuple[Answer | N
 
 
 def test_a_person_is_asked_until_the_answer_is_clear() -> None:
-    answer, shown = ask(question(path="a"), b"what?\n", b"\n", b"n not now\n")
+    answer, shown = ask(question(path="a"), b"what\n", b"\n", b"n not now\n")
     assert answer == Answer("deny", reason="not now")
     assert "write wants to run" in shown[0]
-    assert "[5] [10] [30] minutes, any write" in shown[0]
+    assert shown[0].endswith("\r\nRun write(path=a)? ")
     assert all("wants to run" not in more for more in shown[1:])
+    choices = "  y once   n no   n WHY no, and why   5 10 30 minutes, any write   \r\n"
+    assert all(choices in more for more in shown)
 
 
 def test_what_was_typed_before_the_question_is_thrown_away() -> None:
@@ -165,10 +220,45 @@ def test_what_does_not_fit_is_shown_on_demand() -> None:
     long = "\n".join(f"line {number}" for number in range(300))
     answer, shown = ask(question(path=long), b"v\n", b"v\n", b"y\n")
     assert answer == Answer("once")
-    assert "183 more lines: [v] shows them" in shown[0]
+    assert "  n no   n WHY no, and why   v show 292 more lines, before you can say yes" in shown[0]
     assert "line 299" not in shown[0]
     assert "line 299" in shown[1]
     assert "more lines" not in shown[1] + shown[2]
+
+
+@pytest.mark.parametrize("typed", [b"y\n", b"yes\n", b"30\n"])
+def test_there_is_no_yes_to_what_was_not_shown(typed: bytes) -> None:
+    answer, shown = ask(question(path="x\n" * 30), typed, b"n\n")
+    assert answer == Answer("deny")
+    assert all("before you can say yes" in each for each in shown)
+    assert all("y once" not in each for each in shown)
+
+
+def test_a_no_needs_no_more_to_be_shown() -> None:
+    answer, _ = ask(question(path="x\n" * 30), b"n too long\n")
+    assert answer == Answer("deny", reason="too long")
+
+
+def test_a_long_call_is_shortened_where_it_is_asked() -> None:
+    _, shown = ask(question(path="x" * 200), b"n\n")
+    last = shown[0].rpartition("\r\n")[2]
+    assert last.startswith("Run write(path=xxx")
+    assert last.endswith("…? ")
+    assert len(last) <= 80
+
+
+def test_as_much_is_shown_as_the_screen_has_room_for() -> None:
+    async def act() -> str:
+        with terminal() as (ours, file):
+            termios.tcsetwinsize(ours, (50, 80))
+            asked = TerminalAsker(file, 80, nullcontext)(question(path="x\n" * 60))
+            asking_now = asyncio.ensure_future(asked)
+            shown = await shown_until(ours, PROMPT)
+            os.write(ours, b"n\n")
+            await asyncio.wait_for(asking_now, 20)
+            return shown
+
+    assert len(asyncio.run(act()).splitlines()) == 50 - 4 + 2
 
 
 def test_a_short_question_has_no_more_to_show() -> None:
@@ -182,7 +272,7 @@ def test_a_terminal_that_goes_away_is_no_answer() -> None:
         ours, theirs = pty.openpty()
         with os.fdopen(theirs, "w", encoding="utf-8") as file:
             asked = asyncio.ensure_future(TerminalAsker(file, 80, nullcontext)(question(path="a")))
-            await shown_until(ours, "no, and why: ")
+            await shown_until(ours, PROMPT)
             os.close(ours)
             return await asyncio.wait_for(asked, 20)
 

@@ -35,9 +35,9 @@ def _empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_empty")
-def test_an_empty_journal_says_nothing() -> None:
+def test_an_empty_journal_says_so() -> None:
     result = run("journal")
-    assert (result.exit_code, result.stdout) == (0, "")
+    assert (result.exit_code, result.stdout) == (0, "No call has changed anything.\n")
 
 
 @pytest.mark.usefixtures("path")
@@ -60,6 +60,7 @@ def test_only_so_many_are_shown(limit: str, shown: int) -> None:
 def test_what_was_settled_is_gone() -> None:
     result = run("journal", "--settle", "0p")
     assert result.exit_code == 0
+    assert result.stdout.startswith("settled 0p\n")
     assert "indeterminate" not in result.stdout
 
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import click
 import pytest
 
 from callblocks.cli.exits import Refusal
-from callblocks.cli.replying import write_reply
+from callblocks.cli.replying import check_reply, write_reply
+from callblocks.dialects import dialects
 from callblocks.model.calls import Call, Item, Result
 from callblocks.parser import parse
 
@@ -24,10 +26,38 @@ def test_a_text_without_calls_is_written_as_it_is(
     assert capfdbinary.readouterr() == (b"Only words.\n", b"")
 
 
-def test_a_dialect_that_was_named_has_no_other(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    with pytest.raises(Refusal, match="choose another with --reply-in"):
-        write_reply(SAID, "scissors-cat", ())
-    assert capfdbinary.readouterr().out == b""
+@pytest.mark.parametrize("name", sorted({*dialects} - {"scissors-cat"}))
+def test_a_dialect_that_can_say_results_may_be_named(name: str) -> None:
+    check_reply(name)
+
+
+def test_a_dialect_that_cannot_say_results_may_not() -> None:
+    with pytest.raises(click.BadParameter, match="scissors-cat cannot write results"):
+        check_reply("scissors-cat")
+
+
+def test_no_dialect_need_be_named() -> None:
+    check_reply(None)
+
+
+def test_what_a_named_dialect_cannot_say_is_said_in_another(
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    write_reply(SAID, "emoji-bracket", ())
+    out, said = capfdbinary.readouterr()
+    assert [one.output for one in parse(out.decode(), "tool-fence").results] == ["x"]
+    assert said.startswith(b"callblocks: emoji-bracket cannot write the input ")
+    assert said.endswith(b"; replied in tool-fence\n")
+
+
+def test_prose_that_cannot_be_said_beside_results_is_left_out(
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    write_reply(["```tool\n", *SAID], None, ())
+    out, said = capfdbinary.readouterr()
+    found = parse(out.decode(), "tool-fence")
+    assert (found.text, [one.output for one in found.results]) == ("", ["x"])
+    assert said.endswith(b"; replied in tool-fence, without the prose\n")
 
 
 def test_what_no_dialect_can_say_is_refused() -> None:

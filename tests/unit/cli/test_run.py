@@ -47,8 +47,13 @@ def test_without_flags_nothing_runs_and_it_says_how(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "Nothing ran: no policy was given. These 2 calls wait:" in result.stdout
     assert "   1  note(text=a)   off     destructive" in result.stdout
-    for way in ("--ask", "--allow note", "--allow-trait read_only", "--policy FILE"):
-        assert f"  {way} " in result.stdout
+    assert result.stdout.endswith(
+        "\nAdd to the command:\n"
+        "  --ask                    to be asked before each\n"
+        "  --allow note             to run this tool unasked\n"
+        "  --allow-trait read_only  to run what changes nothing\n"
+        "  --policy FILE            to decide by rules; callblocks policy example prints some\n"
+    )
     assert notes() == ""
 
 
@@ -108,6 +113,78 @@ def test_explain_without_a_policy_explains_the_plan() -> None:
     result = run_text(fence("note", text="a"), "--explain")
     assert result.exit_code == 0
     assert result.stdout.count("note(text=a)  off") == 2
+
+
+def test_a_dry_run_decides_and_runs_nothing() -> None:
+    result = run_text(TEXT, "--allow", "note", "--dry-run")
+    assert result.exit_code == 0
+    assert result.stdout.endswith(
+        "\n   1  note(text=a)   allow   rule 1 says allow: --allow"
+        "\n   2  add(a=1, b=2)  ask     no rule names this call\n"
+    )
+    assert notes() == ""
+    assert "No call has changed anything." in run("journal").stdout
+    assert "Nothing waits" in run("approvals").stdout
+
+
+def test_a_dry_run_can_be_explained() -> None:
+    result = run_text(fence("note", text="a"), "--allow", "note", "--dry-run", "--explain")
+    assert result.stdout.count("note(text=a)  allow") == 1
+    assert "rule 1 (allow) matches" in result.stdout
+    assert notes() == ""
+
+
+def test_a_dry_run_without_a_policy_says_how_to_allow() -> None:
+    assert "Add to the command:" in run_text(TEXT, "--dry-run").stdout
+
+
+@pytest.mark.parametrize("program", [["--json"], ["--reply"], ["--reply-in", "tool-fence"]])
+@pytest.mark.parametrize("person", ["--explain", "--dry-run"])
+def test_what_is_for_people_is_not_for_programs(person: str, program: list[str]) -> None:
+    result = run_text(TEXT, "--allow", "note", person, *program)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "are for people" in result.stderr
+    assert notes() == ""
+
+
+@pytest.mark.parametrize("options", [[], ["--allow", "*"], ["--allow", "*", "--reply"]])
+def test_a_broken_block_is_a_problem(options: list[str]) -> None:
+    result = run_text("```tool add\ninput: [\n```\n", *options)
+    assert result.exit_code == 1
+
+
+def test_a_broken_block_is_a_line_of_its_own() -> None:
+    text = "```tool add x\ninput: [\n```\n" + fence("add", "s", a=1, b=2)
+    result = run_text(text, "--allow", "*", "--json")
+    assert result.exit_code == 1
+    done, broken = json_lines(result)
+    assert (done["id"], done["ok"]) == ("s", True)
+    assert (broken["id"], broken["name"], broken["ok"]) == (None, None, False)
+    assert broken["error"]["code"] == "tool-fence.yaml"
+    assert broken["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hint"), [("nota", "; did you mean note?"), ("zzzzzz", ""), ("n?", "")]
+)
+def test_a_name_of_no_tool_is_said(pattern: str, hint: str) -> None:
+    result = run_text("Only words.\n", "--allow", pattern, "--allow", "file_*")
+    assert result.exit_code == 0
+    assert result.stderr == f"callblocks: --allow {pattern}: no tool has such a name{hint}\n"
+
+
+@pytest.mark.parametrize("way", ["--json", "--reply"])
+def test_what_a_tool_prints_is_no_part_of_the_answer(way: str) -> None:
+    Path("loud.py").write_text(
+        'from callblocks.tools.declare import tool\nprint("loading")\n\n\n'
+        '@tool(read_only=True)\ndef sing() -> str:\n    """Sing."""\n'
+        '    print("la la")\n    return "sung"\n'
+    )
+    result = run("run", "-T", "loud.py", "--allow", "sing", way, text=fence("sing"))
+    assert "sung" in result.stdout
+    assert "loading" not in result.stdout
+    assert "la la" not in result.stdout
+    assert result.stderr == "loading\nla la\n"
 
 
 @pytest.mark.parametrize(
@@ -214,16 +291,30 @@ def test_scissors_cat_cannot_say_results_and_says_so() -> None:
     assert line.endswith("; replied in tool-fence")
 
 
-def test_a_reply_in_a_dialect_that_cannot_say_it_is_refused() -> None:
+def test_a_reply_in_a_dialect_that_cannot_say_it_is_refused_before_anything_runs() -> None:
     result = run_text(TEXT, "--allow", "*", "--reply-in", "scissors-cat")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert result.stdout == ""
-    assert "choose another with --reply-in" in result.stderr
+    assert "--reply-in: scissors-cat cannot write results" in result.stderr
+    assert notes() == ""
 
 
 def test_a_reply_in_another_dialect() -> None:
     result = run_text(fence("add", a=1, b=2), "--allow", "*", "--reply-in", "emoji-bracket")
     assert parse(result.stdout, "emoji-bracket").results[0].output in (3, "3")
+    assert result.stderr == ""
+
+
+def test_a_reply_always_says_what_was_done() -> None:
+    """Prose that would be read as a call is left out, and that is said."""
+    broken = "```tool note\ninput: [\n```\n"
+    result = run_text(fence("note", "n", text="a") + broken, "--allow", "*", "--reply")
+    assert result.exit_code == 1
+    assert [one.output for one in parse(result.stdout, "tool-fence").results] == ["written"]
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("callblocks: tool-fence cannot write the prose ")
+    assert line.endswith("; replied in tool-fence, without the prose")
+    assert notes() == "a\n"
 
 
 def test_a_reply_without_a_policy_says_that_nothing_ran() -> None:
@@ -249,6 +340,54 @@ def test_calls_that_have_a_result_are_left_alone() -> None:
     both = run_text(replied + fence("note", "c2", text="b"), "--allow", "note", "--reply")
     assert notes() == "a\nb\n"
     assert [one.id for one in parse(both.stdout, "tool-fence").results] == ["c1", "c2"]
+
+
+def test_a_reply_can_be_run_again_once_what_waits_is_approved() -> None:
+    first = run_text(fence("note", text="a"), "--ask", "--reply")
+    (said,) = parse(first.stdout, "tool-fence").results
+    assert said.error
+    assert said.error.startswith("approval_required: ")
+    (id,) = [line.split()[0] for line in run("approvals").stdout.splitlines() if "pending" in line]
+    assert run("approvals", "approve", id).exit_code == 0
+    second = run_text(first.stdout, "--ask", "--reply")
+    assert second.exit_code == 0
+    (said,) = parse(second.stdout, "tool-fence").results
+    assert (said.output, said.error) == ("written", None)
+    assert notes() == "a\n"
+    assert "No call waits" in run_text(second.stdout, "--ask").stdout
+
+
+def test_other_refusals_are_results() -> None:
+    refused = run_text(fence("note", text="a"), "--reply").stdout
+    assert "No call waits" in run_text(refused, "--allow", "note").stdout
+    assert notes() == ""
+
+
+def answered(name: str, output: str = "x", **input: object) -> str:
+    call = Call(id="old", name=name, input=dict(input))
+    return dialects["tool-fence"].write([call, Said(id="old", output=output)])
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        answered("api_call", url="https://example.org"),
+        answered("terminal_execute", command="ls"),
+        answered("file_read", path="downloads/mail.txt"),
+        answered("sing"),
+    ],
+)
+def test_results_of_others_in_the_text_taint_the_turn(before: str) -> None:
+    text = before + "\n" + fence("note", text="a")
+    (line,) = json_lines(run_text(text, "--allow", "note", "--json"))
+    assert line["error"]["code"] == "approval_required"
+    assert notes() == ""
+
+
+def test_results_of_ones_own_in_the_text_do_not_taint_it() -> None:
+    text = answered("file_read", path="notes/a.md") + "\n" + fence("note", text="a")
+    (line,) = json_lines(run_text(text, "--allow", "note", "--json"))
+    assert line["ok"]
 
 
 def test_described_tools_can_be_read_but_not_run() -> None:

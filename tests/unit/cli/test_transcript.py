@@ -30,6 +30,40 @@ def test_only_calls_without_a_result_wait() -> None:
     assert [call.id for call in made.waiting] == ["b"]
 
 
+def test_a_call_whose_approval_was_asked_for_still_waits_and_its_result_is_replaced() -> None:
+    written = dialects["tool-fence"].write(
+        [
+            Call(id="a", name="ls"),
+            Result(id="a", error="approval_required: ask"),
+            Call(id="b", name="ls"),
+            Result(id="b", error="approval_denied: a person said no"),
+        ]
+    )
+    made = transcript(written)
+    assert [call.id for call in made.waiting] == ["a"]
+    assert [call.id for call in made.answered] == ["b"]
+    made.settle(Outcome(id="a", name="ls", output="x"))
+    results = [item for item in made.items() if isinstance(item, Result)]
+    assert [(one.id, one.output, one.error) for one in results] == [
+        ("a", "x", None),
+        ("b", None, "approval_denied: a person said no"),
+    ]
+
+
+def test_an_output_that_looks_like_a_refusal_is_a_result() -> None:
+    written = dialects["tool-fence"].write(
+        [Call(id="a", name="ls"), Result(id="a", output="approval_required: ask")]
+    )
+    assert transcript(written).waiting == []
+
+
+def test_what_began_like_a_call_and_is_none_is_broken() -> None:
+    assert [event.code for event in transcript("```tool ls\ninput: [\n```\n").broken] == [
+        "tool-fence.yaml"
+    ]
+    assert transcript(ANSWERED).broken == []
+
+
 def test_a_new_result_is_an_event_at_the_end_and_stands_behind_its_call() -> None:
     made = transcript("One.\n" + fence("ls", "a") + "Two.\n" + fence("ls", "b") + "Three.\n")
     failed = Outcome(id="b", name="ls", error=Failure(code="timeout", message="late"))

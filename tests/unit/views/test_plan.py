@@ -80,6 +80,14 @@ def test_a_long_call_is_shortened_and_a_long_reason_is_broken() -> None:
     assert all(len(row) <= 80 for row in rows)
 
 
+def test_where_there_is_little_room_the_reason_is_below() -> None:
+    policy = Policy((Rule(decide="deny", tool=("act",), because="so it is, and so it stays"),))
+    assert lines(plan_rows(judged(policy, call("act", what="x" * 30)), 60)) == [
+        f"   1  act(what={'x' * 30})  deny",
+        "        rule 1 says deny: so it is, and so it stays",
+    ]
+
+
 def test_explained_each_call_has_the_rules_that_were_looked_at() -> None:
     planned = judged(RULES, call("sing", "a"), call("zzz", "b"))
     rows = lines(explained_rows(planned, RULES, 100))

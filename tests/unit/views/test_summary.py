@@ -58,7 +58,7 @@ def test_what_waits_says_how_to_approve_it() -> None:
     error = Failure(code="approval_required", message="m", details={"approval": "0a1b"})
     rows = lines(summary_rows([Outcome(id="c", name="act", error=error)], "/kept", 100))
     assert rows[2] == (
-        "ⓘ to approve a call: callblocks approvals approve 0a1b, and run the text again"
+        "ⓘ to approve: callblocks approvals approve 0a1b; then run the text that --reply gives"
     )
 
 
