@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from time import perf_counter
 
@@ -55,7 +55,8 @@ def main() -> None:
         journal = Journal(Path(folder) / "journal.sqlite")
         rows = [
             _row("async, read-only", peek.name),
-            _row("sync, read-only", look.name),
+            _row("sync, read-only: in a thread", look.name),
+            _bare_thread(),
             _row("async, changes, no journal", change.name),
             _row("async, changes, journal on disk", change.name, journal),
         ]
@@ -76,6 +77,12 @@ def _row(label: str, name: str, journal: Journal | None = None) -> list[str]:
         async for outcome in runtime.run(calls):
             assert outcome.ok
 
+    used, clock = _timed(run)
+    return [label, f"{used:,.0f}", f"{clock:,.0f}"]
+
+
+def _timed(run: Callable[[], Coroutine[None, None, None]]) -> tuple[float, float]:
+    """Microseconds of a call: of the processor, and by the clock."""
     took: list[float] = []
 
     def timed() -> None:
@@ -84,7 +91,19 @@ def _row(label: str, name: str, journal: Journal | None = None) -> list[str]:
         took.append(perf_counter() - began)
 
     (used,) = best_of([timed], rounds=5)
-    return [label, f"{used / CALLS * 1e6:,.0f}", f"{min(took) / CALLS * 1e6:,.0f}"]
+    return used / CALLS * 1e6, min(took) / CALLS * 1e6
+
+
+def _bare_thread() -> list[str]:
+    """What a thread costs by itself on this machine: most of a sync call is that."""
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        for _ in range(CALLS):
+            await loop.run_in_executor(None, lambda: 1)
+
+    used, clock = _timed(run)
+    return ["  a thread alone, without us", f"{used:,.0f}", f"{clock:,.0f}"]
 
 
 async def _sandbox() -> None:
