@@ -4,6 +4,8 @@ A run has a thread to itself that does not keep the program alive: a function st
 foreign code cannot hold up another call, nor the exit. Python code is ended at its next
 instruction; foreign code only when it comes back. A tool that must end at once is declared
 `isolated`. A thread whose function came back by itself waits for the next one.
+
+A quick function is waited for on the spot, for less than the loop would take to hear of it.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from typing import Any
 
 __all__ = ("Stopped", "run_in_thread")
 
+_MOMENT = 0.0003
+"""Seconds that the loop itself waits for a function."""
 _IDLE = 8
 """Threads that wait for the next function; more are let go."""
 
@@ -34,6 +38,7 @@ def run_in_thread(function: Callable[[], Any]) -> asyncio.Future[Any]:
     worker = _worker()
     job.answer.add_done_callback(lambda answer: answer.cancelled() and job.interrupt(worker))
     worker.jobs.put(job)
+    job.wait_a_moment()
     return job.answer
 
 
@@ -46,6 +51,10 @@ class _Job:
         self._function = function
         self._scope = contextvars.copy_context()
         self._lock = threading.Lock()
+        self._finished = threading.Lock()
+        self._finished.acquire()
+        self._awaited = True
+        self._given: tuple[Any, BaseException | None] = (None, None)
         self._over = False
         self._interrupted = False
 
@@ -57,11 +66,23 @@ class _Job:
         except BaseException as raised:
             error = raised
         with self._lock:
-            self._over = True
-        # The loop may be over before the function is.
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(_settle, self.answer, value, error)
+            self._over, self._given = True, (value, error)
+            awaited = self._awaited
+        if awaited:
+            self._finished.release()
+        else:
+            # The loop may be over before the function is.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(_settle, self.answer, value, error)
         return not self._interrupted
+
+    def wait_a_moment(self) -> None:
+        """Take the answer at once where the function is quick; else the loop is told of it."""
+        self._finished.acquire(timeout=_MOMENT)
+        with self._lock:
+            self._awaited = False
+            if self._over:
+                _settle(self.answer, *self._given)
 
     def interrupt(self, worker: threading.Thread) -> None:
         """Raise `Stopped` in the function, unless it has come back already."""

@@ -46,7 +46,7 @@ class Turn:
         loop = asyncio.get_running_loop()
         if self._signal is None or self._signal.get_loop() is not loop:
             self._signal = loop.create_future()
-        if not self.stopped:
+        if not self.stopped and not work.done():
             ends = {work, self._signal}
             await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         return work.done()

@@ -169,6 +169,27 @@ def test_a_function_that_came_back_is_not_told_to_end() -> None:
         job = threads._Job(lambda: 1)
         assert job.run()
         job.interrupt(threading.current_thread())
+        job.wait_a_moment()
         return await job.answer == 1
 
     assert asyncio.run(act())
+
+
+def test_a_quick_function_is_over_when_it_was_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_MOMENT", 10.0)
+
+    async def act() -> bool:
+        return run_in_thread(lambda: 1).done()
+
+    assert asyncio.run(act())
+
+
+def test_a_slow_function_holds_the_loop_up_for_a_moment_only() -> None:
+    async def act() -> int:
+        gate = threading.Event()
+        answer = run_in_thread(lambda: gate.wait(10) and 7)
+        assert not answer.done()
+        gate.set()
+        return await answer
+
+    assert asyncio.run(act()) == 7
