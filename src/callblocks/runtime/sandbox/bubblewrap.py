@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import resource
 
 from callblocks.runtime.sandbox import inside
 from callblocks.runtime.sandbox.cgroups import Group
@@ -105,7 +104,7 @@ class Bubblewrap:
         return Plan(
             argv=[self._program, "--args", str(_OPTIONS), "--", *_command(run, group)],
             groups=group.doors if group is not None else [],
-            rlimits=_rlimits(run, grouped=group is not None),
+            rlimits=run.rlimits(grouped=group is not None),
             user=stranger(),
             fds=fds,
         )
@@ -161,15 +160,3 @@ def _workspace(run: Run) -> list[str]:
             )
             options += over
     return options
-
-
-def _rlimits(run: Run, *, grouped: bool) -> dict[int, int]:
-    limits = run.job.limits
-    rlimits = {
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_NOFILE: limits.open_files,
-        resource.RLIMIT_FSIZE: run.room,
-        resource.RLIMIT_CPU: limits.cpu_seconds,
-    }
-    # With a group the kernel counts what all processes use together, and tells who passed it.
-    return rlimits if grouped else rlimits | {resource.RLIMIT_DATA: limits.memory}

@@ -125,7 +125,8 @@ class Landlock:
             env=environment(run.job, home=place.temporary),
             cwd=os.path.join(folder, run.job.cwd),
             groups=group.doors if group is not None else [],
-            rlimits=_rlimits(run, grouped=group is not None),
+            rlimits=run.rlimits(grouped=group is not None)
+            | {resource.RLIMIT_NPROC: run.processes(grouped=group is not None)},
             user=user,
             announce=True,
             filter=syscall_filter(apart=False),
@@ -152,18 +153,6 @@ class Landlock:
 def _all(version: int) -> int:
     """Every right to the file system that a version knows."""
     return (1 << 15) - 1 if version < 5 else (1 << 16) - 1
-
-
-def _rlimits(run: Run, *, grouped: bool) -> dict[int, int]:
-    limits = run.job.limits
-    rlimits = {
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_NOFILE: limits.open_files,
-        resource.RLIMIT_FSIZE: run.room,
-        resource.RLIMIT_CPU: limits.cpu_seconds,
-        resource.RLIMIT_NPROC: run.processes(grouped=grouped),
-    }
-    return rlimits if grouped else rlimits | {resource.RLIMIT_DATA: limits.memory}
 
 
 async def _guard_disk(run: Run, place: Scratch) -> None:

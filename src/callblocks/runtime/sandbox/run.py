@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import resource
 import signal
 import time
 from asyncio.subprocess import Process
@@ -72,6 +73,17 @@ class Run:
         """How many bytes the job's folder may have: what goes in, in whole pages, and more."""
         inside = self.survey.size + _PAGE * len(self.survey.entries) if self.copied else 0
         return inside + self.job.limits.files
+
+    def rlimits(self, *, grouped: bool) -> dict[int, int]:
+        """What each process is held to. With a group the kernel counts what all use together."""
+        limits = self.job.limits
+        rlimits = {
+            resource.RLIMIT_CORE: 0,
+            resource.RLIMIT_NOFILE: limits.open_files,
+            resource.RLIMIT_FSIZE: self.room,
+            resource.RLIMIT_CPU: limits.cpu_seconds,
+        }
+        return rlimits if grouped else rlimits | {resource.RLIMIT_DATA: limits.memory}
 
     def processes(self, *, grouped: bool) -> int:
         """The limit that each process has beside that of the group, which is to be met first."""
