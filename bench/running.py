@@ -90,7 +90,7 @@ def _timed(run: Callable[[], Coroutine[None, None, None]]) -> tuple[float, float
         asyncio.run(run())
         took.append(perf_counter() - began)
 
-    (used,) = best_of([timed], rounds=5)
+    (used,) = best_of([timed], rounds=20)
     return used / CALLS * 1e6, min(took) / CALLS * 1e6
 
 

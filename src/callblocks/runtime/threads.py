@@ -17,7 +17,9 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from os import sched_yield
 from queue import SimpleQueue
+from time import monotonic
 from typing import Any
 
 __all__ = ("Stopped", "run_in_thread")
@@ -51,8 +53,6 @@ class _Job:
         self._function = function
         self._scope = contextvars.copy_context()
         self._lock = threading.Lock()
-        self._finished = threading.Lock()
-        self._finished.acquire()
         self._awaited = True
         self._given: tuple[Any, BaseException | None] = (None, None)
         self._over = False
@@ -68,9 +68,7 @@ class _Job:
         with self._lock:
             self._over, self._given = True, (value, error)
             awaited = self._awaited
-        if awaited:
-            self._finished.release()
-        else:
+        if not awaited:
             # The loop may be over before the function is.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(_settle, self.answer, value, error)
@@ -78,7 +76,9 @@ class _Job:
 
     def wait_a_moment(self) -> None:
         """Take the answer at once where the function is quick; else the loop is told of it."""
-        self._finished.acquire(timeout=_MOMENT)
+        latest = monotonic() + _MOMENT
+        while not self._over and monotonic() < latest:
+            sched_yield()  # Gives way without falling asleep: waking up costs more than the wait.
         with self._lock:
             self._awaited = False
             if self._over:

@@ -98,11 +98,15 @@ def _tool_holds(rule: Rule, facts: Facts) -> bool:
 
 
 def _trait_holds(rule: Rule, facts: Facts) -> bool:
+    if not rule.trait:
+        return True
     held = {*facts.traits.names(), facts.traits.kind}
     return all((name.removeprefix("!") in held) != name.startswith("!") for name in rule.trait)
 
 
 def _argument_holds(rule: Rule, facts: Facts) -> bool:
+    if not rule.argument:
+        return True
     strict = rule.decide == "allow" and facts.traits.kind == "exec"
     holds = holds_command if strict else holds_text
     return all(
