@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from tempfile import TemporaryDirectory
 
 import msgspec
-from markdown import code, drawing, mark, table
+from markdown import code, drawing, mark, spaced, table
 
 from callblocks.model.failures import FAILURES
 from callblocks.runtime.files.protected import PROTECTED
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.policy.check_policy import FINDINGS
+from callblocks.timeline.keeping.artifacts import Artifacts
+from callblocks.timeline.recorder import Recorder
+from callblocks.timeline.timeline import Timeline
+from callblocks.toolkits.react import react_tools
 from callblocks.toolkits.standard import standard_tools
+from callblocks.toolkits.turn_files import FolderFiles
 from callblocks.tools import traits
 from callblocks.tools.tool import Tool
 
@@ -51,23 +56,23 @@ def trait_table() -> str:
     return table(["trait", "means"], [[code(name), words] for name, words in lines])
 
 
-def tool_table() -> str:
-    """The tools that come with callblocks."""
+def tool_table(kit: str = "standard") -> str:
+    """The tools of a kit that comes with callblocks."""
     rows = [
         [
             code(tool.name),
             ", ".join(map(code, tool.traits.names())),
             mark(tool.needs_approval),
-            tool.spec.description,
+            spaced(tool.spec.description),
         ]
-        for tool in _standard()
+        for tool in _KITS[kit]()
     ]
     return table(["tool", "traits", "needs approval", "does"], rows)
 
 
 def parameter_table(name: str) -> str:
     """What one of these tools takes."""
-    tool = next(tool for tool in _standard() if tool.name == name)
+    tool = next(tool for kit in _KITS.values() for tool in kit() if tool.name == name)
     required = tool.spec.parameters.get("required", ())
     rows = [
         [code(key if key in required else f"{key}?"), _type(schema), schema.get("description", "")]
@@ -95,6 +100,18 @@ def _amount(number: float) -> str:
 def _standard() -> Iterator[Tool]:
     with TemporaryDirectory() as folder, Root(folder) as root:
         yield from standard_tools(root).tools
+
+
+def _react() -> Iterator[Tool]:
+    with (
+        TemporaryDirectory() as folder,
+        Timeline.open(f"{folder}/timeline.sqlite", "docs") as timeline,
+        FolderFiles(f"{folder}/turns") as files,
+    ):
+        yield from react_tools(Recorder(timeline, files, Artifacts(folder)), "turn_1")
+
+
+_KITS: dict[str, Callable[[], Iterator[Tool]]] = {"standard": _standard, "react": _react}
 
 
 def _type(schema: dict[str, object]) -> str:

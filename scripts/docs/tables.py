@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from inspect import Parameter, isfunction, signature
 from pkgutil import iter_modules
@@ -26,9 +26,11 @@ import callblocks
 from callblocks import Limits, dialects
 from callblocks.cli.tools_file import SAMPLE_TOOLS
 from callblocks.model import errors
+from callblocks.model.blocks import TYPES
 from callblocks.model.catalogue import CATALOGUE
 from callblocks.model.events import Event
 from callblocks.parsing.codes import GENERAL_CODES
+from callblocks.timeline.codes import TIMELINE_CODES
 from callblocks.views.about import abilities
 
 __all__ = ("TABLES",)
@@ -69,7 +71,17 @@ def event_table() -> str:
 
 def general_codes() -> str:
     """The codes of any text."""
-    return table(["code", "means"], [[code(name), words] for name, words in GENERAL_CODES.items()])
+    return _named("code", GENERAL_CODES)
+
+
+def timeline_codes() -> str:
+    """The codes of a timeline that cannot be read or written."""
+    return _named("code", TIMELINE_CODES)
+
+
+def block_types() -> str:
+    """What a block may be."""
+    return _named("type", TYPES)
 
 
 def dialect_codes() -> str:
@@ -128,6 +140,8 @@ TABLES: dict[str, Callable[..., str]] = {
     "dialect": dialect_parts,
     "events": event_table,
     "general-codes": general_codes,
+    "timeline-codes": timeline_codes,
+    "block-types": block_types,
     "dialect-codes": dialect_codes,
     "catalogue": catalogue,
     "limits": limit_table,
@@ -145,6 +159,10 @@ TABLES: dict[str, Callable[..., str]] = {
     "tools": tool_table,
     "parameters": parameter_table,
 }
+
+
+def _named(head: str, meanings: Mapping[str, str]) -> str:
+    return table([head, "means"], [[code(name), words] for name, words in meanings.items()])
 
 
 def _tag(event: type[msgspec.Struct]) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from callblocks.runtime.policy.policy import Policy
     from callblocks.runtime.policy.rules import Rule
     from callblocks.runtime.runtime import Runtime
+    from callblocks.timeline.timeline import Timeline
     from callblocks.tools.context import Context
     from callblocks.tools.declare import tool
     from callblocks.tools.registry import Registry
@@ -31,6 +32,7 @@ __all__ = (
     "Result",
     "Rule",
     "Runtime",
+    "Timeline",
     "ToolError",
     "ToolSpec",
     "convert",
@@ -39,7 +41,7 @@ __all__ = (
     "tool",
 )
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
     "Call": "model.calls",
@@ -53,6 +55,7 @@ _HOMES = {
     "Result": "model.calls",
     "Rule": "runtime.policy.rules",
     "Runtime": "runtime.runtime",
+    "Timeline": "timeline.timeline",
     "ToolError": "model.errors",
     "ToolSpec": "model.specs",
     "convert": "parser",

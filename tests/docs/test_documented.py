@@ -15,12 +15,22 @@ import callblocks
 from callblocks import Parser, dialects
 from callblocks.cli.main import cli
 from callblocks.model import errors
+from callblocks.model.blocks import TYPES
 from callblocks.model.events import Event
 from callblocks.model.failures import FAILURES
 from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.runtime.policy.check_policy import FINDINGS
 from callblocks.runtime.policy.rules import Rule
 from callblocks.runtime.sandbox.sandbox import Limits as SandboxLimits
+from callblocks.timeline.codes import TIMELINE_CODES
+from callblocks.timeline.emitting.digest import FIELDS
+from callblocks.timeline.emitting.exec_results import EMBEDDED
+from callblocks.timeline.emitting.fitting import TEXT
+from callblocks.timeline.emitting.shapes import SHAPES
+from callblocks.timeline.emitting.web_results import PAGE_TEXT, ROW_TEXT, SOURCE_TEXT
+from callblocks.timeline.reading.finding import MAX_TEXT
+from callblocks.timeline.reading.reading import MAX_PATHS, MAX_TOKENS
+from callblocks.timeline.rounds import CacheSettings
 from callblocks.tools.declare import Options
 from callblocks.tools.traits import KINDS, TRAITS
 from support.pages import PAGES, ROOT
@@ -132,6 +142,30 @@ def test_every_trait_kind_and_option_of_a_tool_has_a_row(name: str) -> None:
 @pytest.mark.parametrize("limit", SandboxLimits.__struct_fields__)
 def test_every_limit_of_the_sandbox_has_a_row(limit: str) -> None:
     assert f"\n| `{limit}` |" in _page("docs/tasks/keep-the-sandbox-strict.md")
+
+
+@pytest.mark.parametrize(
+    "name", [*TIMELINE_CODES, *TYPES, *FIELDS, *SHAPES, *CacheSettings.__struct_fields__]
+)
+def test_every_code_type_field_shape_and_setting_of_a_timeline_has_a_row(name: str) -> None:
+    assert f"\n| `{name}` |" in _page("docs/timeline.md")
+
+
+@pytest.mark.parametrize(
+    ("page", "limit"),
+    [
+        *(("docs/timeline.md", limit) for limit in (ROW_TEXT, PAGE_TEXT, SOURCE_TEXT)),
+        *(("docs/tasks/read-and-hide.md", limit) for limit in (MAX_PATHS, MAX_TOKENS, MAX_TEXT)),
+        *(("docs/decisions/025-blocks-and-artifacts.md", limit) for limit in (TEXT, EMBEDDED)),
+    ],
+)
+def test_a_limit_of_a_timeline_is_what_its_page_says(page: str, limit: int) -> None:
+    assert re.search(rf"(?<![\d,]){limit:,}(?![\d,])", _page(page))
+
+
+@pytest.mark.parametrize("tool", ["react.write", "react.read", "react.hide"])
+def test_every_tool_of_a_timeline_has_a_section(tool: str) -> None:
+    assert f"\n## {tool}\n" in _page("docs/tasks/read-and-hide.md")
 
 
 def _named(*makers: str) -> Iterator[str]:

@@ -26,7 +26,8 @@ def test_the_version_stands_in_one_place() -> None:
 
 
 def test_the_dependencies_are_what_the_sources_import() -> None:
-    declared = {_normal(requirement) for requirement in PROJECT["dependencies"]}
+    extra = PROJECT["optional-dependencies"]["postgres"]
+    declared = {_normal(requirement) for requirement in [*PROJECT["dependencies"], *extra]}
     distributions = packages_distributions()
     foreign = _imported() - set(sys.stdlib_module_names) - {"callblocks"}
     assert {_normal(distributions[name][0]) for name in foreign} == declared

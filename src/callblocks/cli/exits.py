@@ -1,8 +1,8 @@
 """How the command ends, and what it says then.
 
     0    fine
-    1    problems found, a call failed or was refused, or a text that cannot be written in the
-         dialect asked for
+    1    problems found, a call failed or was refused, a text that cannot be written in the
+         dialect asked for, or a timeline that cannot be read or written
     2    usage: no such file, an unknown dialect, a tools file that is none, binary input
     130  interrupted
     141  whoever read the output has gone
@@ -20,7 +20,7 @@ from typing import IO, Any
 
 import click
 
-from callblocks.model.errors import CallblocksError
+from callblocks.model.errors import CallblocksError, TimelineError
 
 __all__ = ("EXIT_CODES", "INTERRUPTED", "PROBLEMS", "USAGE", "Fault", "Refusal", "reported", "say")
 
@@ -79,6 +79,9 @@ def reported() -> Generator[None]:
     except BrokenPipeError:
         _hush()
         raise click.exceptions.Exit(CLOSED_PIPE) from None
+    except TimelineError as error:
+        kind = Fault if error.code == "bad_name" else Refusal
+        raise kind(f"{error.code}: {error.message}") from error
     except CallblocksError as error:
         raise Fault(str(error)) from error
     except OSError as error:

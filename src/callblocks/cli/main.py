@@ -24,6 +24,7 @@ COMMANDS = {
     "policy": ("callblocks.cli.policy", "Check a policy file, or print one to begin with."),
     "approvals": ("callblocks.cli.approvals", "Show, answer and take back approvals."),
     "journal": ("callblocks.cli.journal", "Show the changes that calls made or left open."),
+    "timeline": ("callblocks.cli.timeline", "Show, check and move what was kept of runs."),
     "sandbox": ("callblocks.cli.sandbox", "Say where commands run, and what holds there."),
     "dialects": ("callblocks.cli.dialects", "List the dialects, or print all about one."),
     "completion": ("callblocks.cli.completion", "Print the completion script of a shell."),

@@ -15,11 +15,11 @@ from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approving import Approving
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.journal import Journal
-from callblocks.runtime.kept import KeptFiles
 from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.progress import Listener, Progress
+from callblocks.runtime.progress import Judged, Listener, Progress
 from callblocks.runtime.runtime import Runtime
 from callblocks.runtime.turn import Turn
+from callblocks.timeline.keeping.artifacts import Artifacts
 from callblocks.tools.registry import Registry
 
 __all__ = ("open_runtime", "perform")
@@ -46,7 +46,7 @@ def open_runtime(
             policy,
             approving=Approving(book, asker, str(root.folder)),
             journal=journal,
-            keep=KeptFiles(state / ARTIFACTS),
+            keep=Artifacts(state / ARTIFACTS),
             resolve=root.resolve,
         )
 
@@ -56,10 +56,14 @@ def perform(
     calls: Sequence[Call],
     turn: Turn,
     *,
+    begin: Callable[[Call], None],
     finished: Callable[[Outcome], None],
     listen: Listener,
 ) -> None:
-    """Run calls; the first Ctrl-C stops those that are left, a second one everything."""
+    """Run calls; the first Ctrl-C stops those that are left, a second one everything.
+
+    `begin` is told of each call before anything is done with it.
+    """
 
     async def run() -> None:
         loop = asyncio.get_running_loop()
@@ -67,7 +71,7 @@ def perform(
         assert this is not None
         loop.add_signal_handler(signal.SIGINT, lambda: interrupt(this))
         try:
-            async for outcome in runtime.run(calls, turn, _in_loop(loop, listen)):
+            async for outcome in runtime.run(calls, turn, _in_loop(loop, begin, listen)):
                 finished(outcome)
         finally:
             loop.remove_signal_handler(signal.SIGINT)
@@ -83,10 +87,14 @@ def perform(
         raise KeyboardInterrupt from None
 
 
-def _in_loop(loop: asyncio.AbstractEventLoop, listen: Listener) -> Listener:
+def _in_loop(
+    loop: asyncio.AbstractEventLoop, begin: Callable[[Call], None], listen: Listener
+) -> Listener:
     """What a tool says in its own thread is shown by the one that draws."""
 
     def pass_on(progress: Progress) -> None:
+        if isinstance(progress, Judged):
+            begin(progress.call)
         loop.call_soon_threadsafe(listen, progress)
 
     return pass_on

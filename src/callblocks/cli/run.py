@@ -16,11 +16,12 @@ import msgspec
 
 from callblocks.cli.deciding import DecidingOptions, check_names, deciding_options, given_policy
 from callblocks.cli.dialect_name import ONE_DIALECT
-from callblocks.cli.exits import EXIT_CODES, INTERRUPTED, PROBLEMS
+from callblocks.cli.exits import EXIT_CODES, INTERRUPTED, PROBLEMS, say
 from callblocks.cli.files import FILE
 from callblocks.cli.io import STDIN
 from callblocks.cli.paint import Paper
 from callblocks.cli.reading import ReadingOptions, reading_options
+from callblocks.cli.recording import Recording, RecordingOptions, open_recording, recording_options
 from callblocks.cli.replying import check_reply, write_reply
 from callblocks.cli.running import Run
 from callblocks.cli.screen import Mute, open_screen
@@ -29,13 +30,14 @@ from callblocks.cli.workplace import code_files, every_tool, open_workspace, wor
 from callblocks.model.outcomes import Outcome
 from callblocks.runtime.policy.policy import Policy
 from callblocks.views.plan import explained_rows, how_to_allow, plan_rows
+from callblocks.views.safe import visible_line
 from callblocks.views.summary import summary_rows
 
 __all__ = ("command",)
 
 
-class RunOptions(ReadingOptions, DecidingOptions):
-    """What `reading_options` and `deciding_options` give together."""
+class RunOptions(ReadingOptions, DecidingOptions, RecordingOptions):
+    """What `reading_options`, `deciding_options` and `recording_options` give together."""
 
 
 @click.command(
@@ -52,6 +54,7 @@ class RunOptions(ReadingOptions, DecidingOptions):
 )
 @click.option("--json", "as_json", is_flag=True, help="One outcome per line, as it comes.")
 @click.option("--collapse", is_flag=True, help="Count the calls instead of showing each of them.")
+@recording_options
 @reading_options
 def command(
     file: str,
@@ -78,16 +81,20 @@ def command(
     check_reply(reply_in)
     policy, paper = given_policy(options), Paper()
     steering = (options["policy"], *code_files(workspace))
-    with open_workspace(workspace, *steering) as root:
-        options["tools"] = registry = every_tool(options["tools"], root)
+    runs = policy.enabled and not dry_run
+    with (
+        open_workspace(workspace, *steering) as root,
+        open_recording(options, runs=runs or not shown) as recording,
+    ):
+        added = recording.tools if recording else ()
+        options["tools"] = registry = every_tool(options["tools"], root, added)
         check_names(options, registry.names)
-        runs = policy.enabled and not dry_run
         screen = (
             open_screen(file, paper, expanded=not (collapse and runs), live=runs)
             if shown
             else Mute(paper, expanded=False)
         )
-        run = Run(registry, policy, root, screen, tainted=options["tainted"])
+        run = Run(registry, policy, root, screen, tainted=options["tainted"], recording=recording)
         with screen:
             run.read(file, options)
             if runs or not shown:
@@ -98,6 +105,8 @@ def command(
         _conclude(run, policy, paper, explain=explain, dry_run=dry_run)
     elif not as_json:
         write_reply(run.transcript.items(), reply_in, registry)
+    if recording is not None and recording.written:
+        _tell(recording, paper, shown=shown)
     if run.stopped:
         raise click.exceptions.Exit(INTERRUPTED)
     if run.transcript.broken or any(not outcome.ok for outcome in run.outcomes):
@@ -133,6 +142,16 @@ def _conclude(run: Run, policy: Policy, paper: Paper, *, explain: bool, dry_run:
     if explain:
         paper.print([(), *explained_rows(run.judged, policy, paper.width)])
     paper.print(summary_rows(run.outcomes, str(state_folder() / ARTIFACTS), paper.width))
+
+
+def _tell(recording: Recording, paper: Paper, *, shown: bool) -> None:
+    """Say where it was written down, apart from what is printed for programs."""
+    words = f"recorded in {recording.place}"
+    if shown:
+        paper.print([(("mark", "ⓘ "), ("quiet", visible_line(words)))])
+    else:
+        sys.stdout.flush()
+        say(words)
 
 
 def _write_line(out: BinaryIO, outcome: Outcome) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from callblocks.cli.io import pieces
 from callblocks.cli.performing import open_runtime, perform
 from callblocks.cli.reading import ReadingOptions, make_parser, read
+from callblocks.cli.recording import Recording
 from callblocks.cli.screen import Screen
 from callblocks.cli.tainting import taint_of
 from callblocks.cli.transcript import Transcript
+from callblocks.model.calls import Call
 from callblocks.model.outcomes import Outcome
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.policy.policy import Policy
@@ -24,13 +26,21 @@ class Run:
     """What is read, judged and run; `judged` and `outcomes` are in the order it happened."""
 
     def __init__(
-        self, registry: Registry, policy: Policy, root: Root, screen: Screen, *, tainted: bool
+        self,
+        registry: Registry,
+        policy: Policy,
+        root: Root,
+        screen: Screen,
+        *,
+        tainted: bool,
+        recording: Recording | None = None,
     ) -> None:
         self.transcript = Transcript()
         self.judged: list[Judged] = []
         self.outcomes: list[Outcome] = []
         self.screen = screen
         self._registry = registry
+        self._recording = recording
         self._turn = Turn(tainted=("the text",) if tainted else ())
         self._open = lambda: open_runtime(registry, policy, root, screen.paper.width, screen.aside)
 
@@ -54,16 +64,31 @@ class Run:
             self.judged += runtime.plan(self.transcript.waiting, self._turn)
 
     def perform(self, finished: Callable[[Outcome], None]) -> None:
-        """Run the calls that have no result."""
+        """Run the calls that have no result; each is written down before and after."""
+        waiting, prose = self.transcript.waiting, self.transcript.prose()
+        calls = {call.id: call for call in waiting}
+        record = self._recording
+        if record is not None:
+            record.expect(prose)
+
+        def begin(call: Call) -> None:
+            if record is not None:
+                record.begin(call)
 
         def finish(outcome: Outcome) -> None:
             self.outcomes.append(outcome)
-            self.screen.feed(self.transcript.settle(outcome))
-            finished(outcome)
+            try:
+                if record is not None:
+                    record.end(calls[outcome.id], outcome)
+            finally:
+                # What was done is shown in any case.
+                self.screen.feed(self.transcript.settle(outcome))
+                finished(outcome)
 
         with self._open() as runtime:
-            waiting = self.transcript.waiting
-            perform(runtime, waiting, self._turn, finished=finish, listen=self._listen)
+            perform(runtime, waiting, self._turn, begin=begin, finished=finish, listen=self._listen)
+        if record is not None and not self.stopped:
+            record.conclude(prose)
 
     def _listen(self, progress: Progress) -> None:
         if isinstance(progress, Said):

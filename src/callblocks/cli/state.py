@@ -1,4 +1,4 @@
-"""Where approvals, the journal and kept files are: outside of every workspace.
+"""Where approvals, the journal, timelines and kept files are: outside of every workspace.
 
     $CALLBLOCKS_HOME, or $XDG_STATE_HOME/callblocks, or ~/.local/state/callblocks
 
@@ -12,11 +12,13 @@ from pathlib import Path
 
 from callblocks.cli.exits import Fault
 
-__all__ = ("APPROVALS", "ARTIFACTS", "JOURNAL", "state_folder")
+__all__ = ("APPROVALS", "ARTIFACTS", "JOURNAL", "TIMELINES", "TURNS", "state_folder")
 
 APPROVALS = "approvals.sqlite"
 JOURNAL = "journal.sqlite"
 ARTIFACTS = "artifacts"
+TIMELINES = "timelines.sqlite"
+TURNS = "timelines"
 
 
 def state_folder() -> Path:

@@ -8,12 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from callblocks.model.calls import Call, Item, Result
-from callblocks.model.events import CallReady, CallResult, Event, Malformed
+from callblocks.model.events import CallReady, CallResult, Event, Malformed, Text
 from callblocks.model.outcomes import Outcome
 from callblocks.parsing.parsed import Parsed
 
-__all__ = ("Transcript",)
+__all__ = ("Prose", "Transcript")
+
+
+class Prose(msgspec.Struct, frozen=True):
+    """What the model said `before` each call without a result, by its id, and `after` them."""
+
+    before: dict[str, str]
+    after: str
 
 
 class Transcript:
@@ -59,6 +68,19 @@ class Transcript:
             for index, call in self._waiting.items()
             if call.id == outcome.id
         ]
+
+    def prose(self) -> Prose:
+        """What the model said around the calls that have no result, without its reasoning."""
+        before: dict[str, str] = {}
+        said: list[str] = []
+        for event in self._events:
+            if isinstance(event, Text | Malformed):
+                said.append(event.text)
+            elif isinstance(event, CallReady):
+                if event.index in self._waiting and (words := "".join(said).strip()):
+                    before[event.call.id] = words
+                said.clear()
+        return Prose(before, "".join(said).strip())
 
     def items(self) -> list[Item]:
         """The text with each new result right behind its call."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from callblocks.cli.tools_file import Tools
     from callblocks.runtime.files.root import Root
     from callblocks.tools.registry import Registry
+    from callblocks.tools.tool import Tool
 
 __all__ = ("code_files", "every_tool", "open_workspace", "workspace_option")
 
@@ -74,12 +75,12 @@ def _real(path: str) -> str:
 _real_folder = cache(os.path.realpath)
 
 
-def every_tool(given: Tools, root: Root) -> Registry:
+def every_tool(given: Tools, root: Root, added: Iterable[Tool] = ()) -> Registry:
     """The tools that were given, and those that come with callblocks under other names."""
     from callblocks.toolkits.standard import standard_tools
     from callblocks.tools.registry import Registry
 
-    standard = standard_tools(root)
+    standard = standard_tools(root) | Registry(added)
     if not isinstance(given, Registry):
         return standard
     for name in standard.names:

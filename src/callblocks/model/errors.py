@@ -2,6 +2,7 @@
 
     CallblocksError
     ├── ToolError                a tool says why it failed, with a code of its own
+    ├── TimelineError            a timeline that cannot be read or written, with a code
     └── CallerError              the caller asked for what cannot be
         ├── UnknownDialect       no dialect of that name
         ├── ParserClosed         feed() or close() after close()
@@ -10,6 +11,8 @@
         ├── BadTool              a function or module that gives no tool
         ├── UnknownTool          no tool of that name in a registry
         ├── BadPolicy            a policy that is none
+        ├── BadPath              a text that names nothing on a timeline
+        ├── NotABlock            something else where a timeline takes blocks
         ├── Unwritable           a value that a dialect cannot say
         └── Unsupported          a dialect that does not teach or constrain
 
@@ -26,13 +29,16 @@ from typing import Any
 from callblocks.model.brief import brief
 
 __all__ = (
+    "BadPath",
     "BadPolicy",
     "BadSpec",
     "BadTool",
     "CallblocksError",
     "CallerError",
+    "NotABlock",
     "NotText",
     "ParserClosed",
+    "TimelineError",
     "ToolError",
     "UnknownDialect",
     "UnknownTool",
@@ -53,6 +59,19 @@ class ToolError(CallblocksError):
     """Raised by the function of a tool: the call failed, and this is why.
 
     The message is for the model: it says what to do instead.
+    """
+
+    def __init__(self, code: str, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details = details
+
+
+class TimelineError(CallblocksError):
+    """A timeline cannot be read or written: the machine's fault, or another writer's.
+
+    The codes are those of `callblocks.timeline.codes`.
     """
 
     def __init__(self, code: str, message: str, **details: Any) -> None:
@@ -102,6 +121,21 @@ class UnknownTool(CallerError, LookupError):
 
 class BadPolicy(CallerError, ValueError):
     """A policy that is none; the message names the rule and the key."""
+
+
+class BadPath(CallerError, ValueError):
+    """A text that is no path of a timeline; `code` is `bad_path`, or `unsafe_path`."""
+
+    def __init__(self, text: str, problem: str, code: str = "bad_path") -> None:
+        super().__init__(f"{brief(text)} {problem}")
+        self.code = code
+
+
+class NotABlock(CallerError, TypeError):
+    """A timeline takes blocks only."""
+
+    def __init__(self, given: object) -> None:
+        super().__init__(f"a timeline takes a Block, not {type(given).__name__}: {brief(given)}")
 
 
 class Unwritable(CallerError, ValueError):

@@ -45,6 +45,13 @@ FAILURES = {
     "access_denied": "the operating system refused access to the path",
     "disk_full": "no room is left; nothing was written",
     "file_error": "the operating system refused it",
+    # Files and paths of a turn.
+    "file_not_found": "the tool said that it wrote the file, and no file is there",
+    "empty_file": "the file that was written has no content",
+    "file_invalid": "the file does not open as what its name says",
+    "not_found": "nothing on the timeline is at that path",
+    "hide_before_cache": "the block is part of what the model's provider has cached, and stays",
+    "hide_too_old": "the block is too far back to be hidden",
     # The network.
     "invalid_url": "not an http or https address that can be asked",
     "address_refused": "the address is not a public one",

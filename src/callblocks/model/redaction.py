@@ -18,9 +18,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
-__all__ = ("REDACTED", "is_secret_key", "redact", "redact_start")
+__all__ = ("REDACTED", "is_secret_key", "redact", "redact_start", "without_secrets")
 
 Replacement: TypeAlias = str | Callable[[re.Match[str]], str]
 
@@ -108,6 +108,28 @@ def redact_start(text: str, length: int) -> str:
 def is_secret_key(key: str) -> bool:
     """Whether a value under this name is a secret by its name alone: `api_key`, `dbPassword`."""
     return re.search(rf"{_KEY}\Z", key, re.IGNORECASE) is not None
+
+
+def without_secrets(value: Any) -> Any:
+    """A plain value with every obvious secret replaced."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        pairs = cast("dict[str, Any]", value).items()
+        return {redact(key): _without_secret(key, item) for key, item in pairs}
+    if isinstance(value, list):
+        return [without_secrets(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def _without_secret(key: str, value: Any) -> Any:
+    if (
+        is_secret_key(key)
+        and isinstance(value, str | int | float)
+        and value not in ("", True, False)
+    ):
+        return REDACTED
+    return without_secrets(value)
 
 
 @cache

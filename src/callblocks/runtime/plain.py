@@ -1,4 +1,4 @@
-"""Whatever a tool returned, as a value that JSON can say, with nothing secret in it.
+"""Whatever a tool returned, as a value that JSON can say.
 
 Dataclasses, structs, pydantic models, sets, dates, paths and the like become what they look
 like in JSON; what has no such form becomes its text. Half a character becomes U+FFFD.
@@ -13,9 +13,8 @@ from typing import Any, cast
 import msgspec
 
 from callblocks.model.errors import ToolError
-from callblocks.model.redaction import REDACTED, is_secret_key, redact
 
-__all__ = ("plain", "without_secrets")
+__all__ = ("plain",)
 
 _HALF = re.compile("[\ud800-\udfff]")
 _DEPTH = 200
@@ -35,28 +34,6 @@ def plain(value: Any) -> Any:
     except (RecursionError, TypeError, ValueError, UnicodeError) as error:
         kind = type(value).__name__
         raise ToolError("bad_output", f"the output, {kind}, cannot be written: {error}") from error
-
-
-def without_secrets(value: Any) -> Any:
-    """A plain value with every obvious secret replaced."""
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, dict):
-        pairs = cast("dict[str, Any]", value).items()
-        return {redact(key): _without_secret(key, item) for key, item in pairs}
-    if isinstance(value, list):
-        return [without_secrets(item) for item in cast("list[Any]", value)]
-    return value
-
-
-def _without_secret(key: str, value: Any) -> Any:
-    if (
-        is_secret_key(key)
-        and isinstance(value, str | int | float)
-        and value not in ("", True, False)
-    ):
-        return REDACTED
-    return without_secrets(value)
 
 
 def _known(value: Any) -> Any:

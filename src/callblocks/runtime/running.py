@@ -13,11 +13,11 @@ import msgspec
 from callblocks.model.calls import Call
 from callblocks.model.errors import ToolError
 from callblocks.model.outcomes import Failure, Notice, Outcome
-from callblocks.model.redaction import redact
+from callblocks.model.redaction import redact, without_secrets
 from callblocks.runtime.invoking import invoke
 from callblocks.runtime.journal import Intent, Journal, JournalUnavailable
 from callblocks.runtime.keys import idempotency_key
-from callblocks.runtime.plain import plain, without_secrets
+from callblocks.runtime.plain import plain
 from callblocks.runtime.policy.redirects import redirect_refusal
 from callblocks.runtime.progress import Began, Listener, Said
 from callblocks.runtime.spilling import spill

@@ -15,9 +15,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from callblocks.model.redaction import without_secrets
 from callblocks.model.shown import to_compact_text
 from callblocks.runtime.asking import Question
-from callblocks.runtime.plain import plain, without_secrets
+from callblocks.runtime.plain import plain
 from callblocks.runtime.threads import run_in_thread
 from callblocks.runtime.turn import Turn
 from callblocks.runtime.weighed import Weighed

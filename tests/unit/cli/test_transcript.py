@@ -82,3 +82,16 @@ def test_a_new_result_is_an_event_at_the_end_and_stands_behind_its_call() -> Non
     ]
     assert kinds[0] == "One."
     assert {type(item) for item in made.items()} == {str, Call, Result}
+
+
+def test_prose_is_what_was_said_around_the_calls_that_wait() -> None:
+    text = (
+        "Old.\n🛠️[ls]\n🛠️[/end]\n🛠️[/result 1]\na\n🛠️[/end]\n"
+        "New.\n<think>Hm.</think>\n🛠️[ls x]\n🛠️[/end]\n\n🛠️[ls y]\n🛠️[/end]\nDone.\n"
+    )
+    transcript = Transcript()
+    parsed = parse(text, "emoji-bracket", reasoning=[("<think>", "</think>")])
+    transcript.add(parsed.events)
+    first, _ = transcript.waiting
+    assert transcript.prose().before == {first.id: "New."}
+    assert transcript.prose().after == "Done."

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.redaction import REDACTED, is_secret_key, redact, redact_start
+from callblocks.model.redaction import (
+    REDACTED,
+    is_secret_key,
+    redact,
+    redact_start,
+    without_secrets,
+)
 
 KEY_BLOCK = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nIBAAKC\n-----END RSA PRIVATE KEY-----"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
@@ -147,3 +153,20 @@ def test_what_is_called_is_no_secret_and_costs_nothing() -> None:
 )
 def test_options_of_commands_cookies_and_pass_are_secrets(text: str, shown: str) -> None:
     assert redact(text) == shown
+
+
+def test_secrets_go_by_their_key_and_by_their_look() -> None:
+    given = {
+        "password": "hunter2hunter2",
+        "token": 12345,
+        "api_key": "",
+        "secret": True,
+        "credentials": {"password": "x1x2x3x4"},
+        "log": ["password=hunter2hunter2"],
+        "count": 3,
+    }
+    found = without_secrets(given)
+    assert "hunter2" not in str(found)
+    assert "x1x2x3x4" not in str(found)
+    assert (found["api_key"], found["secret"], found["count"]) == ("", True, 3)
+    assert found["token"] == found["password"] == "[redacted]"

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.model.errors import ToolError
-from callblocks.runtime.plain import plain, without_secrets
+from callblocks.model.redaction import without_secrets
+from callblocks.runtime.plain import plain
 
 
 @dataclasses.dataclass
@@ -105,20 +106,3 @@ def test_whatever_comes_out_can_be_written_and_is_plain_already(value: Any) -> N
     msgspec.json.encode(found)
     assert repr(plain(found)) == repr(found)
     assert repr(without_secrets(without_secrets(found))) == repr(without_secrets(found))
-
-
-def test_secrets_go_by_their_key_and_by_their_look() -> None:
-    given = {
-        "password": "hunter2hunter2",
-        "token": 12345,
-        "api_key": "",
-        "secret": True,
-        "credentials": {"password": "x1x2x3x4"},
-        "log": ["password=hunter2hunter2"],
-        "count": 3,
-    }
-    found = without_secrets(given)
-    assert "hunter2" not in str(found)
-    assert "x1x2x3x4" not in str(found)
-    assert (found["api_key"], found["secret"], found["count"]) == ("", True, 3)
-    assert found["token"] == found["password"] == "[redacted]"

@@ -360,30 +360,30 @@ def test_a_tool_that_reaches_out_taints_the_turn_by_its_name() -> None:
 
 
 def test_artifacts_are_kept_with_the_outcome(tmp_path: Path) -> None:
-    from callblocks.runtime.kept import KeptFiles
+    from callblocks.timeline.keeping.artifacts import Artifacts
 
     @tool(kind="writer")
     def draw(context: Context) -> str:
         """Draw."""
         return context.keep("a.txt", b"drawn").digest
 
-    outcome = run_one([draw], call("draw"), keep=KeptFiles(tmp_path))
+    outcome = run_one([draw], call("draw"), keep=Artifacts(tmp_path))
     assert [one.digest for one in outcome.artifacts] == [outcome.output]
     assert code(run_one([draw], call("draw"))) == "tool_error"
 
 
 def test_text_is_kept_as_utf8(tmp_path: Path) -> None:
-    from callblocks.runtime.kept import KeptFiles
+    from callblocks.timeline.keeping.artifacts import Artifacts
 
     @tool
     def draw(context: Context) -> int:
         """Draw."""
         return context.keep("a.txt", "schön").size
 
-    keep = KeptFiles(tmp_path)
+    keep = Artifacts(tmp_path)
     outcome = run_one([draw], call("draw"), keep=keep)
     assert outcome.output == 6
-    assert keep.read(outcome.artifacts[0]) == "schön".encode()
+    assert keep.read(outcome.artifacts[0].digest) == "schön".encode()
 
 
 def test_what_a_tool_says_is_heard_without_its_secrets() -> None:

@@ -265,34 +265,34 @@ def test_a_listener_hears_what_is_judged_begun_and_said() -> None:
 
 
 def test_a_long_output_is_kept_whole_and_the_outcome_says_where(tmp_path: Any) -> None:
-    from callblocks.runtime.kept import KeptFiles
+    from callblocks.timeline.keeping.artifacts import Artifacts
 
     @tool(read_only=True)
     def shout() -> str:
         """Shout."""
         return "x" * 5000
 
-    keep = KeptFiles(tmp_path)
+    keep = Artifacts(tmp_path)
     limits = RunLimits(output=1000)
     outcome = run_one([shout], call("shout"), keep=keep, limits=limits)
     (artifact,) = outcome.artifacts
-    assert keep.read(artifact) == b"x" * 5000
+    assert keep.read(artifact.digest) == b"x" * 5000
     assert outcome.output.startswith("x" * 1000 + "\n")
     assert artifact.path in outcome.output
     assert run_one([shout], call("shout"), limits=limits).output == "x" * 5000
 
 
 def test_secrets_are_gone_before_anything_is_kept(tmp_path: Any) -> None:
-    from callblocks.runtime.kept import KeptFiles
+    from callblocks.timeline.keeping.artifacts import Artifacts
 
     @tool(read_only=True)
     def spill() -> dict[str, Any]:
         """Tell too much."""
         return {"api_key": "abc123abc123", "log": "password=hunter2hunter2 " * 50}
 
-    keep = KeptFiles(tmp_path)
+    keep = Artifacts(tmp_path)
     outcome = run_one([spill], call("spill"), keep=keep, limits=RunLimits(output=100))
-    kept = keep.read(outcome.artifacts[0])
+    kept = keep.read(outcome.artifacts[0].digest)
     assert b"hunter2" not in kept
     assert b"abc123" not in kept
     assert "hunter2" not in str(outcome)

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.model.outcomes import Artifact
-from callblocks.runtime.kept import KeptFiles
 from callblocks.runtime.spilling import Spilled, spill
+from callblocks.timeline.keeping.artifacts import Artifacts
 
 
 @pytest.mark.parametrize("output", ["x" * 10, None, 5, {"a": 1}])
 def test_what_fits_stays_as_it_is(output: Any, tmp_path: Path) -> None:
-    assert spill(output, "c1", 10, KeptFiles(tmp_path)) == Spilled(output)
+    assert spill(output, "c1", 10, Artifacts(tmp_path)) == Spilled(output)
     assert not list(tmp_path.iterdir())
 
 
@@ -25,13 +25,13 @@ def test_nothing_is_cut_where_nothing_can_be_kept() -> None:
 
 
 def test_a_text_is_kept_as_text_and_all_else_as_json(tmp_path: Path) -> None:
-    keep = KeptFiles(tmp_path)
+    keep = Artifacts(tmp_path)
     (text,) = spill("ä" * 100, "c1", 10, keep).artifacts
     (rows,) = spill([{"n": 1}] * 100, "c2", 10, keep).artifacts
     assert (text.path[-6:], text.mime, text.size) == ("c1.txt", "text/plain", 200)
     assert (rows.path[-7:], rows.mime) == ("c2.json", "application/json")
-    assert keep.read(text) == ("ä" * 100).encode()
-    assert msgspec.json.decode(keep.read(rows)) == [{"n": 1}] * 100
+    assert keep.read(text.digest) == ("ä" * 100).encode()
+    assert msgspec.json.decode(keep.read(rows.digest)) == [{"n": 1}] * 100
 
 
 @pytest.mark.parametrize(

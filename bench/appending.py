@@ -1,0 +1,146 @@
+"""Durable appends: a timeline beside the bare driver, which inserts the same bytes and commits.
+
+One producer waits for each block; 32 producers wait at the same time. The bare driver commits each
+block by itself: in SQLite by one connection behind a lock, in PostgreSQL by a connection each.
+Both take turns in the same noise, and the medians are compared.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import TypeAlias
+
+from bench.timing import print_table
+from callblocks.model.blocks import Block
+from callblocks.timeline.stores.chain import encode
+from callblocks.timeline.stores.opening import open_store
+from callblocks.timeline.stores.sqlite_file import connect as connect_sqlite
+from callblocks.timeline.stores.store import Store
+
+__all__ = ("main",)
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+
+PRODUCERS = 32
+ROUNDS = 15
+APPENDS = 320
+"""Of each contender in a round."""
+LEAST = 0.7
+"""What a timeline may cost: this much of the bare driver's rate is left at least."""
+
+BLOCK = Block(
+    type="react.notes",
+    author="assistant",
+    turn_id="turn_1",
+    ts="2030-01-31T12:00:00Z",
+    text="x" * 300,
+)
+BODY = encode(BLOCK)
+
+Write: TypeAlias = Callable[[int], object]
+"""Appends one block for the producer of that number."""
+
+
+def main() -> None:
+    """Print the table; a ratio that is too small ends the program."""
+    assert len(BODY) == 400, len(BODY)
+    rows: list[list[str]] = []
+    ratios: list[float] = []
+    for label, contenders in (("SQLite", _sqlite), ("PostgreSQL", _postgres)):
+        for producers in (1, PRODUCERS):
+            with contenders() as (ours, raw):
+                rates = _rates([ours, raw], producers)
+            ratios.append(rates[0] / rates[1])
+            cells = [f"{rate:,.0f}" for rate in rates]
+            rows.append([f"{label}, {producers} waiting", *cells, f"{ratios[-1]:.2f}"])
+    head = ["store", "timeline", "bare driver", "ratio"]
+    print_table("durable appends a second, of 400 bytes", head, rows)
+    if min(ratios) < LEAST:
+        sys.exit(f"a ratio is less than {LEAST}")
+
+
+def _rates(contenders: list[Write], producers: int) -> list[float]:
+    times: list[list[float]] = [[] for _ in contenders]
+    for write in contenders:
+        _race(write, producers)
+    for at in range(ROUNDS * len(contenders)):
+        # Now this one is first, now that.
+        which = (at + at // len(contenders)) % len(contenders)
+        times[which].append(_race(contenders[which], producers))
+    return [APPENDS / median(took) for took in times]
+
+
+def _race(write: Write, producers: int) -> float:
+    """Seconds until all producers have written their share."""
+
+    def produce(number: int) -> None:
+        for _ in range(APPENDS // producers):
+            write(number)
+
+    if producers == 1:
+        began = perf_counter()
+        produce(0)
+        return perf_counter() - began
+    threads = [threading.Thread(target=produce, args=(number,)) for number in range(producers)]
+    began = perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return perf_counter() - began
+
+
+def _ours(store: Store) -> Write:
+    return lambda _: store.append("talk", [BLOCK])
+
+
+@contextmanager
+def _sqlite() -> Generator[tuple[Write, Write], None, None]:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        store = stack.enter_context(open_store(Path(folder) / "ours.sqlite"))
+        raw = connect_sqlite(Path(folder) / "raw.sqlite", 10)
+        stack.callback(raw.close)
+        raw.execute("pragma journal_mode = wal")
+        raw.execute("create table raw (id integer primary key, body blob not null)")
+        yield _ours(store), _insert_sqlite(raw)
+
+
+def _insert_sqlite(raw: sqlite3.Connection) -> Write:
+    lock = threading.Lock()
+
+    def insert(_: int) -> None:
+        with lock:
+            raw.execute("begin immediate")
+            raw.execute("insert into raw (body) values (?)", (BODY,))
+            raw.execute("commit")
+
+    return insert
+
+
+@contextmanager
+def _postgres() -> Generator[tuple[Write, Write], None, None]:
+    from support.postgres import connect, fresh_database
+
+    with fresh_database() as address, ExitStack() as stack:
+        store = stack.enter_context(open_store(address))
+        raw = [stack.enter_context(connect(address)) for _ in range(PRODUCERS)]
+        raw[0].execute(
+            "create table raw (id bigint generated always as identity primary key, body bytea)"
+        )
+
+        def insert(number: int) -> None:
+            raw[number].execute("insert into raw (body) values (%b)", (BODY,), prepare=True)
+
+        yield _ours(store), insert
+
+
+if __name__ == "__main__":
+    main()

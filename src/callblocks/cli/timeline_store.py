@@ -1,0 +1,129 @@
+"""The store of timelines that a command works on: a file, or a PostgreSQL server.
+
+    --store, or $CALLBLOCKS_STORE, or timelines.sqlite in the state folder
+
+A password in an address is never shown.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote
+
+import click
+
+from callblocks.cli.state import TIMELINES, state_folder
+from callblocks.model.errors import TimelineError
+
+if TYPE_CHECKING:
+    from callblocks.timeline.stores.store import Head, Store
+
+__all__ = (
+    "Readable",
+    "existing",
+    "name_argument",
+    "open_timelines",
+    "shown_store",
+    "store_option",
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+_SERVERS = ("postgresql://", "postgres://")
+# As wide as may be: a password with a slash in it makes an address that is none, and is one.
+_PASSWORD = re.compile(r"(?<=:)(?!//).*(?=@)|(?<=[?&]password=)[^&#]*", re.I | re.S)
+_PARTS = re.compile(r"[/?#@:]")
+_HIDDEN = "…"
+_TELLING = 2
+
+
+def store_option(command: F) -> F:
+    """Add `--store`."""
+    return click.option(
+        "--store",
+        metavar="FILE|URL",
+        envvar="CALLBLOCKS_STORE",
+        help="Where timelines are: a file, or postgresql://…  [default: timelines.sqlite in the"
+        " state folder; environment: CALLBLOCKS_STORE]",
+    )(command)
+
+
+name_argument = click.argument("name")
+"""The timeline that is meant."""
+
+
+class Readable(Iterable[T]):
+    """All that can be read; what went wrong then is told by `check`, after it was shown."""
+
+    def __init__(self, given: Iterable[T]) -> None:
+        self._given = given
+        self._fault: TimelineError | None = None
+
+    def __iter__(self) -> Iterator[T]:
+        try:
+            yield from self._given
+        except TimelineError as error:
+            self._fault = error
+
+    def check(self) -> None:
+        """Raise what went wrong."""
+        if self._fault is not None:
+            raise self._fault
+
+
+@contextmanager
+def open_timelines(target: str | None, *, make: bool = False) -> Generator[Store]:
+    """The store; with `make`, a file that is not there is made.
+
+    An address stands in messages without its password, whoever wrote them.
+    """
+    from callblocks.timeline.stores.opening import open_store
+
+    address = target or str(state_folder() / TIMELINES)
+    try:
+        if target and not (make or _is_server(target) or os.path.exists(target)):
+            words = f"no store is at {target}; --store names a file or postgresql://…"
+            raise TimelineError("store_unavailable", words)
+        with open_store(address) as store:
+            yield store
+    except TimelineError as error:
+        words = _without_password(error.message, address)
+        raise TimelineError(error.code, words, **error.details) from error
+
+
+def existing(store: Store, name: str) -> Head:
+    """The end of a timeline that must be there."""
+    head = store.head(name)
+    if head.count:
+        return head
+    from callblocks.tools.names import close_to
+
+    near = close_to(name, (known.name for known in store.names()))
+    hint = f"; did you mean {near}?" if near else "; callblocks timeline list names them"
+    raise TimelineError("unknown_timeline", f"no timeline has the name {name}{hint}")
+
+
+def shown_store(target: str | None) -> str:
+    """What a store is called in messages."""
+    if target is None:
+        return str(state_folder() / TIMELINES)
+    return _without_password(target, target)
+
+
+def _is_server(target: str) -> bool:
+    return target.startswith(_SERVERS)
+
+
+def _without_password(text: str, address: str) -> str:
+    if not _is_server(address):
+        return text
+    for secret in filter(None, _PASSWORD.findall(address)):
+        parts = [part for part in _PARTS.split(secret) if len(part) > _TELLING]
+        for form in (secret, unquote(secret), *parts):
+            text = text.replace(form, _HIDDEN)
+    return text

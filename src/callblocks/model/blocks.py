@@ -1,0 +1,76 @@
+"""A block: one entry of a timeline, and the values around it.
+
+    Block(type="react.notes", author="assistant", turn_id="turn_1", ts="2030-01-31T12:00:00Z",
+          path="ar:turn_1.react.notes.abc", text="Drafting the summary")
+
+A block has `text` or `base64`, or neither. What is empty is not written.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+__all__ = ("RECORDS", "TYPES", "Author", "Block", "Entry", "Type")
+
+Type: TypeAlias = Literal[
+    "user.prompt",
+    "user.attachment",
+    "assistant.completion",
+    "react.notes",
+    "react.tool.code",
+    "react.tool.call",
+    "react.notice",
+    "react.tool.result",
+    "timeline.hidden",
+    "timeline.sources",
+    "timeline.settings",
+]
+Author: TypeAlias = Literal["user", "assistant", "tool", "timeline"]
+
+TYPES: dict[str, str] = {
+    "user.prompt": "what the person wrote",
+    "user.attachment": "a file that the person gave: a digest, then its content",
+    "assistant.completion": "the answer that ends a turn",
+    "react.notes": "what the model says before a call",
+    "react.tool.code": "the code that a call runs, before the call",
+    "react.tool.call": "a call: tool, id and parameters",
+    "react.notice": "something about a call that the model should know",
+    "react.tool.result": "what a call gave: a digest, a content, a status or a report",
+    "timeline.hidden": "a record: the blocks at a path are hidden from the model",
+    "timeline.sources": "a record: sources that came into the pool, with their numbers",
+    "timeline.settings": "a record: settings that counts and views of this timeline go by",
+    "timeline.damaged": "stands where a block can no longer be read; never written",
+}
+"""Every type of a block, and what it is."""
+
+RECORDS = ("timeline.hidden", "timeline.sources", "timeline.settings")
+"""The types that say something of other blocks, and are not shown themselves."""
+
+
+class Block(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One entry. `author` is who it comes from; `ts` is ISO 8601 with a Z.
+
+    `meta` holds what is not for the model: hosting, the digest, the channel.
+    """
+
+    type: str
+    author: str
+    turn_id: str
+    ts: str
+    mime: str = "text/plain"
+    path: str = ""
+    call_id: str = ""
+    tool_id: str = ""
+    text: str | None = None
+    base64: str | None = None
+    meta: dict[str, Any] = {}
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A block where it stands: its number from 1, and the hash of all up to it, in hex."""
+
+    seq: int
+    block: Block
+    hash: str = ""

@@ -1,0 +1,113 @@
+"""One spelling for each page on the web, so that a source is known again.
+
+    HTTPS://Example.COM:443/a/../b/?utm_source=x&q=1#top   https://example.com/b?q=1
+    http://bücher.example                                  http://xn--bcher-kva.example/
+    https://me:pw@example.com/%7euser/%e4                  https://example.com/~user/%E4
+
+Scheme and host in lower case; no user, no usual port, no fragment (a server never sees it), no
+tracking parameters, no dot segments, no slash at the end; `%XX` only where it is needed.
+Parameters keep their order, and http is not https: two numbers for one page do less harm than
+one number for two. What is no http or https address stays as it is, without blanks around it.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ("canonical_url",)
+
+# ASCII: otherwise the long s of `httpſ` would be an s.
+_SHAPE = re.compile(r"(https?)://([^/?#]*)([^?#]*)(?:\?([^#]*))?", re.ASCII | re.IGNORECASE)
+_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::([0-9]{0,9}))?")
+_NAME = re.compile(r"[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?")
+_PORTS = {"http": "80", "https": "443"}
+_LONGEST_HOST = 255
+
+# Parameters that say where a reader came from, not what is read.
+_TRACKING = re.compile(
+    r"utm_.*|_?gcl(?:id|src)|[dg]clid|[gw]braid|fbclid|msclkid|ttclid|twclid|yclid|ysclid|igshid"
+    r"|igsh|srsltid|mc_[ce]id|mkt_tok|_hs(?:enc|mi)|__hs(?:fp|sc|tc)|hsctatracking|_openstat"
+    r"|oly_(?:anon|enc)_id|vero_id|wickedid|li_fat_id|_g[al]|rb_clickid|s_kwcid|epik|sc_cid",
+    re.IGNORECASE | re.DOTALL,
+)
+_CODED = re.compile("%([0-9A-Fa-f]{2})|[^!$&'()+*,./:;=?@A-Za-z0-9_~-]")
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+def canonical_url(text: str) -> str:
+    """The one spelling of an http or https address; any other text without blanks around it."""
+    text = text.strip()
+    shape = _SHAPE.match(text)
+    authority = _authority(shape[1].lower(), shape[2]) if shape else None
+    if shape is None or authority is None:
+        return text
+    query = _query(shape[4] or "")
+    return f"{shape[1].lower()}://{authority}{_path(shape[3])}{'?' if query else ''}{query}"
+
+
+def _authority(scheme: str, text: str) -> str | None:
+    """Host and port without the user; `None` where that is no host."""
+    parts = _AUTHORITY.fullmatch(text.rpartition("@")[2])
+    host = _host(parts[1]) if parts else None
+    if parts is None or host is None:
+        return None
+    port = (parts[2] or "").lstrip("0")
+    return host if port in ("", _PORTS[scheme]) else f"{host}:{port}"
+
+
+def _host(text: str) -> str | None:
+    if len(text) > _LONGEST_HOST:
+        return None
+    if text.startswith("["):
+        return _v6(text)
+    name = text.lower() if text.isascii() else _to_ascii(text)
+    name = name.removesuffix(".")
+    return name if _NAME.fullmatch(name) else None
+
+
+def _v6(text: str) -> str | None:
+    import ipaddress
+
+    try:
+        return f"[{ipaddress.IPv6Address(text[1:-1])}]"
+    except ValueError:
+        return None
+
+
+def _to_ascii(name: str) -> str:
+    import idna
+
+    try:
+        return idna.encode(name, uts46=True).decode("ascii").lower()
+    except (idna.IDNAError, UnicodeError):
+        return ""
+
+
+def _path(text: str) -> str:
+    """The path without `.` and `..`, and without slashes at its end."""
+    kept: list[str] = []
+    for segment in _coded(text).split("/")[1:]:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    return "/" + "/".join(kept).rstrip("/")
+
+
+def _query(text: str) -> str:
+    parameters = (_coded(part) for part in text.split("&"))
+    return "&".join(
+        part for part in parameters if part and not _TRACKING.fullmatch(part.partition("=")[0])
+    )
+
+
+def _coded(text: str) -> str:
+    """Each character itself where it may stand so, else `%XX` of its bytes, in capitals."""
+    return _CODED.sub(_code, text)
+
+
+def _code(match: re.Match[str]) -> str:
+    if match[1] is None:
+        return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass"))
+    byte = int(match[1], 16)
+    return chr(byte) if byte in _UNRESERVED else match[0].upper()

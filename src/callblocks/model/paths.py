@@ -1,0 +1,252 @@
+"""What a timeline calls its things: one grammar, both ways.
+
+    ar:<turn>.user.prompt                ar:<turn>.assistant.completion
+    ar:<turn>.react.notes.<call>
+    tc:<turn>.<call>.call                tc:<turn>.<call>.notice      tc:<turn>.<call>.result
+    fi:<turn>.files/<rel>                <turn>/files/<rel>           on disk
+    fi:<turn>.user.attachments/<name>    <turn>/attachments/<name>    on disk
+    fi:<turn>.code.<call>
+    so:sources_pool[1,3-5]
+    sk:<namespace.id>
+
+`parse_path` reads one, `str()` writes it, and what is read is written the same again. Blanks
+around a path are dropped. A path that could not be read again cannot be made: each class checks
+its parts. The name of a turn has no dot, so the id of a call may have some.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from callblocks.model.errors import BadPath
+from callblocks.model.file_names import normal_name
+from callblocks.model.selector import Ranges, joined, parse_selector, selector_text
+
+__all__ = (
+    "CallPath",
+    "CodePath",
+    "FilePath",
+    "MessagePath",
+    "NotesPath",
+    "Path",
+    "SkillPath",
+    "SourcesPath",
+    "call_segment",
+    "file_path",
+    "is_turn_id",
+    "normalize_path",
+    "parse_path",
+    "parse_physical",
+)
+
+_TURN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+# ASCII: two ids that look alike are not both written as they are.
+_CALL = re.compile(r"[\w:+~@-][\w.:+~@-]{0,119}", re.ASCII)
+# What stands for an id that cannot stand itself; no written id may pass for one.
+_MADE = re.compile(r"id_[0-9a-f]{32}")
+_SKILL = re.compile(r"[A-Za-z0-9][\w.-]{0,199}", re.ASCII)
+_POOL = re.compile(r"sources_pool\[([^\]]*)\]")
+_BLANKS = " \t\r\n"
+
+Message: TypeAlias = Literal["user.prompt", "assistant.completion"]
+Part: TypeAlias = Literal["call", "notice", "result"]
+Place: TypeAlias = Literal["files", "attachments"]
+
+
+class _OfTurn(msgspec.Struct, frozen=True):
+    turn: str
+
+    def __post_init__(self) -> None:
+        if not is_turn_id(self.turn):
+            raise BadPath(self.turn, "is no turn; it is letters, digits, _ and -")
+
+
+class _OfCall(_OfTurn, frozen=True):
+    call: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not _CALL.fullmatch(self.call):
+            raise BadPath(self.call, "is no call; call_segment() makes one of any id")
+
+
+class MessagePath(_OfTurn, frozen=True):
+    """What the person wrote, or the answer."""
+
+    message: Message
+
+    def __str__(self) -> str:
+        return f"ar:{self.turn}.{self.message}"
+
+
+class NotesPath(_OfCall, frozen=True):
+    """What the model said before a call."""
+
+    def __str__(self) -> str:
+        return f"ar:{self.turn}.react.notes.{self.call}"
+
+
+class CallPath(_OfCall, frozen=True):
+    """A call, a notice about it, or its result."""
+
+    part: Part
+
+    def __str__(self) -> str:
+        return f"tc:{self.turn}.{self.call}.{self.part}"
+
+
+class CodePath(_OfCall, frozen=True):
+    """The code that a call ran."""
+
+    def __str__(self) -> str:
+        return f"fi:{self.turn}.code.{self.call}"
+
+
+class FilePath(_OfTurn, frozen=True):
+    """A file that a tool made (`files`), or that the person gave (`attachments`).
+
+    The name is in its normal form; `file_path` brings any name into it.
+    """
+
+    name: str
+    place: Place = "files"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if normal_name(self.name, self.name) != self.name:
+            raise BadPath(self.name, "is not in its normal form; use file_path()", "unsafe_path")
+
+    @property
+    def physical(self) -> str:
+        """Where it is on disk, below the folder of the timeline."""
+        return f"{self.turn}/{self.place}/{self.name}"
+
+    def __str__(self) -> str:
+        place = "user.attachments" if self.place == "attachments" else "files"
+        return f"fi:{self.turn}.{place}/{self.name}"
+
+
+class SourcesPath(msgspec.Struct, frozen=True):
+    """Rows of the sources pool, by number: the fewest ranges, smallest first."""
+
+    ranges: Ranges
+
+    def __post_init__(self) -> None:
+        if not self.ranges or self.ranges[0][0] < 0 or joined(self.ranges) != self.ranges:
+            raise BadPath(repr(self.ranges), "names no sources; ranges_of() makes ranges")
+
+    def __str__(self) -> str:
+        return f"so:sources_pool[{selector_text(self.ranges)}]"
+
+
+class SkillPath(msgspec.Struct, frozen=True):
+    """A skill: instructions that a model may ask for."""
+
+    id: str
+
+    def __post_init__(self) -> None:
+        if not _SKILL.fullmatch(self.id):
+            raise BadPath(self.id, "is no <namespace.id> of a skill")
+
+    def __str__(self) -> str:
+        return f"sk:{self.id}"
+
+
+Path: TypeAlias = MessagePath | NotesPath | CallPath | FilePath | CodePath | SourcesPath | SkillPath
+
+
+def parse_path(text: str) -> Path:
+    """Read a path; what is none raises `BadPath`."""
+    scheme, colon, rest = text.strip(_BLANKS).partition(":")
+    read = _SCHEMES.get(scheme) if colon else None
+    if read is None:
+        raise BadPath(text, "begins with none of ar: tc: fi: so: sk:")
+    return read(text, rest)
+
+
+def normalize_path(text: str) -> str:
+    """The one spelling of a path; what is none raises `BadPath`."""
+    return str(parse_path(text))
+
+
+def parse_physical(text: str) -> FilePath:
+    """A path on disk, such as `turn_1/files/a.md`, as what it is; else `BadPath`."""
+    turn, _, rest = text.strip(_BLANKS).partition("/")
+    place, slash, name = rest.partition("/")
+    if place not in ("files", "attachments") or not slash:
+        raise BadPath(text, "is no <turn>/files/<name> and no <turn>/attachments/<name>")
+    return file_path(turn, name, place)
+
+
+def file_path(turn: str, name: str, place: Place = "files") -> FilePath:
+    """The path of a file by the name that someone gave it: `./a//b` is `a/b`."""
+    return FilePath(turn, normal_name(name, name.rstrip(_BLANKS)), place)
+
+
+def call_segment(id: str) -> str:
+    """A call's id as paths and headers write it: itself, or what stands for it.
+
+    Different ids have different ones.
+    """
+    if _CALL.fullmatch(id) and not _MADE.fullmatch(id):
+        return id
+    return f"id_{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
+def is_turn_id(text: str) -> bool:
+    """Whether a text can name a turn: letters, digits, `_` and `-`."""
+    return _TURN.fullmatch(text) is not None
+
+
+def _read_ar(text: str, rest: str) -> Path:
+    turn, _, what = rest.partition(".")
+    if what in ("user.prompt", "assistant.completion"):
+        return MessagePath(turn, what)
+    if what.startswith("react.notes."):
+        return NotesPath(turn, what.removeprefix("react.notes."))
+    raise BadPath(text, "names no prompt, completion or notes")
+
+
+def _read_tc(text: str, rest: str) -> Path:
+    turn, _, what = rest.partition(".")
+    call, _, part = what.rpartition(".")
+    if part not in ("call", "notice", "result"):
+        raise BadPath(text, "ends with none of .call .notice .result")
+    return CallPath(turn, call, part)
+
+
+def _read_fi(text: str, rest: str) -> Path:
+    turn, _, what = rest.partition(".")
+    if what.startswith("files/"):
+        return file_path(turn, what.removeprefix("files/"))
+    if what.startswith("user.attachments/"):
+        return file_path(turn, what.removeprefix("user.attachments/"), "attachments")
+    if what.startswith("code."):
+        return CodePath(turn, what.removeprefix("code."))
+    raise BadPath(text, "has none of .files/ .user.attachments/ .code.")
+
+
+def _read_so(text: str, rest: str) -> Path:
+    inside = _POOL.fullmatch(rest)
+    ranges = parse_selector(inside[1]) if inside else None
+    if not ranges:
+        raise BadPath(text, "is no so:sources_pool[1,3-5]")
+    return SourcesPath(ranges)
+
+
+def _read_sk(_: str, rest: str) -> Path:
+    return SkillPath(rest)
+
+
+_SCHEMES: dict[str, Callable[[str, str], Path]] = {
+    "ar": _read_ar,
+    "tc": _read_tc,
+    "fi": _read_fi,
+    "so": _read_so,
+    "sk": _read_sk,
+}

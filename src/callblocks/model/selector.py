@@ -1,0 +1,68 @@
+"""Numbers and ranges, as sources are picked and cited: `1,3-5`.
+
+    1, 3 - 5      1,3-5        spaces are allowed
+    5-3,1,2       1-5          a reversed range is swapped; neighbours join, smallest first
+
+A range is never written out: it is held against the numbers that there are, so that
+`1-999999999` costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TypeAlias
+
+__all__ = ("Ranges", "chosen", "joined", "parse_selector", "ranges_of", "selector_text")
+
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
+"""First and last number of each range."""
+
+_PART = re.compile(r"\s*([0-9]{1,15})\s*(?:[-–]\s*([0-9]{1,15})\s*)?")
+
+
+def parse_selector(text: str) -> Ranges | None:
+    """The fewest ranges that a selector names; `None` for what is none."""
+    found: list[tuple[int, int]] = []
+    for part in text.split(","):
+        numbers = _PART.fullmatch(part)
+        if numbers is None:
+            return None
+        first = int(numbers[1])
+        found.append((first, first if numbers[2] is None else int(numbers[2])))
+    return joined(found)
+
+
+def selector_text(ranges: Ranges) -> str:
+    """The ranges as they are written."""
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+
+
+def joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """The fewest ranges that name the same numbers, smallest first."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted((min(pair), max(pair)) for pair in ranges):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        else:
+            found.append((first, last))
+    return tuple(found)
+
+
+def chosen(ranges: Ranges, known: Iterable[int]) -> list[int]:
+    """The known numbers that the ranges name, once each, smallest first."""
+    picked: list[int] = []
+    waiting = iter(joined(ranges))
+    first, last = next(waiting, (1, 0))
+    for number in sorted(set(known)):
+        while number > last:
+            # Past all ranges: no number is above infinity, and none is in (inf, inf).
+            first, last = next(waiting, (float("inf"), float("inf")))
+        if first <= number:
+            picked.append(number)
+    return picked
+
+
+def ranges_of(numbers: Iterable[int]) -> Ranges:
+    """The fewest ranges that name these numbers."""
+    return joined((number, number) for number in numbers)

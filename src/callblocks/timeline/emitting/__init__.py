@@ -1,0 +1,1 @@
+"""How an outcome becomes blocks, by the shape of its tool: one module for each."""

@@ -1,0 +1,133 @@
+"""A call on the timeline: the code that it runs, where it runs code, then the call.
+
+    {"tool_id":"react.write","tool_call_id":"abc","params":{"path":"a.md","content":"# A… "},"ts":…}
+
+What stands elsewhere on the timeline is not repeated: of the content of `react.write`, and of
+code, at most 100 characters stay, then `... [see fi:…]`. All other parameters stay whole: the
+call is the record. Only where a block cannot hold them are long ones kept as artifacts.
+Secrets are not in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from callblocks.model.blocks import Block
+from callblocks.model.calls import Call
+from callblocks.model.errors import BadPath
+from callblocks.model.outcomes import Artifact
+from callblocks.model.redaction import redact_start, without_secrets
+from callblocks.model.written_path import written_path
+from callblocks.timeline.emitting.fitting import fits, shown
+from callblocks.timeline.emitting.shapes import Shape
+from callblocks.timeline.plain_json import json_text, plain
+from callblocks.timeline.stamp import JSON, Stamp
+from callblocks.tools.context import Keep
+
+__all__ = ("call_blocks", "code_of")
+
+_START = 100
+"""Characters that stay of a parameter which stands elsewhere."""
+
+_LONG = 10_000
+"""Characters from which a parameter is kept as an artifact, where the block is too large."""
+
+_CODE_MIMES = {"python": "text/x-python", "javascript": "text/javascript", "bash": "text/x-sh"}
+
+
+def call_blocks(stamp: Stamp, call: Call, shape: Shape, keep: Keep | None = None) -> list[Block]:
+    """The code block of an exec call, and the call block."""
+    code = code_of(call) if shape == "exec" else None
+    blocks = [] if code is None else [_code_block(stamp, code)]
+    params = _params(stamp, call, shape, code)
+    kept: list[Artifact] = []
+    text = _payload(stamp, params)
+    if not fits(text):
+        text = _payload(stamp, _smaller(stamp, params, keep, kept))
+    meta: dict[str, Any] = {} if call.id == stamp.call else {"id": plain(call.id)}
+    if kept:
+        meta["artifacts"] = [{"path": one.path, "digest": one.digest} for one in kept]
+    call_block = stamp.block(
+        "react.tool.call",
+        path=stamp.path("call"),
+        mime=JSON,
+        text=text,
+        meta=meta,
+        author="assistant",
+    )
+    return [*blocks, call_block]
+
+
+def code_of(call: Call) -> str | None:
+    """The code that an exec call runs: its parameter `code`."""
+    code = call.input.get("code")
+    return code if isinstance(code, str) and code.strip() else None
+
+
+def _code_block(stamp: Stamp, code: str) -> Block:
+    language = stamp.tool.rpartition("_")[2]
+    return stamp.block(
+        "react.tool.code",
+        path=stamp.code_path,
+        mime=_CODE_MIMES.get(language, "text/plain"),
+        text=shown(code),
+        author="assistant",
+    )
+
+
+def _params(stamp: Stamp, call: Call, shape: Shape, code: str | None) -> dict[str, Any]:
+    """The parameters without secrets, and with what stands elsewhere cut short."""
+    elsewhere: dict[str, str] = {}
+    if shape == "write" and "content" in call.input:
+        elsewhere["content"] = _short(call.input["content"], _written_at(stamp, call))
+    if code is not None:
+        elsewhere["code"] = _short(code, stamp.code_path)
+    given = {**call.input, **dict.fromkeys(elsewhere)}
+    return {**without_secrets(plain(given)), **elsewhere}
+
+
+def _short(value: Any, path: str) -> str:
+    text = value if isinstance(value, str) else json_text(value)
+    return f"{redact_start(text, _START)[:_START]}... [see {path}]"
+
+
+def _written_at(stamp: Stamp, call: Call) -> str:
+    """Where the content is: the file, or the result that says why there is none."""
+    path = call.input.get("path")
+    try:
+        return str(written_path(path if isinstance(path, str) else "", stamp.turn).path)
+    except BadPath:
+        return stamp.path("result")
+
+
+def _payload(stamp: Stamp, params: dict[str, Any]) -> str:
+    payload = {"tool_id": stamp.tool, "tool_call_id": stamp.call, "params": params, "ts": stamp.ts}
+    return json_text(payload)
+
+
+def _smaller(
+    stamp: Stamp, params: dict[str, Any], keep: Keep | None, kept: list[Artifact]
+) -> dict[str, Any]:
+    """The parameters with the long ones kept elsewhere; all of them as one, if they are many."""
+    smaller: dict[str, Any] = {}
+    for name, value in params.items():
+        text = value if isinstance(value, str) else json_text(value)
+        smaller[name] = value
+        if len(text) > _LONG:
+            smaller[name] = _kept(f"{stamp.call}.{name[:40]}.txt", text, keep, kept)
+    if fits(json_text(smaller)):
+        return smaller
+    return {"params": _kept(f"{stamp.call}.params.json", json_text(params), keep, kept)}
+
+
+def _kept(name: str, text: str, keep: Keep | None, kept: list[Artifact]) -> str:
+    """The start of a text, and the artifact that has all of it."""
+    content = text.encode()
+    try:
+        artifact = keep(name, content, "") if keep is not None else None
+    except OSError:
+        artifact = None
+    if artifact is None:
+        return f"{text[:_START]}... [{len(content)} bytes in all, left out]"
+    kept.append(artifact)
+    return f"{text[:_START]}... [{len(content)} bytes in all, kept as {artifact.path}]"

@@ -1,0 +1,67 @@
+"""A call that has ended, and what is to be written of it.
+
+Every shape is a function from `Ended` to `Emitted`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+
+from callblocks.model.blocks import Block
+from callblocks.model.calls import Call
+from callblocks.model.outcomes import Artifact, Failure, Notice, Outcome
+from callblocks.timeline.emitting.digest import digest_text
+from callblocks.timeline.emitting.holdings import Holdings
+from callblocks.timeline.emitting.notices import error_payload, notice_of_failure
+from callblocks.timeline.stamp import Stamp
+
+__all__ = ("Emitted", "Ended", "failed")
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """A call with its outcome. `brought` are blocks that the tool brings itself."""
+
+    call: Call
+    outcome: Outcome
+    stamp: Stamp
+    holdings: Holdings
+    brought: tuple[Block, ...] = ()
+
+    def param(self, name: str) -> str:
+        """A parameter of the call that is a text; "" for what is none."""
+        value = self.call.input.get(name)
+        return value if isinstance(value, str) else ""
+
+    @property
+    def answer(self) -> Mapping[str, Any]:
+        """The output, where it is an object; else an empty one."""
+        output = self.outcome.output
+        return cast("Mapping[str, Any]", output) if isinstance(output, Mapping) else {}
+
+
+class Emitted(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be told, the results, and the records that come last.
+
+    `kept` are artifacts made on the way; `shown` are the digests of files in the results.
+    """
+
+    notices: tuple[Notice, ...] = ()
+    results: tuple[Block, ...] = ()
+    records: tuple[Block, ...] = ()
+    kept: tuple[Artifact, ...] = ()
+    shown: frozenset[str] = frozenset()
+
+
+def failed(ended: Ended, failure: Failure, **fields: Any) -> Emitted:
+    """A call without a result: the digest says why, and so does a notice."""
+    said = {
+        "artifact_path": ended.stamp.path("result"),
+        "tool_call_id": ended.stamp.call,
+        "error": error_payload(failure),
+        **fields,
+    }
+    digest = ended.stamp.result("digest", digest_text(**said))
+    return Emitted(notices=(notice_of_failure(failure),), results=(digest,))

@@ -1,0 +1,160 @@
+"""What became of code: a report, then digest and content of each file that it made.
+
+    Runtime error: execution_failed — Missing output files: turn_1/files/report.xlsx
+    File errors:
+    - turn_1/files/report.xlsx: file not produced
+    Succeeded:
+    - turn_1/files/summary.pdf
+
+Which files there should be is the call's `contract`: `[{filename, description}]`. A list that
+would be empty is left out. All errors are in the report: there are no notices of errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+
+from callblocks.model.blocks import Block
+from callblocks.model.brief import brief
+from callblocks.model.outcomes import Failure, Notice
+from callblocks.model.paths import FilePath
+from callblocks.model.redaction import without_secrets
+from callblocks.timeline.emitting.ended import Emitted, Ended
+from callblocks.timeline.emitting.file_blocks import TurnFile, file_blocks
+from callblocks.timeline.emitting.file_results import target_of
+from callblocks.timeline.emitting.fitting import shown
+from callblocks.timeline.emitting.holdings import left_out
+from callblocks.timeline.emitting.notices import error_payload
+from callblocks.timeline.keeping.written import check_written
+from callblocks.timeline.plain_json import json_text, plain, whole
+
+__all__ = ("EMBEDDED", "exec_results")
+
+EMBEDDED = 20_000
+"""Bytes of a text file that are shown."""
+
+_NAME = 300
+_DESCRIPTION = 2_000
+_OUTPUT = 100_000
+_FAULTS = {"file_not_found": "file not produced", "empty_file": "file is empty"}
+
+
+class _Expected(msgspec.Struct, frozen=True):
+    filename: str
+    description: str = ""
+
+
+class _Produced(msgspec.Struct, frozen=True):
+    file: TurnFile
+    fields: dict[str, Any]
+
+
+class _Fault(msgspec.Struct, frozen=True):
+    where: str
+    problem: str
+
+
+def exec_results(ended: Ended) -> Emitted:
+    """The report, and the files that were made."""
+    notices: list[Notice] = []
+    found = _found(ended, notices)
+    faults = [one for one in found.values() if isinstance(one, _Fault)]
+    produced = [one for one in found.values() if isinstance(one, _Produced)]
+    report = _report(ended.outcome.error, faults, produced)
+    results = [_report_block(ended, report)]
+    for one in produced:
+        results += _blocks(ended, one)
+        notices += left_out(one.file)
+    return Emitted(
+        notices=tuple(notices),
+        results=tuple(results),
+        shown=frozenset(one.file.digest for one in produced),
+    )
+
+
+def _found(ended: Ended, notices: list[Notice]) -> dict[str, _Produced | _Fault]:
+    """Each file of the contract once, by where it should be."""
+    found: dict[str, _Produced | _Fault] = {}
+    for expected in _contract(ended.call.input.get("contract")):
+        target = target_of(expected.filename, ended.stamp.turn)
+        if isinstance(target, Failure):
+            name = brief(whole(expected.filename), _NAME)
+            found.setdefault(name, _Fault(name, "is no name of a file of this turn"))
+        elif target.path.physical not in found:
+            found[target.path.physical] = _look(ended, target.path, expected, notices)
+    return found
+
+
+def _contract(given: Any) -> list[_Expected]:
+    """The files that a call promises; what is no promise of a file is left out."""
+    if not isinstance(given, list | tuple):
+        return []
+    return [one for one in map(_expected, cast("list[Any]", given)) if one.filename]
+
+
+def _expected(given: Any) -> _Expected:
+    if isinstance(given, str):
+        return _Expected(given)
+    if not isinstance(given, Mapping):
+        return _Expected("")
+    entry = cast("Mapping[str, Any]", given)
+    name, description = entry.get("filename"), entry.get("description")
+    return _Expected(
+        name if isinstance(name, str) else "",
+        shown(description, _DESCRIPTION) if isinstance(description, str) else "",
+    )
+
+
+def _look(
+    ended: Ended, path: FilePath, expected: _Expected, notices: list[Notice]
+) -> _Produced | _Fault:
+    content = ended.holdings.read(path)
+    written = check_written(path.name, content)
+    if content is None or written.error is not None:
+        code = "file_not_found" if written.error is None else written.error.code
+        problem = "" if written.error is None else written.error.message
+        return _Fault(path.physical, _FAULTS.get(code, problem))
+    kept = ended.holdings.keep(path, content, written.mime)
+    if isinstance(kept, Notice):
+        notices.append(kept)
+        kept = TurnFile(path=path, content=content, mime=written.mime)
+    fields = {"description": expected.description, "write_warning": written.warning}
+    return _Produced(kept, fields)
+
+
+def _report(error: Failure | None, faults: list[_Fault], produced: list[_Produced]) -> str:
+    lines = [_runtime_error(error)]
+    if faults:
+        lines += ["File errors:", *(f"- {fault.where}: {fault.problem}" for fault in faults)]
+    if produced:
+        lines += ["Succeeded:", *(f"- {one.file.path.physical}" for one in produced)]
+    return "\n".join(lines)
+
+
+def _runtime_error(error: Failure | None) -> str:
+    if error is None:
+        return "Runtime error: none"
+    payload = error_payload(error)
+    return f"Runtime error: {payload['code']} — {payload['message']}"
+
+
+def _report_block(ended: Ended, report: str) -> Block:
+    """The report; what the code printed is not for the model here, and stays in the meta."""
+    output = plain(ended.outcome.output)
+    printed = output is not None and len(json_text(output)) <= _OUTPUT
+    meta = {"output": without_secrets(output)} if printed else {}
+    return ended.stamp.result("report", shown(report), mime="text/markdown", **meta)
+
+
+def _blocks(ended: Ended, one: _Produced) -> list[Block]:
+    return file_blocks(
+        ended.stamp,
+        one.file,
+        tokens=ended.holdings.tokens,
+        fields=one.fields,
+        binary="empty",
+        text_limit=EMBEDDED,
+    )

@@ -1,0 +1,148 @@
+"""A file on the timeline: its digest, then its content.
+
+    text                       the text, up to a limit
+    PDF, image                 base64
+    other binary, `empty`      a block with neither
+    other binary, `none`       no block
+
+The content block stands at the `fi:` path of the file. Its meta has what is never shown to a
+model: where the file is kept (`hosted_uri`, `rn`, `key`, `physical_path`) and `digest`, its
+SHA-256. Secrets are not in the text of a block; the kept file is as it was made. What is too
+large for a block is left out, and is in the kept file.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from callblocks.model.blocks import Block
+from callblocks.model.outcomes import Artifact
+from callblocks.model.paths import FilePath
+from callblocks.timeline.emitting.digest import digest_text
+from callblocks.timeline.emitting.fitting import TEXT, fits_base64, shown
+from callblocks.timeline.keeping.mime import is_shown_binary, is_text
+from callblocks.timeline.stamp import Stamp
+from callblocks.timeline.tokens import Tokens
+
+__all__ = (
+    "Binary",
+    "TurnFile",
+    "content_block",
+    "file_blocks",
+    "file_digest",
+    "is_left_out",
+)
+
+Binary: TypeAlias = Literal["none", "empty"]
+"""What becomes of a file that is neither text, nor PDF, nor an image."""
+
+
+class TurnFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of a turn: its content, what it is, and where it is kept."""
+
+    path: FilePath
+    content: bytes
+    mime: str
+    artifact: Artifact | None = None
+    hosting: dict[str, Any] = {}
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the content, in hex."""
+        return self.artifact.digest if self.artifact else sha256(self.content).hexdigest()
+
+    @property
+    def text(self) -> str | None:
+        """The content of a text file."""
+        if not is_text(self.mime, self.content):
+            return None
+        return self.content.decode(errors="replace")
+
+
+def file_blocks(
+    stamp: Stamp,
+    file: TurnFile,
+    *,
+    tokens: Tokens,
+    fields: Mapping[str, Any] | None = None,
+    binary: Binary = "empty",
+    text_limit: int | None = None,
+) -> list[Block]:
+    """The digest of a file, and its content; `fields` are further fields of the digest.
+
+    A text of more than `text_limit` bytes is cut there.
+    """
+    digest = stamp.result("digest", file_digest(stamp, file, tokens, fields))
+    content = content_block(stamp, file, binary=binary, text_limit=text_limit)
+    return [digest] if content is None else [digest, content]
+
+
+def file_digest(
+    stamp: Stamp, file: TurnFile, tokens: Tokens, fields: Mapping[str, Any] | None = None
+) -> str:
+    """The digest of a file, with further fields."""
+    text = file.text
+    size = len(file.content)
+    cost = tokens.binary(size, file.mime) or None if text is None else tokens.text(text)
+    about = {
+        "artifact_path": str(file.path),
+        "physical_path": file.path.physical,
+        "mime": file.mime,
+        "kind": "file",
+        "visibility": "external",
+        "tool_call_id": stamp.call,
+        "size_bytes": size,
+        "tokens": cost,
+        "sha256": file.digest,
+    }
+    return digest_text(**{**about, **(fields or {})})
+
+
+def content_block(
+    stamp: Stamp, file: TurnFile, *, binary: Binary = "empty", text_limit: int | None = None
+) -> Block | None:
+    """The content of a file as a block; `None` where its kind has none."""
+    text = file.text
+    is_shown = text is not None or is_shown_binary(file.mime)
+    if not is_shown and binary == "none":
+        return None
+    base64 = None
+    if text is not None:
+        text = _shown_text(text, file, text_limit)
+    elif is_shown and not is_left_out(file):
+        base64 = b64encode(file.content).decode()
+    return stamp.block(
+        "react.tool.result",
+        path=str(file.path),
+        mime=file.mime,
+        text=text,
+        base64=base64,
+        meta=_hosting(file),
+    )
+
+
+def is_left_out(file: TurnFile) -> bool:
+    """Whether a PDF or an image is too large for a block."""
+    return is_shown_binary(file.mime) and not fits_base64(len(file.content))
+
+
+def _hosting(file: TurnFile) -> dict[str, Any]:
+    return {
+        "role": "content",
+        **file.hosting,
+        "physical_path": file.path.physical,
+        "digest": file.digest,
+    }
+
+
+def _shown_text(text: str, file: TurnFile, limit: int | None) -> str:
+    """The text without secrets; one that is cut because it must be says where all of it is."""
+    if limit is not None:
+        return shown(text, limit)
+    safe = shown(text)
+    return f"{safe} [see {file.path}]" if len(file.content) > TEXT else safe

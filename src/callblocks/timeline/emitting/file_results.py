@@ -1,0 +1,146 @@
+"""A file that a tool wrote (`react.write`, `rendering_tools.write_*`): digest, then content.
+
+The path comes from the call, never from the tool. The file is looked at where it should be:
+one that is missing, empty, or not what its name says is an error of the result, and then there
+is no content and nothing is kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from callblocks.model.citations import cited
+from callblocks.model.errors import BadPath
+from callblocks.model.outcomes import Failure, Notice
+from callblocks.model.paths import FilePath
+from callblocks.model.written_path import WrittenPath, written_path
+from callblocks.timeline.emitting.ended import Emitted, Ended, failed
+from callblocks.timeline.emitting.file_blocks import Binary, TurnFile, file_blocks
+from callblocks.timeline.emitting.holdings import left_out
+from callblocks.timeline.keeping.written import Written, check_written
+
+__all__ = ("PATH_REWRITTEN", "file_fault", "rendering_results", "target_of", "write_results")
+
+PATH_REWRITTEN = "protocol_violation.path_rewritten"
+HOSTING_FAILED = "react.write.hosting_failed"
+
+_CHANNELS = ("canvas", "timeline_text", "internal")
+
+
+class _Manner(msgspec.Struct, frozen=True):
+    """How a kind of tool shows its file; `not_kept` is the code where it cannot be kept."""
+
+    fields: dict[str, Any]
+    binary: Binary
+    not_kept: str
+
+
+def write_results(ended: Ended) -> Emitted:
+    """What `react.write` wrote."""
+    channel = ended.param("channel")
+    channel = channel if channel in _CHANNELS else "canvas"
+    fields = {
+        "kind": "file" if ended.param("kind") == "file" else "display",
+        "visibility": "internal" if channel == "internal" else "external",
+        "channel": channel,
+        "edited": ended.answer.get("edited") is True,
+    }
+    return _results(ended, _Manner(fields, "empty", HOSTING_FAILED))
+
+
+def rendering_results(ended: Ended) -> Emitted:
+    """What a rendering tool wrote: only PDF and images have a content."""
+    return _results(ended, _Manner({"kind": "file", "visibility": "external"}, "none", "not_kept"))
+
+
+def target_of(text: str, turn: str) -> WrittenPath | Failure:
+    """Where a file that a call names is; or why it is nowhere."""
+    try:
+        return written_path(text, turn)
+    except BadPath as error:
+        return Failure(code=error.code, message=str(error))
+
+
+def file_fault(path: FilePath, written: Written) -> Failure:
+    """What is wrong with a written file, with its path."""
+    assert written.error is not None
+    return Failure(
+        code=written.error.code,
+        message=written.error.message,
+        where=written.error.where or str(path),
+        details=written.error.details,
+    )
+
+
+def _results(ended: Ended, manner: _Manner) -> Emitted:
+    target = target_of(ended.param("path"), ended.stamp.turn)
+    if isinstance(target, Failure):
+        return failed(ended, ended.outcome.error or target, **manner.fields)
+    emitted = _file(ended, target.path, manner)
+    told = (*_rewritten(ended, target), *emitted.notices)
+    return msgspec.structs.replace(emitted, notices=told)
+
+
+def _file(ended: Ended, path: FilePath, manner: _Manner) -> Emitted:
+    """The file as it is, or what is wrong with it."""
+    fields = {**manner.fields, "artifact_path": str(path), "physical_path": path.physical}
+    if ended.outcome.error is not None:
+        return failed(ended, ended.outcome.error, **fields)
+    content = ended.holdings.read(path)
+    written = check_written(path.name, content)
+    if content is None:
+        emitted = failed(ended, file_fault(path, written), **fields)
+        told = (*_missing(path, manner), *emitted.notices)
+        return msgspec.structs.replace(emitted, notices=told)
+    if written.error is not None:
+        fields |= {"mime": written.mime, "size_bytes": written.size}
+        return failed(ended, file_fault(path, written), **fields)
+    return _shown(ended, path, content, written, manner)
+
+
+def _shown(
+    ended: Ended, path: FilePath, content: bytes, written: Written, manner: _Manner
+) -> Emitted:
+    """A file that is well: kept, with its digest and its content."""
+    told: tuple[Notice, ...] = ()
+    file = ended.holdings.keep(path, content, written.mime)
+    if isinstance(file, Notice):
+        told = (msgspec.structs.replace(file, code=manner.not_kept),)
+        file = TurnFile(path=path, content=content, mime=written.mime)
+    fields = {
+        **manner.fields,
+        "write_warning": written.warning,
+        "sources_used": _cited(ended, file),
+    }
+    blocks = file_blocks(
+        ended.stamp, file, tokens=ended.holdings.tokens, fields=fields, binary=manner.binary
+    )
+    return Emitted(
+        notices=(*told, *left_out(file)), results=tuple(blocks), shown=frozenset((file.digest,))
+    )
+
+
+def _rewritten(ended: Ended, target: WrittenPath) -> tuple[Notice, ...]:
+    """The notice of a path that was written another way; a tool may have given it itself."""
+    if not target.rewritten or any(n.code == PATH_REWRITTEN for n in ended.outcome.notices):
+        return ()
+    original, normalized = ended.param("path"), target.path.physical
+    words = f"files of this turn are written to {normalized}; give that path, or a bare name"
+    details = {"original": original, "normalized": normalized}
+    return (Notice(code=PATH_REWRITTEN, message=words, details=details),)
+
+
+def _missing(path: FilePath, manner: _Manner) -> tuple[Notice, ...]:
+    """A file that is not there cannot be hosted: `react.write` says that as well."""
+    if manner.not_kept != HOSTING_FAILED:
+        return ()
+    words = f"{path} is not there, so it could not be kept"
+    return (Notice(code=HOSTING_FAILED, message=words, details={"path": str(path)}),)
+
+
+def _cited(ended: Ended, file: TurnFile) -> list[int]:
+    """The sources that the file cites; for one that is no text, those of what it was made from."""
+    text = file.text if file.text is not None else ended.param("content")
+    return cited(text, ended.holdings.pool.sids)

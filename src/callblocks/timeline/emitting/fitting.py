@@ -1,0 +1,56 @@
+"""Texts as blocks hold them: without secrets, cut to a size, never inside a character.
+
+A store takes blocks up to a limit; what is larger is kept as an artifact, and the block says so.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from callblocks.model.redaction import redact
+
+__all__ = ("ROOM", "TEXT", "TRUNCATED", "cut", "fits", "fits_base64", "shown")
+
+ROOM = 12 * 2**20
+"""Bytes, as a store encodes them, of the text of one block; its other fields need little."""
+
+TEXT = 1_000_000
+"""Bytes that are shown of a result: such a text fits, however it is encoded."""
+
+TRUNCATED = "...[truncated]"
+"""Stands where a text was cut."""
+
+_MARGIN = 512
+"""A secret that begins so far before the end of a text is known, though its end is cut off."""
+
+
+def fits(text: str) -> bool:
+    """Whether a block can hold the text; in JSON a control character takes six bytes."""
+    return len(text) * 6 <= ROOM or len(msgspec.json.encode(text)) <= ROOM
+
+
+def fits_base64(size: int) -> bool:
+    """Whether a block can hold so many bytes as base64."""
+    return (size + 2) // 3 * 4 <= ROOM
+
+
+def cut(text: str, size: int) -> str:
+    """The text, or its first `size` bytes as UTF-8 and a mark that there was more."""
+    start = _start(text, size)
+    return text if len(start) == len(text) else start + TRUNCATED
+
+
+def shown(text: str, size: int = TEXT) -> str:
+    """The text without secrets, cut like this; what is not shown is not looked at."""
+    window = text[: size + _MARGIN]
+    safe = redact(window)
+    if len(window) == len(text):
+        return cut(safe, size)
+    return _start(safe[:-_MARGIN], size) + TRUNCATED
+
+
+def _start(text: str, size: int) -> str:
+    if len(text) * 4 <= size:
+        return text
+    content = text[:size].encode(errors="replace")
+    return text[:size] if len(content) <= size else content[:size].decode(errors="ignore")

@@ -1,0 +1,117 @@
+"""Notices: what the model should know of a call beside its results.
+
+    {"code":"protocol_violation.path_rewritten","message":"…","original":"…","normalized":"…"}
+    {"code":"tool_result_error","message":"…","error":{"code":"empty_file","message":"…"}}
+
+A failure is told by one of two notices:
+
+    tool_call_error     the call did not run, or its run broke: the codes of `CALL_ERRORS`
+    tool_result_error   the tool answered, and its answer is an error or holds no good file:
+                        every other code, so also those that tools make up
+
+Code that was run tells of its errors in its report, and gives neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from callblocks.model.blocks import Block
+from callblocks.model.outcomes import Failure, Notice
+from callblocks.model.redaction import without_secrets
+from callblocks.timeline.emitting.fitting import shown
+from callblocks.timeline.plain_json import json_text, plain, whole
+from callblocks.timeline.stamp import JSON, Stamp
+
+__all__ = (
+    "CALL_ERRORS",
+    "ERROR_NOTICES",
+    "error_notice",
+    "error_payload",
+    "notice_blocks",
+    "notice_of_failure",
+)
+
+CALL_ERRORS = frozenset(
+    (
+        "unknown_tool",
+        "not_runnable",
+        "invalid_input",
+        "unended_call",
+        "policy_off",
+        "policy_denied",
+        "approval_required",
+        "approval_denied",
+        "approval_expired",
+        "approval_revoked",
+        "approval_mismatch",
+        "tool_error",
+        "tool_died",
+        "timeout",
+        "cancelled",
+        "indeterminate",
+        "not_kept",
+        "sandbox_unavailable",
+        "sandbox_failed",
+    )
+)
+"""The codes of failures which say that a call did not run, or that its run broke."""
+
+ERROR_NOTICES = ("tool_call_error", "tool_result_error")
+
+_MESSAGE = 4_000
+_DETAILS = 100_000
+
+
+def error_notice(code: str) -> Literal["tool_call_error", "tool_result_error"]:
+    """Which notice tells of a failure with this code."""
+    return "tool_call_error" if code in CALL_ERRORS else "tool_result_error"
+
+
+def notice_of_failure(failure: Failure) -> Notice:
+    """The notice that tells of a failure."""
+    payload = error_payload(failure)
+    return Notice(
+        code=error_notice(failure.code), message=payload["message"], details={"error": payload}
+    )
+
+
+def error_payload(failure: Failure) -> dict[str, Any]:
+    """`{code, message, where?, details?}` without secrets, of a length that a model can read."""
+    payload: dict[str, Any] = {"code": _said(failure.code), "message": _said(failure.message)}
+    if failure.where:
+        payload["where"] = _said(failure.where)
+    if failure.details:
+        payload["details"] = _details(failure.details)
+    return payload
+
+
+def notice_blocks(stamp: Stamp, notices: Iterable[Notice]) -> list[Block]:
+    """A block for each notice; the same notice is not told twice."""
+    texts = dict.fromkeys(map(_text, notices))
+    return [
+        stamp.block(
+            "react.notice", path=stamp.path("notice"), mime=JSON, text=text, author="timeline"
+        )
+        for text in texts
+    ]
+
+
+def _text(notice: Notice) -> str:
+    said = {"code": _said(notice.code), "message": _said(notice.message)}
+    details = _details(notice.details)
+    # A detail may have the name of what stands there already.
+    beside = {"details": details} if said.keys() & details.keys() else details
+    return json_text({**said, **beside})
+
+
+def _said(text: str) -> str:
+    return shown(whole(text), _MESSAGE)
+
+
+def _details(details: dict[str, Any]) -> dict[str, Any]:
+    given = plain(details)
+    if len(json_text(given)) > _DETAILS:
+        return {"left_out": "details that are too large to show"}
+    return without_secrets(given)

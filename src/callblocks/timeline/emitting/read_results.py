@@ -1,0 +1,18 @@
+"""What `react.read` brings: the status first, then the blocks."""
+
+from __future__ import annotations
+
+from callblocks.model.redaction import without_secrets
+from callblocks.timeline.emitting.ended import Emitted, Ended
+from callblocks.timeline.emitting.plain_results import plain_results
+from callblocks.timeline.plain_json import json_text, plain
+
+__all__ = ("read_results",)
+
+
+def read_results(ended: Ended) -> Emitted:
+    """The status at `tc:…result`, and what was brought; a failure is one like any other."""
+    if ended.outcome.error is not None:
+        return plain_results(ended)
+    status = json_text(without_secrets(plain(ended.outcome.output)))
+    return Emitted(results=(ended.stamp.result("status", status), *ended.brought))

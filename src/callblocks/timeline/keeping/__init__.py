@@ -1,0 +1,1 @@
+"""Files that are kept: by their digest, of a type that is told, whole or refused."""

@@ -1,0 +1,134 @@
+"""Files below a folder, each whole or not there: written beside, flushed, renamed, flushed.
+
+Folders are opened one by one and never through a link. A file that is being written stands in the
+top folder under a name that begins with `.new-`, and is locked: one that nobody locks was left by
+a process that died, and is swept away.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+
+__all__ = ("open_folder", "put", "read_file", "regular_files", "sweep")
+
+_NEW = ".new-"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# A pipe in place of a file would keep its reader waiting for ever.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_TRIES = 8
+
+
+@contextmanager
+def open_folder(parent: int | str, name: str = "", *, make: bool = False) -> Generator[int]:
+    """A folder in an open folder, or the top one by its path; `make` makes it if it is not there.
+
+    The top folder may be a link: that is its owner's choice. None of the others may.
+    """
+    if isinstance(parent, str):
+        if make:
+            os.makedirs(parent, mode=0o700, exist_ok=True)
+        folder = os.open(parent, _FOLDER)
+    else:
+        if make:
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=parent)
+        folder = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=parent)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def regular_files(folder: int) -> Iterator[tuple[str, bytes]]:
+    """The name and the content of each file in a folder; but links, pipes and `.names`."""
+    for name in sorted(os.listdir(folder)):
+        content = None if name.startswith(".") else read_file(folder, name)
+        if content is not None:
+            yield name, content
+
+
+def read_file(folder: int, name: str) -> bytes | None:
+    """The content of a file in a folder; `None` if no file is there, or a link, or a pipe."""
+    try:
+        opened = os.open(name, _READ, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):
+            return None
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            return None
+        with open(opened, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(opened)
+
+
+def put(top: int, folder: int, name: str, content: bytes) -> None:
+    """Make `name` in a folder hold content, in place of whatever was there."""
+    temporary, new = _create(top)
+    try:
+        try:
+            left = memoryview(content)
+            while left:
+                left = left[os.write(new, left) :]
+            os.fsync(new)
+            os.rename(temporary, name, src_dir_fd=top, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=top)
+            raise
+    finally:
+        os.close(new)
+
+
+def sweep(top: int) -> None:
+    """Remove what processes that died were about to write."""
+    for name in os.listdir(top):
+        if name.startswith(_NEW):
+            with suppress(OSError):
+                _remove_if_left(top, name)
+
+
+def _create(top: int) -> tuple[str, int]:
+    import secrets
+
+    for _ in range(_TRIES):
+        name = f"{_NEW}{secrets.token_hex(8)}"
+        with suppress(FileExistsError):
+            new = os.open(name, _WRITE, 0o600, dir_fd=top)
+            if _is_ours(new):
+                return name, new
+            os.close(new)
+    raise FileExistsError("no name is free for a new file")
+
+
+def _is_ours(new: int) -> bool:
+    # Another process may have swept the file between its making and its locking.
+    try:
+        _lock(new)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: nothing is swept there either
+        pass
+    return os.fstat(new).st_nlink == 1
+
+
+def _lock(opened: int) -> None:
+    import fcntl
+
+    fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove_if_left(top: int, name: str) -> None:
+    left = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=top)
+    try:
+        _lock(left)
+        os.unlink(name, dir_fd=top)
+    finally:
+        os.close(left)

@@ -1,0 +1,1 @@
+"""What a model reads again and hides: paths, sources, skills, placeholders."""

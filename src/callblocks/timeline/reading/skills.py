@@ -1,0 +1,152 @@
+"""Skills: instructions that a model asks for by `sk:<namespace.id>`, kept as Markdown files.
+
+    skills/public/pdf.md
+
+    ---
+    id: public.pdf
+    title: Writing a PDF
+    imports: [public.fonts, public.layout]
+    ---
+    Set the margins first …
+
+All three lines may be missing: the id is then the place of the file (`public/pdf.md` is
+`public.pdf`), the title the first heading, and nothing is imported. A file that cannot be read
+is named in `broken`, and the others load.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import BadPath, CallerError
+from callblocks.model.paths import parse_path
+from callblocks.timeline.reading.front_matter import split_front_matter
+
+__all__ = ("BrokenSkill", "Skill", "Skills")
+
+_SIZE = 1 << 20
+_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
+
+
+class Skill(msgspec.Struct, frozen=True):
+    """One skill: what it is called, what it says, and which others it builds on."""
+
+    id: str
+    title: str
+    text: str
+    imports: tuple[str, ...] = ()
+
+
+class BrokenSkill(msgspec.Struct, frozen=True):
+    """A file that gives no skill, below the folder, and why."""
+
+    file: str
+    problem: str
+
+
+class Skills:
+    """The skills that a model may ask for."""
+
+    def __init__(self, skills: Iterable[Skill] = (), broken: Iterable[BrokenSkill] = ()) -> None:
+        self._skills = {skill.id: skill for skill in skills}
+        self.broken = tuple(broken)
+
+    @classmethod
+    def from_folder(cls, folder: str | os.PathLike[str]) -> Skills:
+        """Read every `*.md` file below a folder; of two with one id, the first by name counts."""
+        top = Path(folder)
+        if not top.is_dir():
+            raise CallerError(f"no folder of skills at {brief(str(folder))}")
+        found: dict[str, Skill] = {}
+        broken: list[BrokenSkill] = []
+        for file in sorted(top.rglob("*.md")):
+            name = file.relative_to(top).as_posix()
+            try:
+                skill = _read(file, name)
+                if skill.id in found:
+                    raise ValueError(f"another file has the id {skill.id} already")
+                found[skill.id] = skill
+            except (OSError, ValueError) as error:
+                broken.append(BrokenSkill(name, _words(error)))
+        return cls(found.values(), broken)
+
+    def __iter__(self) -> Iterator[Skill]:
+        return iter(self._skills.values())
+
+    def __len__(self) -> int:
+        return len(self._skills)
+
+    def get(self, id: str) -> Skill | None:
+        """The skill of that id, if there is one."""
+        return self._skills.get(id)
+
+    def resolve(self, id: str) -> list[Skill]:
+        """A skill after all that it imports, each once; empty if there is no such skill."""
+        return [skill for one in self._order(id) if (skill := self.get(one)) is not None]
+
+    def missing(self, id: str) -> list[str]:
+        """The ids, this one or of what it imports, that there is no skill for."""
+        return [one for one in self._order(id) if one not in self._skills]
+
+    def _order(self, id: str) -> list[str]:
+        """All that is needed, imports first. A cycle is entered once, and left where it closes."""
+        done: dict[str, None] = {}
+        entered = {id}
+        stack = [(id, self._imports(id))]
+        while stack:
+            current, imports = stack[-1]
+            following = next((one for one in imports if one not in entered), None)
+            if following is None:
+                done[current] = None
+                stack.pop()
+            else:
+                entered.add(following)
+                stack.append((following, self._imports(following)))
+        return list(done)
+
+    def _imports(self, id: str) -> Iterator[str]:
+        skill = self.get(id)
+        return iter(skill.imports if skill else ())
+
+
+def _words(error: OSError | ValueError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+
+
+def _read(file: Path, name: str) -> Skill:
+    with file.open("rb") as opened:
+        content = opened.read(_SIZE + 1)
+    if len(content) > _SIZE:
+        raise ValueError(f"it is larger than {_SIZE:,} bytes")
+    fields, text = split_front_matter(content.decode("utf-8-sig"), ("id", "title", "imports"))
+    id = _one(fields, "id") or name.removesuffix(".md").replace("/", ".")
+    heading = _HEADING.search(text)
+    title = _one(fields, "title") or (heading[1].strip() if heading else id)
+    imports = tuple(dict.fromkeys(_id(one) for one in fields.get("imports", ())))
+    return Skill(_id(id), title, text.strip(), imports)
+
+
+def _one(fields: dict[str, list[str]], key: str) -> str:
+    values = fields.get(key, [])
+    if len(values) > 1:
+        raise ValueError(f"the front matter has more than one {key}")
+    return values[0] if values else ""
+
+
+def _id(text: str) -> str:
+    """The id as a path may say it."""
+    try:
+        written = str(parse_path(f"sk:{text}"))
+    except BadPath:
+        written = ""
+    if written != f"sk:{text}":
+        raise ValueError(f"{brief(text)} is no id of a skill: write namespace.id")
+    return text

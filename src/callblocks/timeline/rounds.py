@@ -1,0 +1,90 @@
+"""Rounds of a timeline, and the point up to which it is frozen for prompt caches.
+
+A round is one call with its results. It counts once its results have come, so rounds stand in
+the order in which they ended, and a call that still runs is none yet:
+
+    call a · call b · result b · result a        round 1 is b, round 2 is a
+
+The cache point is the end of round n - offset. What stands there or before is never shown in
+another way again, because the cache of a provider holds those very bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import msgspec
+
+from callblocks.model.blocks import Block, Entry
+
+__all__ = ("CacheSettings", "CallKey", "Rounds", "call_key")
+
+CallKey: TypeAlias = tuple[str, str]
+"""A call in a timeline: its turn and its id. Models number their calls anew in each turn."""
+
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class CacheSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How far back the model may hide blocks, and where the cache point stands.
+
+    There is a cache point once there are `cache_point_min_rounds` rounds, and more than
+    `cache_point_offset_rounds`, which is how many of the newest rounds stay behind it.
+    """
+
+    editable_tail_size_in_tokens: _Count = 2000
+    cache_point_min_rounds: _Count = 2
+    cache_point_offset_rounds: _Count = 4
+
+
+class Rounds:
+    """Counts the rounds as entries come, in their order."""
+
+    def __init__(self) -> None:
+        self._ends: list[int] = []
+        self._asked: set[CallKey] = set()
+        self._last: CallKey | None = None
+        self._going_on = False
+
+    @property
+    def count(self) -> int:
+        """How many rounds there are."""
+        return len(self._ends)
+
+    def feed(self, entry: Entry) -> None:
+        """Take the next entry."""
+        key = call_key(entry.block)
+        if entry.block.type == "react.tool.call":
+            self._ask(key)
+        elif self._going_on and key == self._last:
+            self._ends[-1] = entry.seq
+        elif entry.block.type == "react.tool.result" and key in self._asked:
+            self._asked.discard(key)
+            self._ends.append(entry.seq)
+            self._last, self._going_on = key, True
+        else:
+            self._going_on = False
+
+    def _ask(self, key: CallKey) -> None:
+        """A call: its results end a round of its own, also where its id was used before."""
+        self._asked.add(key)
+        self._going_on = False
+
+    def cache_point(self, settings: CacheSettings, without: CallKey | None = None) -> int:
+        """The number of the last entry that is frozen; 0 where none is.
+
+        `without` is a call that does not count while its round is being written: whether a block
+        may be hidden is judged as if the call that hides it were not there.
+        """
+        count = len(self._ends)
+        if self._going_on and without == self._last:
+            count -= 1
+        index = count - max(settings.cache_point_offset_rounds, 0)
+        if count < settings.cache_point_min_rounds or index < 1:
+            return 0
+        return self._ends[index - 1]
+
+
+def call_key(block: Block) -> CallKey:
+    """The call that a block belongs to; its id is empty for a block of no call."""
+    return block.turn_id, block.call_id

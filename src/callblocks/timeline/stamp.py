@@ -1,0 +1,80 @@
+"""What every block of one call has in common: the turn, the call, the tool and the time.
+
+    stamp = Stamp("turn_1", "abc", "react.write", "2030-01-31T12:00:00Z")
+    stamp.block("react.tool.result", path=stamp.path("result"), text="…")
+
+`meta.role` tells the results of a call apart, which may share a path: `digest`, `content`,
+`status` (what `react.read` found) or `report` (what became of code).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from callblocks.model.blocks import Author, Block, Type
+from callblocks.model.paths import CallPath, CodePath, Part
+from callblocks.timeline.plain_json import whole
+
+__all__ = ("JSON", "Role", "Stamp")
+
+JSON = "application/json"
+Role: TypeAlias = Literal["digest", "content", "status", "report"]
+
+
+class Stamp(msgspec.Struct, frozen=True):
+    """Whose blocks these are; `call` is the id as paths write it, `ts` is ISO 8601 with a Z."""
+
+    turn: str
+    call: str
+    tool: str
+    ts: str
+
+    def path(self, part: Part) -> str:
+        """Where the call, its notices or its result are."""
+        return str(CallPath(self.turn, self.call, part))
+
+    @property
+    def code_path(self) -> str:
+        """Where the code is that the call runs."""
+        return str(CodePath(self.turn, self.call))
+
+    def block(
+        self,
+        type: Type,
+        *,
+        path: str = "",
+        mime: str = "text/plain",
+        text: str | None = None,
+        base64: str | None = None,
+        meta: Mapping[str, Any] | None = None,
+        author: Author = "tool",
+    ) -> Block:
+        """A block of this call."""
+        return Block(
+            type=type,
+            author=author,
+            turn_id=self.turn,
+            ts=self.ts,
+            mime=mime,
+            path=path,
+            call_id=self.call,
+            tool_id=self.tool,
+            text=None if text is None else whole(text),
+            base64=base64,
+            meta=dict(meta or {}),
+        )
+
+    def result(
+        self, role: Role, text: str | None, *, mime: str = JSON, path: str = "", **meta: Any
+    ) -> Block:
+        """A result of this call, at its own path unless another is given."""
+        return self.block(
+            "react.tool.result",
+            path=path or self.path("result"),
+            mime=mime,
+            text=text,
+            meta={"role": role, **meta},
+        )

@@ -1,0 +1,109 @@
+"""What a timeline is at a moment: its blocks by path, what is hidden, its rounds, its sources.
+
+    state = State()
+    state.feed(timeline.entries(after=state.last))
+
+It comes from the entries alone, in their order, so a program that starts again has the same
+state. Each entry costs the same, however long the timeline is.
+
+A `timeline.hidden` record lies over the blocks at its path whose number is between `after` and
+`before` of its meta. What is frozen at that moment it does not touch (see `rounds`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from callblocks.model.blocks import RECORDS, Block, Entry
+from callblocks.timeline.pool import SourcesPool
+from callblocks.timeline.rounds import CacheSettings, Rounds, call_key
+
+__all__ = ("State",)
+
+
+class State:
+    """A timeline read so far.
+
+    `hidden` names the hidden blocks: the number of each, and the number of the record over it.
+    `settings` are those that the timeline says, else those given.
+    """
+
+    def __init__(self, settings: CacheSettings | None = None) -> None:
+        self.last = 0
+        self.settings = settings or CacheSettings()
+        self.rounds = Rounds()
+        self.pool = SourcesPool()
+        self.hidden: dict[int, int] = {}
+        self.placeholders: dict[int, str] = {}
+        self._shown: list[Entry] = []
+        self._at: dict[str, list[Entry]] = {}
+        self._visible: dict[str, list[Entry]] = {}
+
+    def feed(self, entries: Iterable[Entry]) -> None:
+        """Take the entries that follow."""
+        for entry in entries:
+            self.rounds.feed(entry)
+            self.last = entry.seq
+            if entry.block.type in RECORDS:
+                self._record(entry)
+            else:
+                self._show(entry)
+
+    def at(self, path: str) -> list[Entry]:
+        """Every block that was written at a path, hidden or not, oldest first."""
+        return list(self._at.get(path, ()))
+
+    def visible(self, path: str) -> list[Entry]:
+        """The blocks at a path that are not hidden, oldest first."""
+        return list(self._visible.get(path, ()))
+
+    def backwards(self) -> Iterable[Entry]:
+        """All blocks that are no records, newest first."""
+        return reversed(self._shown)
+
+    def _show(self, entry: Entry) -> None:
+        self._shown.append(entry)
+        if entry.block.path:
+            self._at.setdefault(entry.block.path, []).append(entry)
+            self._visible.setdefault(entry.block.path, []).append(entry)
+
+    def _record(self, entry: Entry) -> None:
+        match entry.block.type:
+            case "timeline.hidden":
+                self._hide(entry)
+            case "timeline.sources":
+                self.pool.apply(entry.block)
+            case _:
+                self.settings = _settings(entry.block, self.settings)
+
+    def _hide(self, entry: Entry) -> None:
+        frozen = self.rounds.cache_point(self.settings, without=call_key(entry.block))
+        after = max(frozen, _number(entry.block.meta.get("after"), 0))
+        before = _number(entry.block.meta.get("before"), entry.seq)
+        visible = self._visible.get(entry.block.path, [])
+        newer: list[Entry] = []
+        # From the end: what is frozen is not looked at again with each record.
+        while visible and visible[-1].seq > after:
+            block = visible.pop()
+            if block.seq < before:
+                self.hidden[block.seq] = entry.seq
+                self.placeholders[block.seq] = entry.block.text or ""
+            else:
+                newer.append(block)
+        visible.extend(reversed(newer))
+
+
+def _number(value: Any, default: int) -> int:
+    return value if type(value) is int else default
+
+
+def _settings(record: Block, settings: CacheSettings) -> CacheSettings:
+    """The settings that a record says; those before where it says none that can be read."""
+    try:
+        said = msgspec.json.decode(record.text or "{}")
+        return msgspec.convert(said["cache"], CacheSettings)
+    except (msgspec.MsgspecError, KeyError, TypeError):
+        return settings

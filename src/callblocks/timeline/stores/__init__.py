@@ -1,0 +1,1 @@
+"""Where blocks are kept: a hash-chained log in SQLite or PostgreSQL, checked and exported."""

@@ -1,0 +1,86 @@
+"""A timeline as lines of JSON, to be kept or moved elsewhere.
+
+    {"format":"callblocks timeline","version":1,"name":"notes"}
+    {"seq":1,"hash":"9f…","block":{"type":"user.prompt",…}}
+    {"count":1,"hash":"9f…"}
+
+The blocks are as the store has them, with their hashes, so that whoever reads the lines can
+tell whether they are whole. A block that cannot be read is `null`: the others are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from callblocks.model.errors import TimelineError
+from callblocks.timeline.stores.chain import DAMAGED, decode
+from callblocks.timeline.stores.store import Store
+
+__all__ = ("FORMAT", "VERSION", "End", "Header", "Line", "export_lines")
+
+FORMAT = "callblocks timeline"
+VERSION = 1
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """The first line."""
+
+    format: str
+    version: int
+    name: str
+
+
+class Line(msgspec.Struct, frozen=True):
+    """The line of a block."""
+
+    seq: int
+    hash: str
+    block: msgspec.Raw
+
+
+class End(msgspec.Struct, frozen=True):
+    """The last line: how many blocks there are, and the hash of all of them."""
+
+    count: int
+    hash: str
+
+
+_encoder = msgspec.json.Encoder()
+_NOTHING = msgspec.Raw(b"null")
+
+
+def export_lines(
+    store: Store, name: str, *, lost: Callable[[int], object] = lambda seq: None
+) -> Iterator[bytes]:
+    """The lines of a timeline, each with its end; `lost` is told of each block that is `null`.
+
+    What is appended meanwhile is left out. If the store breaks on the way, the last line is
+    written all the same, and then the error is raised: what could be read is in the export.
+    """
+    head = store.head(name)
+    yield _line(Header(format=FORMAT, version=VERSION, name=name))
+    fault = None
+    try:
+        for row in store.rows(name, limit=head.count):
+            body = _NOTHING
+            if row.body is not None and _is_block(row.body):
+                body = msgspec.Raw(row.body)
+            else:
+                lost(row.seq)
+            yield _line(Line(row.seq, row.hash, body))
+    except TimelineError as error:
+        fault = error
+    yield _line(End(head.count, head.hash))
+    if fault is not None:
+        raise fault
+
+
+def _line(value: Header | Line | End) -> bytes:
+    return _encoder.encode(value) + b"\n"
+
+
+def _is_block(body: bytes) -> bool:
+    """Whether a body is a block in one line; what else is in the store is not passed on."""
+    return decode(body) is not DAMAGED and b"\n" not in body

@@ -1,0 +1,173 @@
+"""A timeline from lines of JSON: all of it, or nothing.
+
+Every line is checked before the first is written: format and version, numbers, hashes, the
+count. Then the blocks are appended to a name that has none. The hashes hang on the name: under
+another name the blocks get new ones, after the old ones were found right.
+
+The file is read twice, so that its size does not matter. What is larger than `AT_ONCE` is
+appended in parts, and a fault between two of them says how far it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, NoReturn, TypeVar
+
+import msgspec
+
+from callblocks.model.blocks import Block
+from callblocks.model.brief import brief
+from callblocks.model.errors import TimelineError
+from callblocks.timeline.stores.chain import encode, genesis, link
+from callblocks.timeline.stores.export import FORMAT, VERSION, End, Header, Line
+from callblocks.timeline.stores.store import MAX_BLOCK, Head, Store, check_name
+
+__all__ = ("AT_ONCE", "Imported", "import_timeline", "read_export")
+
+AT_ONCE = 64 * 1024 * 1024
+"""Bytes of lines that are appended in one go."""
+
+T = TypeVar("T")
+# A block, and what stands around it in its line.
+_LONGEST_LINE = MAX_BLOCK + 4096
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """What was imported; `source` is the name that it had."""
+
+    name: str
+    source: str
+    head: Head
+
+
+class _Any(msgspec.Struct):
+    """Enough of a line to tell what it is."""
+
+    seq: int | None = None
+
+
+def import_timeline(store: Store, file: BinaryIO, name: str | None = None) -> Imported:
+    """Put an export into a store, under its own name or another; the file can be read again."""
+    start = file.tell()
+    source, blocks = read_export(file)
+    count = sum(1 for _ in blocks)
+    target = check_name(name or source)
+    if store.head(target).count:
+        raise _exists(target)
+    if not count:
+        _refuse("bad_import", "it has no blocks, and a timeline begins with its first")
+    file.seek(start)
+    return Imported(target, source, _append(store, target, file, count))
+
+
+def read_export(file: BinaryIO) -> tuple[str, Iterator[tuple[Block, int]]]:
+    """The name of an export; and its blocks with their sizes, each found right.
+
+    What is wrong with the end is only known at the end.
+    """
+    lines = _lines(file)
+    header = _header(next(lines, b""))
+    return header.name, _blocks(lines, genesis(header.name))
+
+
+def _blocks(lines: Iterator[bytes], hash: str) -> Iterator[tuple[Block, int]]:
+    count = 0
+    for line in lines:
+        if _read(line, _Any, count + 2).seq is None:
+            _check_end(_read(line, End, count + 2), count, hash)
+            if next(lines, None) is not None:
+                _refuse("bad_import", "something follows its last line")
+            return
+        count += 1
+        block, hash = _block(line, count, hash)
+        yield block, len(line)
+    _refuse("bad_import", f"it ends after {count} blocks, without its last line: it was cut")
+
+
+def _append(store: Store, name: str, file: BinaryIO, count: int) -> Head:
+    head = Head(0, genesis(name))
+    for part in _parts(file):
+        try:
+            last = store.append(name, part, expected=head.count)[-1]
+        except TimelineError as error:
+            if error.code == "conflict" and not head.count:
+                raise _exists(name) from error
+            done = f"; the first {head.count} of {count} blocks were written" if head.count else ""
+            raise TimelineError(error.code, f"{error.message}{done}", **error.details) from error
+        head = Head(last.seq, last.hash)
+    return head
+
+
+def _parts(file: BinaryIO) -> Iterator[list[Block]]:
+    part: list[Block] = []
+    size = 0
+    for block, length in read_export(file)[1]:
+        if part and size + length > AT_ONCE:
+            yield part
+            part, size = [], 0
+        part.append(block)
+        size += length
+    yield part
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    number = 0
+    while line := file.readline(_LONGEST_LINE + 1):
+        number += 1
+        if len(line) > _LONGEST_LINE:
+            limit = f"{MAX_BLOCK // 2**20} MiB"
+            _refuse("block_too_large", f"line {number} is longer than a block may be, {limit}")
+        if line.strip():
+            yield line
+
+
+def _header(line: bytes) -> Header:
+    try:
+        header = msgspec.json.decode(line, type=Header)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        header = None
+    if header is None or header.format != FORMAT:
+        _refuse("bad_import", f"its first line does not say that it is a {FORMAT}")
+    if header.version > VERSION:
+        words = f"it has version {header.version}, and this callblocks reads {VERSION}"
+        _refuse("newer_schema", f"{words}; import it with a newer callblocks")
+    return header
+
+
+def _block(line: bytes, seq: int, before: str) -> tuple[Block, str]:
+    """The next block and its hash, which must be what the line says."""
+    said = _read(line, Line, seq + 1)
+    if said.seq != seq:
+        _refuse("chain_broken", f"block {said.seq} stands where block {seq} belongs", seq=seq)
+    if bytes(said.block) == b"null":
+        _refuse("damaged_block", f"block {seq} could not be read when it was exported", seq=seq)
+    block = _read(bytes(said.block), Block, seq + 1)
+    # The hash is of the block as we write it: blanks and the order of keys do not count.
+    hash = link(before, seq, encode(block))
+    if hash != said.hash:
+        _refuse("chain_broken", f"block {seq} is not what its hash says: it was changed", seq=seq)
+    return block, hash
+
+
+def _check_end(end: End, count: int, hash: str) -> None:
+    if end.count != count:
+        words = f"it has {count} blocks and says that there are {end.count}"
+        _refuse("chain_broken", f"{words}: some were lost after block {count}", seq=count)
+    if end.hash != hash:
+        _refuse("chain_broken", f"the hash in its last line is not that of block {count}")
+
+
+def _read(line: bytes, type: type[T], number: int) -> T:
+    try:
+        return msgspec.json.decode(line, type=type)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        _refuse("bad_import", f"line {number} cannot be read: {brief(str(error), 200)}")
+
+
+def _exists(name: str) -> TimelineError:
+    words = f"a timeline {name} is there already; choose another name with --as"
+    return TimelineError("timeline_exists", words)
+
+
+def _refuse(code: str, message: str, **details: int) -> NoReturn:
+    raise TimelineError(code, message, **details)

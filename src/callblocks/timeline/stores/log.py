@@ -1,0 +1,156 @@
+"""What both stores share: checking and encoding before a commit, and reading by pages."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from itertools import islice
+from operator import lt
+from typing import Self
+
+from callblocks.model.blocks import Block, Entry
+from callblocks.model.errors import NotABlock, TimelineError
+from callblocks.timeline.stores.chain import encode
+from callblocks.timeline.stores.group import Group, Request
+from callblocks.timeline.stores.store import MAX_APPEND, MAX_BLOCK, Head, Row, Summary, check_name
+
+__all__ = ("PAGE_BYTES", "PAGE_ROWS", "Log")
+
+PAGE_ROWS = 500
+PAGE_BYTES = 4 * 1024 * 1024
+"""A page ends after this much, so that large blocks do not fill the memory."""
+
+
+class Log(ABC):
+    """A store, but for what a database does in its own way."""
+
+    def __init__(self) -> None:
+        self._group = Group(self._commit)
+
+    def append(
+        self, name: str, blocks: Iterable[Block], expected: int | None = None
+    ) -> list[Entry]:
+        """Write blocks at the end, all or none; they are on disk when this returns."""
+        bodies = [encode(_checked(block)) for block in blocks]
+        size = _checked_size(bodies)
+        if not bodies and expected is None:
+            return []
+        return self._group.run(Request(check_name(name), bodies, expected, size))
+
+    def entries(self, name: str, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
+        """The entries with a number above `after`; see `Store`."""
+        lost: list[int] = []
+        for row in self.rows(name, after, limit):
+            if row.body is None:
+                lost.append(row.seq)
+            yield row.entry()
+        if lost:
+            raise TimelineError(
+                "store_damaged",
+                f"{len(lost)} blocks of timeline {name} cannot be read, the first is number"
+                f" {lost[0]}; verify names them all",
+                lost=lost[:100],
+            )
+
+    def rows(self, name: str, after: int = 0, limit: int | None = None) -> Iterator[Row]:
+        """The entries as they are kept."""
+        return islice(self._rows(check_name(name), max(after, 0)), limit)
+
+    def _rows(self, name: str, after: int) -> Iterator[Row]:
+        page = self._try_page(name, after)
+        while page:
+            yield from page
+            after = page[-1].seq
+            page = self._try_page(name, after)
+        if page is None:
+            # A count that was damaged too must not be believed for ever.
+            for seq in range(after + 1, min(self.head(name).count, self._room()) + 1):
+                yield from self._try_row(name, seq)
+
+    def _try_page(self, name: str, after: int) -> list[Row] | None:
+        """The next rows; None if the database cannot read that far."""
+        try:
+            page = self._page(name, after)
+        except TimelineError as error:
+            if error.code != "store_damaged":
+                raise
+            return None
+        # Numbers out of order are damage too, and would lead a reader in circles.
+        numbers = [after, *(row.seq for row in page)]
+        return page if all(map(lt, numbers, numbers[1:])) else None
+
+    def _try_row(self, name: str, seq: int) -> list[Row]:
+        try:
+            return self._row(name, seq)
+        except TimelineError as error:
+            if error.code != "store_damaged":
+                raise
+            return [Row(seq, None, "")]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @abstractmethod
+    def _commit(self, batch: list[Request]) -> None:
+        """Write a batch in one commit, and answer every request. One thread at a time."""
+
+    @abstractmethod
+    def _page(self, name: str, after: int) -> list[Row]:
+        """Some rows above `after`, in order; none if there are no more."""
+
+    @abstractmethod
+    def _row(self, name: str, seq: int) -> list[Row]:
+        """One row, if it is there."""
+
+    def _room(self) -> int:
+        """More blocks than this cannot be there."""
+        return sys.maxsize
+
+    @abstractmethod
+    def head(self, name: str) -> Head:
+        """Where the timeline ends."""
+
+    @abstractmethod
+    def names(self) -> list[Summary]:
+        """Every timeline, by name."""
+
+    @abstractmethod
+    def follow(self, name: str, after: int = 0) -> AsyncGenerator[Entry, None]:
+        """The entries above `after`, and then each new one as it comes."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the file or the connections; followers end."""
+
+
+def _checked(block: object) -> Block:
+    if not isinstance(block, Block):
+        raise NotABlock(block)
+    return block
+
+
+def _checked_size(bodies: list[bytes]) -> int:
+    """The bytes of all; too many, of one or of all, are `block_too_large`."""
+    sizes = [len(body) for body in bodies]
+    largest, size = max(sizes, default=0), sum(sizes)
+    if largest > MAX_BLOCK:
+        raise TimelineError(
+            "block_too_large",
+            f"a block of {largest:,} bytes passes the limit of {MAX_BLOCK:,};"
+            " keep its content as an artifact",
+            size=largest,
+            limit=MAX_BLOCK,
+        )
+    if size > MAX_APPEND:
+        raise TimelineError(
+            "block_too_large",
+            f"{len(bodies)} blocks at once pass the limit of {MAX_APPEND:,} bytes;"
+            " append fewer at a time",
+            size=size,
+            limit=MAX_APPEND,
+        )
+    return size

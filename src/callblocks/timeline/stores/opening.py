@@ -1,0 +1,40 @@
+"""Open the store that a text names.
+
+state/timeline.sqlite             a SQLite file
+postgresql://user@host/database   a PostgreSQL server, with `callblocks[postgres]`
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+
+from callblocks.model.errors import TimelineError
+from callblocks.timeline.stores.store import Store
+
+__all__ = ("open_store",)
+
+_SERVERS = ("postgresql://", "postgres://")
+
+
+def open_store(target: str | os.PathLike[str]) -> Store:
+    """The store at a path or an address; what cannot be opened is a `TimelineError`."""
+    address = os.fspath(target)
+    if address.startswith(_SERVERS):
+        return _open_postgres(address)
+    from callblocks.timeline.stores.sqlite_store import SqliteStore
+
+    return SqliteStore(address)
+
+
+def _open_postgres(address: str) -> Store:
+    try:
+        importlib.import_module("psycopg")
+    except ImportError as error:
+        raise TimelineError(
+            "store_unavailable",
+            "PostgreSQL needs the package psycopg: install callblocks[postgres]",
+        ) from error
+    from callblocks.timeline.stores.postgres_store import PostgresStore
+
+    return PostgresStore(address)

@@ -1,0 +1,82 @@
+"""Following a timeline in PostgreSQL.
+
+A notification is only a hint that there may be more: what is there is read by number, so nothing is
+missed or doubled when one is lost, or the connection is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from time import monotonic
+from typing import Any, TypeAlias
+
+import psycopg
+from psycopg import sql
+
+from callblocks.model.blocks import Entry
+from callblocks.timeline.stores.postgres_link import PAGE, channel_of, page_values, told
+from callblocks.timeline.stores.store import Row
+
+__all__ = ("follow_entries",)
+
+_Connection: TypeAlias = psycopg.AsyncConnection[Any]
+_LOOK = 1.0
+"""Seconds after which one looks, hint or no hint."""
+_PATIENCE = 30.0
+"""Seconds for which a server that went away is waited for."""
+_PAUSE = 0.2
+
+
+async def follow_entries(
+    address: str, name: str, after: int, is_closed: Callable[[], bool]
+) -> AsyncGenerator[Entry, None]:
+    """The entries above `after`, and then each new one as it comes."""
+    connection: _Connection | None = None
+    well = monotonic()
+    try:
+        while not is_closed():
+            try:
+                connection = connection or await _listen(address, name)
+                page = await _read(connection, name, after)
+                well = monotonic()
+                if not page:
+                    await _hint(connection)
+            except (psycopg.OperationalError, psycopg.InterfaceError):
+                connection = await _drop(connection)
+                if monotonic() - well > _PATIENCE:
+                    with told(address):
+                        raise
+                await asyncio.sleep(_PAUSE)
+                continue
+            for row in page:
+                yield row.entry()
+                after = row.seq
+    finally:
+        await _drop(connection)
+
+
+async def _listen(address: str, name: str) -> _Connection:
+    connection = await psycopg.AsyncConnection.connect(address, autocommit=True, connect_timeout=10)
+    try:
+        await connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel_of(name))))
+    except BaseException:
+        await connection.close()
+        raise
+    return connection
+
+
+async def _read(connection: _Connection, name: str, after: int) -> list[Row]:
+    found = await connection.execute(PAGE, page_values(name, after))
+    return [Row(*row) for row in await found.fetchall()]
+
+
+async def _hint(connection: _Connection) -> None:
+    """Wait for a notification, or for a while."""
+    async for _ in connection.notifies(timeout=_LOOK, stop_after=1):
+        pass
+
+
+async def _drop(connection: _Connection | None) -> None:
+    if connection is not None:
+        await connection.close()

@@ -1,0 +1,160 @@
+"""A SQLite file of timelines: how it is opened, what is in it, and its errors in our words.
+
+Every commit is on disk (WAL, synchronous=FULL). Only the owner may read the file.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from callblocks.model.errors import TimelineError
+
+__all__ = ("APPLICATION", "SCHEMA", "SEQ_BITS", "connect", "fault", "prepare", "told")
+
+APPLICATION = 0x63626C6B
+"""The mark of our files, the letters cblk: another program's database is left alone."""
+SCHEMA = 1
+"""The version of the tables below; it grows with each change of them."""
+
+SEQ_BITS = 40
+"""A block's place is the number of its timeline, and then in so many bits its own.
+
+So the blocks are one tree in their order, and an append changes one page of it.
+"""
+
+_TABLES = f"""
+begin immediate;
+create table if not exists timelines (
+    id integer primary key,
+    name text not null unique,
+    count integer not null,
+    hash text not null,
+    created text not null,
+    updated text not null
+) strict;
+create table if not exists blocks (
+    place integer primary key,
+    hash text not null,
+    body blob not null,
+    timeline integer generated always as (place >> {SEQ_BITS}) virtual,
+    seq integer generated always as (place & {(1 << SEQ_BITS) - 1}) virtual
+) strict;
+pragma application_id = {APPLICATION};
+pragma user_version = {SCHEMA};
+commit;
+"""
+
+_CODES = {
+    sqlite3.SQLITE_BUSY: "store_busy",
+    sqlite3.SQLITE_LOCKED: "store_busy",
+    sqlite3.SQLITE_FULL: "store_full",
+    sqlite3.SQLITE_CORRUPT: "store_damaged",
+    sqlite3.SQLITE_NOTADB: "store_damaged",
+    # A table is not there, or is another.
+    sqlite3.SQLITE_ERROR: "store_damaged",
+    sqlite3.SQLITE_MISMATCH: "store_damaged",
+    sqlite3.SQLITE_CONSTRAINT: "store_damaged",
+}
+_EXTENDED = {
+    # The file beside the WAL could not grow, or a page is not whole.
+    sqlite3.SQLITE_IOERR_SHMSIZE: "store_full",
+    sqlite3.SQLITE_IOERR_SHORT_READ: "store_damaged",
+    sqlite3.SQLITE_IOERR_CORRUPTFS: "store_damaged",
+}
+_ADVICE = {
+    "store_busy": "another writer holds it; try again",
+    "store_full": "nothing was written; make room",
+    "store_damaged": "keep a copy of it, and see what verify and export can still read",
+    "store_unavailable": "see that the folder is there and may be written",
+}
+
+
+def prepare(path: Path, patience: float) -> None:
+    """Make the file and its tables if they are not there; refuse a newer or a foreign one."""
+    with told(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(_create(path))
+        connection = connect(path, patience)
+        try:
+            if _version(path, connection) < SCHEMA:
+                connection.execute("pragma journal_mode = wal")
+                connection.executescript(_TABLES)
+        finally:
+            connection.close()
+
+
+def connect(path: Path, patience: float) -> sqlite3.Connection:
+    """A connection that any thread may use, one at a time; it waits `patience` seconds for others.
+
+    Transactions are written out: none begins by itself.
+    """
+    connection = sqlite3.connect(
+        path, timeout=patience, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("pragma synchronous = full")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def told(path: Path) -> Generator[None, None, None]:
+    """Turn what goes wrong with a file into a `TimelineError` that names it."""
+    try:
+        yield
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise fault(path, error) from error
+    except OSError as error:
+        message = f"timeline store {path}: {error.strerror}; {_ADVICE['store_unavailable']}"
+        raise TimelineError("store_unavailable", message, path=str(path)) from error
+
+
+def fault(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> TimelineError:
+    """What SQLite says, in our words."""
+    code = _code(error)
+    return TimelineError(code, f"timeline store {path}: {error}; {_ADVICE[code]}", path=str(path))
+
+
+def _code(error: sqlite3.Error | UnicodeDecodeError) -> str:
+    number = getattr(error, "sqlite_errorcode", None)
+    if number is None:
+        # Said by Python and not by SQLite: a text in the file is none.
+        is_text = isinstance(error, (UnicodeDecodeError, sqlite3.OperationalError))
+        return "store_damaged" if is_text else "store_unavailable"
+    return _EXTENDED.get(number) or _CODES.get(number & 0xFF) or "store_unavailable"
+
+
+def _create(path: Path) -> int:
+    try:
+        return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except PermissionError:
+        # What may only be read is still read.
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+
+def _version(path: Path, connection: sqlite3.Connection) -> int:
+    """The version of the tables; 0 if the file is empty."""
+    (version,) = connection.execute("pragma user_version").fetchone()
+    (application,) = connection.execute("pragma application_id").fetchone()
+    (tables,) = connection.execute("select count(*) from sqlite_schema").fetchone()
+    if application != APPLICATION and (version or application or tables):
+        raise TimelineError(
+            "store_damaged",
+            f"timeline store {path}: this is the database of another program; name another file",
+            path=str(path),
+        )
+    if version > SCHEMA:
+        raise TimelineError(
+            "newer_schema",
+            f"timeline store {path} has version {version}, and this callblocks knows {SCHEMA};"
+            " use a newer callblocks",
+            version=version,
+            known=SCHEMA,
+        )
+    return version

@@ -1,0 +1,46 @@
+"""Rows of a SQLite file as values. The types of what is read are not believed.
+
+A turned bit makes a text of a blob, or nothing of a number, and SQLite gives it as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from callblocks.model.errors import TimelineError
+from callblocks.timeline.stores.log import PAGE_BYTES
+from callblocks.timeline.stores.store import Head, Row, Summary
+
+__all__ = ("head_of", "page_of", "summary_of")
+
+
+def page_of(found: Iterable[tuple[int, Any, Any]]) -> list[Row]:
+    """Rows until a page is full; one of other types than were written cannot be read."""
+    rows: list[Row] = []
+    size = 0
+    for seq, body, hash in found:
+        if type(body) is bytes and type(hash) is str:
+            rows.append(Row(seq, body, hash))
+            size += len(body)
+        else:
+            rows.append(Row(seq, None, ""))
+        if size > PAGE_BYTES:
+            break
+    return rows
+
+
+def head_of(name: str, count: Any, hash: Any) -> Head:
+    """The end of a timeline, as its row says; what no row says is `store_damaged`."""
+    if type(count) is not int or type(hash) is not str or count < 0:
+        raise TimelineError(
+            "store_damaged", f"where timeline {name} ends cannot be read; see what export can read"
+        )
+    return Head(count, hash)
+
+
+def summary_of(row: tuple[Any, ...]) -> Summary:
+    """A timeline in a list; what cannot be read of it is left empty."""
+    name, count, *texts = row
+    number = count if type(count) is int else 0
+    return Summary(str(name), number, *(text if type(text) is str else "" for text in texts))

@@ -1,0 +1,91 @@
+"""Check a timeline against its chain: each hash, each number, and the row that holds the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from callblocks.model.errors import TimelineError
+from callblocks.timeline.stores.chain import DAMAGED, decode, genesis, link
+from callblocks.timeline.stores.store import Head, Row, Store
+
+__all__ = ("Finding", "verify")
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What is wrong, and at which number; the code is one of `callblocks.timeline.codes`."""
+
+    seq: int
+    code: str
+    message: str
+
+
+def verify(store: Store, name: str) -> list[Finding]:
+    """Everything that is wrong with a timeline; it goes on after the first break."""
+    check = _Check(genesis(name))
+    findings: list[Finding] = []
+    try:
+        head = store.head(name)
+        for row in store.rows(name):
+            findings += check.row(row)
+        if check.last > head.count:
+            # Somebody may write meanwhile; then the end has moved as well.
+            head = store.head(name)
+            for row in store.rows(name, check.last, max(head.count - check.last, 0)):
+                findings += check.row(row)
+        findings += check.end(head)
+    except TimelineError as error:
+        findings.append(Finding(check.last + 1, error.code, error.message))
+    return findings
+
+
+class _Check:
+    """Walks the rows. `known` holds the hashes that the next row may follow; none after a gap.
+
+    They are two where a row does not fit: either its body was changed, or its hash.
+    """
+
+    def __init__(self, first: str) -> None:
+        self.last = 0
+        self.known = {first}
+
+    def row(self, row: Row) -> Iterator[Finding]:
+        if row.seq != self.last + 1:
+            yield _missing(self.last + 1, row.seq - 1)
+            self.known.clear()
+        self.last = row.seq
+        if row.body is None:
+            yield Finding(
+                row.seq, "store_damaged", f"block {row.seq} cannot be read from the store"
+            )
+            self.known.clear()
+            return
+        right = {link(previous, row.seq, row.body) for previous in self.known}
+        if right and row.hash not in right:
+            yield _broken(row.seq)
+        self.known = right | {row.hash} if row.hash not in right else {row.hash}
+        if decode(row.body) is DAMAGED:
+            yield Finding(row.seq, "damaged_block", f"block {row.seq} holds no block")
+
+    def end(self, head: Head) -> Iterator[Finding]:
+        if head.count > self.last:
+            yield _missing(self.last + 1, head.count)
+        elif head.count < self.last:
+            words = f"the timeline ends with block {head.count}, and more stand behind it"
+            yield Finding(head.count + 1, "chain_broken", words)
+        elif self.known and head.hash not in self.known:
+            words = f"the hash of the timeline is not that of its last block, {self.last}"
+            yield Finding(self.last, "chain_broken", words)
+
+
+def _missing(first: int, last: int) -> Finding:
+    words = (
+        f"block {first} is missing" if first == last else f"blocks {first} to {last} are missing"
+    )
+    return Finding(first, "chain_broken", words)
+
+
+def _broken(seq: int) -> Finding:
+    words = f"the hash of block {seq} does not fit: it was changed, or what stands before it"
+    return Finding(seq, "chain_broken", words)

@@ -1,0 +1,215 @@
+"""The tools by which a model works on its own timeline.
+
+    react.write   path, content, channel, kind   a file of this turn
+    react.read    paths                          brings blocks, files, sources and skills back
+    react.hide    path                           puts a placeholder where blocks were
+
+What they bring and hide is left with the recorder, which appends it after the result of the call.
+Text of others that is read again taints the turn again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from callblocks.model.blocks import Block
+from callblocks.model.errors import BadPath, ToolError
+from callblocks.model.paths import CallPath, FilePath, Path, SourcesPath, parse_path
+from callblocks.model.written_path import WrittenPath, written_path
+from callblocks.runtime.files.diff import change_text
+from callblocks.runtime.files.text import encode_text
+from callblocks.timeline.keeping.written import check_written
+from callblocks.timeline.reading.finding import Finder, Shows
+from callblocks.timeline.reading.hiding import hide
+from callblocks.timeline.reading.reading import read_paths
+from callblocks.timeline.recorder import Recorder
+from callblocks.toolkits.files import PathText
+from callblocks.tools.context import Context
+from callblocks.tools.declare import tool
+from callblocks.tools.tool import Tool
+
+__all__ = ("react_tools",)
+
+_HOSTING_FAILED = "react.write.hosting_failed"
+_NOT_HOSTING = ("unsafe_path", "protected_path", "file_too_large", "not_text")
+"""Failures of writing that are not the machine's fault."""
+
+
+def react_tools(recorder: Recorder, turn: str, shows: Shows | None = None) -> tuple[Tool, ...]:
+    """`react.write`, `react.read` and `react.hide` for one turn of a timeline.
+
+    `shows` says what the model's view shows, where that is not all: what it folded away can then
+    be read again.
+    """
+    return (_write(recorder, turn), _read(recorder, turn, shows), _hide(recorder, turn))
+
+
+def _write(recorder: Recorder, turn: str) -> Tool:
+    def preview(path: str, content: str, channel: str = "canvas", kind: str = "display") -> str:
+        try:
+            target = _target(path, turn).path
+            return change_text(
+                target.physical, recorder.holdings.read(target), encode_text(content)
+            )
+        except ToolError as error:
+            return f"this would fail: {error.code}: {error.message}"
+
+    @tool(
+        name="react.write",
+        # It replaces files of its own turn only, and what they were is kept.
+        destructive=False,
+        idempotent=True,
+        kind="writer",
+        body="content",
+        preview=preview,
+        paths=lambda given: [_target(given["path"], turn).path.physical],
+        origin="builtin",
+    )
+    def react_write(
+        path: PathText,
+        content: str,
+        context: Context,
+        channel: Literal["canvas", "timeline_text", "internal"] = "canvas",
+        kind: Literal["display", "file"] = "display",
+    ) -> dict[str, Any]:
+        """Write a text file of this turn; one that has the name already is replaced.
+
+        Cite sources in it by their numbers: [[S:1,3-5]].
+
+        Args:
+            path: the name of the file, such as report.md or charts/sales.md
+            content: all that the file shall hold
+            channel: where it is shown: canvas beside the chat, timeline_text in it, internal to
+                nobody but you
+            kind: display for what is to be looked at, file for what is to be downloaded
+        """
+        target = _target(path, turn)
+        if target.rewritten:
+            _tell_rewritten(context, path, target.path)
+        new = encode_text(content)
+        edited = recorder.holdings.read(target.path) is not None
+        _put(recorder, context, target.path, new)
+        _check(target.path, new)
+        return {
+            "path": str(target.path),
+            "physical_path": target.path.physical,
+            "size_bytes": len(new),
+            "edited": edited,
+        }
+
+    return react_write
+
+
+def _target(path: str, turn: str) -> WrittenPath:
+    try:
+        return written_path(path, turn)
+    except BadPath as error:
+        raise ToolError(error.code, f"{error}; nothing was written") from error
+
+
+def _tell_rewritten(context: Context, original: str, path: FilePath) -> None:
+    context.notice(
+        "protocol_violation.path_rewritten",
+        f"files of this turn are written to {path.physical}; give that path, or a bare name",
+        original=original,
+        normalized=path.physical,
+    )
+
+
+def _put(recorder: Recorder, context: Context, path: FilePath, content: bytes) -> None:
+    """Write the file; what the machine refuses is told as a notice too."""
+    try:
+        recorder.holdings.files.write(path, content)
+    except OSError as error:
+        words = f"{path}: {error.strerror or type(error).__name__}; nothing was written"
+        context.notice(_HOSTING_FAILED, words, path=str(path))
+        raise ToolError("file_error", words) from error
+    except ToolError as error:
+        if error.code not in _NOT_HOSTING:
+            context.notice(_HOSTING_FAILED, error.message, path=str(path))
+        raise
+
+
+def _check(path: FilePath, content: bytes) -> None:
+    """What was written must be what its name says, and something."""
+    fault = check_written(path.name, content).error
+    if fault is not None:
+        raise ToolError(fault.code, fault.message, **fault.details)
+
+
+def _read(recorder: Recorder, turn: str, shows: Shows | None) -> Tool:
+    @tool(name="react.read", read_only=True, origin="builtin")
+    def react_read(paths: list[str], context: Context) -> dict[str, Any]:
+        """Bring things of the timeline before you again, also hidden ones.
+
+        What you can see already is not repeated.
+
+        Args:
+            paths: what to read: fi:turn_1.files/report.md, tc:turn_1.abc.result,
+                so:sources_pool[1,3-5], sk:namespace.id, or another path that a result named
+        """
+        with recorder.lock:
+            finder = Finder(
+                state=recorder.state,
+                holdings=recorder.holdings,
+                skills=recorder.skills,
+                stamp=recorder.stamp(turn, context.call_id, "react.read"),
+                shows=shows,
+            )
+            reading = read_paths(paths, finder)
+        for notice in reading.notices:
+            context.notice(notice.code, notice.message, **notice.details)
+        _taint(context, reading.blocks, but=finder.stamp.path("result"))
+        recorder.bring(context.call_id, reading.blocks)
+        return reading.status
+
+    return react_read
+
+
+def _taint(context: Context, blocks: list[Block], but: str) -> None:
+    """Files and pages of others, and results of tools, may say what the person does not.
+
+    `but` is where the digests of this call are.
+    """
+    for path in dict.fromkeys(block.path for block in blocks if block.path != but):
+        if _is_foreign(parse_path(path)):
+            context.taint(f"read again: {path}")
+
+
+def _is_foreign(path: Path) -> bool:
+    match path:
+        case FilePath(place="attachments") | SourcesPath() | CallPath(part="result"):
+            return True
+        case _:
+            return False
+
+
+def _hide(recorder: Recorder, turn: str) -> Tool:
+    @tool(name="react.hide", destructive=False, idempotent=True, origin="builtin")
+    def react_hide(path: str, context: Context) -> dict[str, Any]:
+        """Put a short placeholder where something new is shown that you need no longer.
+
+        Only what is near the end can be hidden; react.read brings it back.
+
+        Args:
+            path: what to hide, by the path that its result named
+        """
+        with recorder.lock:
+            hidden = hide(
+                path,
+                state=recorder.state,
+                tokens=recorder.holdings.tokens,
+                stamp=recorder.stamp(turn, context.call_id, "react.hide"),
+            )
+        if hidden.failure is not None:
+            raise ToolError(hidden.failure.code, hidden.failure.message)
+        if hidden.record is not None:
+            recorder.lay(context.call_id, hidden.record)
+        return {
+            "ok": True,
+            "path": hidden.path,
+            "blocks": hidden.blocks,
+            "tokens_freed": hidden.tokens_freed,
+        }
+
+    return react_hide

@@ -1,0 +1,80 @@
+"""The files of turns in a folder: `<folder>/turn_1/files/report.md`.
+
+No link is followed, not even one that stays inside: what is read and written is the file of that
+very path, and a device or a folder is no file. A write puts the whole file in place at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.model.paths import FilePath
+from callblocks.runtime.files.faults import naming
+from callblocks.runtime.files.names import relative
+from callblocks.runtime.files.one_file import look_if_there, read_file, refuse_to_replace
+from callblocks.runtime.files.openat import best_opener, open_folder
+from callblocks.runtime.files.protected import refuse_protected
+from callblocks.runtime.files.replace import replace
+from callblocks.runtime.files.root import Root
+
+__all__ = ("MAX_FILE", "FolderFiles")
+
+MAX_FILE = 256 * 1024 * 1024
+"""Bytes of the largest file that is read or written."""
+
+
+class FolderFiles:
+    """The files of turns below one folder, which is made if it is not there."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        self._root = Root(folder)
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        self._root.close()
+
+    def __enter__(self) -> FolderFiles:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def read(self, path: FilePath) -> bytes | None:
+        """The content of a file; `None` where there is none that can be read."""
+        try:
+            with self._at(path) as (folder, name):
+                content = read_file(path.physical, folder, name, MAX_FILE + 1)
+        except ToolError:
+            return None
+        return content if len(content) <= MAX_FILE else None
+
+    def write(self, path: FilePath, content: bytes) -> None:
+        """Write a file whole or not at all, making its folders; `ToolError` if it cannot be."""
+        physical = path.physical
+        if len(content) > MAX_FILE:
+            words = f"{brief(physical)}: {len(content)} bytes are more than {MAX_FILE}"
+            raise ToolError("file_too_large", f"{words}; nothing was written")
+        if path.place == "files":
+            # What a person attached may have any name; it is not the model's doing.
+            refuse_protected(relative(physical), self._root.protected)
+        with self._at(path, make=True) as (folder, name):
+            old = look_if_there(folder, name)
+            if old is not None:
+                refuse_to_replace(physical, old, overwrite=True)
+            replace(folder, name, content, old=old, executable=False, overwrite=True)
+
+    @contextmanager
+    def _at(self, path: FilePath, *, make: bool = False) -> Generator[tuple[int, str], None, None]:
+        """The open folder of a file, and its name there."""
+        above, _, name = relative(path.physical).rpartition("/")
+        with naming(path.physical):
+            folder = open_folder(self._root.fileno(), above, opener=best_opener(), make=make)
+            try:
+                yield folder, name
+            finally:
+                os.close(folder)

@@ -1,0 +1,178 @@
+"""What a model is shown of a timeline: a pure function of its entries, kept up as they come.
+
+    view = ModelView(budget=100_000)
+    view.feed(timeline.entries())
+    view.parts()
+
+Feeding costs by what is new. Two parts carry `cache`: the one at the cache point, and the last.
+What stands up to the cache point stays the same, byte for byte, whatever is appended: blocks are
+only hidden after it. A view with a budget is folded now and then, which starts anew (see
+`folding`); `generation` says how often that was. It comes from the entries in their order alone,
+so a program that starts again shows the same bytes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import islice
+
+from msgspec import structs
+
+from callblocks.model.blocks import RECORDS, Entry
+from callblocks.model.errors import CallerError
+from callblocks.timeline.rounds import CacheSettings
+from callblocks.timeline.state import State
+from callblocks.timeline.tokens import Tokens
+from callblocks.views.model_view.folding import Folding
+from callblocks.views.model_view.parts import Part, TextPart
+from callblocks.views.model_view.section import Scale, Section
+
+__all__ = ("ModelView", "render")
+
+
+class ModelView:
+    """Fed entries, gives message parts. `budget` is a number of tokens, or None for no limit.
+
+    The settings of the cache point are those that the timeline says, else those given.
+    """
+
+    def __init__(
+        self,
+        settings: CacheSettings | None = None,
+        tokens: Tokens | None = None,
+        budget: int | None = None,
+    ) -> None:
+        if budget is not None and budget < 1:
+            raise CallerError(f"a budget is a number of tokens, not {budget}")
+        self._state = State(settings)
+        self._scale = Scale(tokens or Tokens(), budget)
+        self._folding = Folding(self._scale)
+        self._sections: list[Section] = []
+        self._cost = 0
+        self._frozen = 0
+        """How many sections never change again, until the view is folded."""
+        self._flat: list[Part] = []
+        self._ends: list[int] = []
+        self._marks: list[int] = []
+
+    @property
+    def last(self) -> int:
+        """The number of the last entry that it was fed; 0 at first."""
+        return self._state.last
+
+    @property
+    def generation(self) -> int:
+        """How often the view was folded."""
+        return self._folding.generation
+
+    @property
+    def cost(self) -> int:
+        """About how many tokens the view costs; 0 without a budget."""
+        return self._cost
+
+    @property
+    def cache_point(self) -> int:
+        """The number of the last entry that stays as it is shown; 0 where there is none."""
+        return self._sections[self._frozen - 1].last if self._frozen else 0
+
+    def feed(self, entries: Iterable[Entry]) -> None:
+        """Take the entries that follow."""
+        for entry in entries:
+            known = len(self._state.hidden)
+            self._state.feed((entry,))
+            if entry.block.type in RECORDS:
+                self._hide(len(self._state.hidden) - known)
+            else:
+                self._show(entry)
+            limit = self._scale.limit
+            if limit is not None and self._cost > limit:
+                self._fold(limit)
+            self._freeze()
+
+    def parts(self) -> list[Part]:
+        """All parts. The list is the view's own: it is good until the next feed."""
+        for mark in self._marks:
+            if mark < len(self._flat):
+                self._flat[mark] = structs.replace(self._flat[mark], cache=False)
+        self._marks = []
+        for section in self._sections[len(self._ends) :]:
+            if not self._flat and self._folding.line:
+                self._flat.append(TextPart(self._folding.line))
+            self._flat += section.parts()
+            self._ends.append(len(self._flat))
+        if self._frozen:
+            self._mark(self._ends[self._frozen - 1] - 1)
+        self._mark(len(self._flat) - 1)
+        return self._flat
+
+    def shows(self, seq: int) -> bool:
+        """Whether a block is shown as it is: neither hidden, nor folded, nor left out."""
+        at = self._place(seq)
+        return at is not None and seq not in self._state.hidden and self._sections[at].shows(seq)
+
+    def _place(self, seq: int) -> int | None:
+        """Which section an entry stands in; `None` where it is in none."""
+        at = bisect_right(self._sections, seq, key=lambda section: section.first) - 1
+        return at if at >= 0 and seq <= self._sections[at].last else None
+
+    def _mark(self, at: int) -> None:
+        if at >= 0:
+            self._flat[at] = structs.replace(self._flat[at], cache=True)
+            self._marks.append(at)
+
+    def _show(self, entry: Entry) -> None:
+        last = self._sections[-1] if self._sections else None
+        if last is not None and last.takes(entry.block):
+            self._stale(len(self._sections) - 1)
+            self._cost -= last.cost
+            last.add(entry)
+        else:
+            last = Section(entry, self._scale)
+            self._sections.append(last)
+        self._cost += last.cost
+
+    def _hide(self, count: int) -> None:
+        """Lay placeholders over the blocks that were hidden last."""
+        for seq in islice(reversed(self._state.hidden), count):
+            at = self._place(seq)
+            if at is None or at < self._frozen:
+                continue
+            section = self._sections[at]
+            self._stale(at)
+            self._cost -= section.cost
+            section.hide(seq, self._state.placeholders[seq])
+            self._cost += section.cost
+
+    def _fold(self, limit: int) -> None:
+        self._sections = self._folding.fold(self._sections, limit)
+        self._cost = self._folding.cost(self._sections)
+        self._frozen = 0
+        self._stale(0)
+
+    def _freeze(self) -> None:
+        """Move on to the cache point; the last section still grows."""
+        last = len(self._sections) - 1
+        # The newest round is not over while its results are last: a record may follow them.
+        key = self._sections[last].key if self._sections else None
+        point = self._state.rounds.cache_point(self._state.settings, without=key)
+        while self._frozen < last and self._sections[self._frozen].last <= point:
+            self._frozen += 1
+
+    def _stale(self, at: int) -> None:
+        """The parts of a section, and those after it, are put together anew."""
+        if at < len(self._ends):
+            del self._ends[at:]
+            del self._flat[self._ends[-1] if self._ends else 0 :]
+
+
+def render(
+    entries: Iterable[Entry],
+    settings: CacheSettings | None = None,
+    tokens: Tokens | None = None,
+    budget: int | None = None,
+) -> list[Part]:
+    """The parts of a whole timeline."""
+    view = ModelView(settings, tokens, budget)
+    view.feed(entries)
+    return view.parts()

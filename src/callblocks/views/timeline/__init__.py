@@ -1,0 +1,1 @@
+"""A timeline as a chat, rows for a terminal, Markdown or one HTML page."""

@@ -1,0 +1,23 @@
+"""The files of turns in memory."""
+
+from __future__ import annotations
+
+from callblocks.model.paths import FilePath
+
+
+class MemoryFiles:
+    """Files by their path on disk; `broken` is what writing and reading raise."""
+
+    def __init__(self, contents: dict[str, bytes] | None = None) -> None:
+        self.contents = dict(contents or {})
+        self.broken: Exception | None = None
+
+    def read(self, path: FilePath) -> bytes | None:
+        if self.broken is not None:
+            raise self.broken
+        return self.contents.get(path.physical)
+
+    def write(self, path: FilePath, content: bytes) -> None:
+        if self.broken is not None:
+            raise self.broken
+        self.contents[path.physical] = content

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callblocks.cli.timeline_store import Readable, open_timelines, shown_store
+from callblocks.model.errors import TimelineError
+from support.command import run
+
+SECRET = "s3cr3t-w0rd"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"postgresql://u:{SECRET}@127.0.0.1:1/db",
+        f"postgres://u:{SECRET}@127.0.0.1:1/db",
+        f"postgresql://127.0.0.1:1/db?password={SECRET}",
+        f"postgresql://127.0.0.1:1/db?PASSWORD={SECRET}&x=1",
+        f"postgresql://u:{SECRET}@[::1/db",
+        f"postgresql://u:{SECRET}%@127.0.0.1:1/db",
+        f"postgresql://u:{SECRET}/x@127.0.0.1:1/db",
+        f"postgresql://u:{SECRET}@127.0.0.1:port/db",
+        f"postgresql://u:x%20{SECRET}@127.0.0.1:1/db?sslmode=odd",
+        f"postgresql://:{SECRET}@127.0.0.1:1",
+    ],
+)
+def test_a_password_is_never_printed(address: str) -> None:
+    result = run("timeline", "list", "--store", address)
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("callblocks: store_unavailable: ")
+    assert SECRET not in line
+    assert SECRET not in shown_store(address)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=3))
+def test_no_password_shows_in_the_name_of_a_store(password: str) -> None:
+    shown = shown_store(f"postgresql://qq:{password}@zz/jj")
+    assert shown == "postgresql://qq:…@zz/jj" or password not in shown
+
+
+def test_an_address_without_a_password_is_shown() -> None:
+    address = "postgresql://user@host:5432/db?sslmode=require"
+    assert shown_store(address) == address
+
+
+def test_a_file_is_shown_as_it_is(tmp_path: Path) -> None:
+    assert shown_store("a:b@c.sqlite") == "a:b@c.sqlite"
+
+
+def test_without_a_driver_the_way_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("callblocks.timeline.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    result = run("timeline", "list", "--store", "postgresql://host/db")
+    assert result.exit_code == 1
+    assert "install callblocks[postgres]" in result.stderr
+
+
+def test_an_error_of_a_file_keeps_its_words(tmp_path: Path) -> None:
+    path = tmp_path / "a:b@c"
+    path.mkdir()
+    with pytest.raises(TimelineError) as caught, open_timelines(str(path)):
+        pass
+    assert str(path) in caught.value.message
+
+
+def test_what_can_be_read_comes_before_what_went_wrong() -> None:
+    def torn() -> object:
+        yield 1
+        raise TimelineError("store_damaged", "torn")
+
+    readable = Readable(torn())  # pyright: ignore[reportArgumentType] a generator
+    assert list(readable) == [1]
+    with pytest.raises(TimelineError):
+        readable.check()
+    Readable([1]).check()

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from callblocks.model.errors import TimelineError
+from callblocks.timeline.stores import group
+from callblocks.timeline.stores.group import Group, Request
+
+
+def request(name: str = "talk", size: int = 1) -> Request:
+    return Request(name, [b"x" * size], None, size)
+
+
+class Gate:
+    """A commit that waits until it may go on, and says what it got."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+        self.entered = threading.Semaphore(0)
+        self.open = threading.Semaphore(0)
+        self.fail: BaseException | None = None
+
+    def __call__(self, batch: list[Request]) -> None:
+        self.batches.append([one.name for one in batch])
+        self.entered.release()
+        self.open.acquire()
+        if self.fail is not None:
+            failure, self.fail = self.fail, None
+            raise failure
+        for one in batch:
+            one.entries = []
+
+
+def start(work: Callable[[], object], errors: list[BaseException]) -> threading.Thread:
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def waiting(own: Group, number: int) -> None:
+    # The queue is looked at from outside: that the threads are there is what the test needs.
+    while len(own._waiting) < number:
+        threading.Event().wait(0.001)
+
+
+def lead_and_wait(gate: Gate, names: str) -> tuple[list[threading.Thread], list[BaseException]]:
+    """One commits, and for each letter one more waits behind it, in order."""
+    own = Group(gate)
+    errors: list[BaseException] = []
+    threads = [start(lambda: own.run(request("leader")), errors)]
+    gate.entered.acquire()
+    for at, name in enumerate(names, 1):
+        threads.append(start(lambda name=name: own.run(request(name)), errors))
+        waiting(own, at)
+    return threads, errors
+
+
+def join(threads: list[threading.Thread]) -> None:
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_those_who_wait_share_the_next_commit_in_their_order() -> None:
+    gate = Gate()
+    threads, errors = lead_and_wait(gate, "abcdef")
+    gate.open.release(2)
+    join(threads)
+    assert gate.batches == [["leader"], list("abcdef")]
+    assert errors == []
+
+
+def test_a_failed_commit_is_told_to_each_with_an_error_of_its_own() -> None:
+    gate = Gate()
+    threads, errors = lead_and_wait(gate, "abc")
+    gate.open.release()
+    gate.entered.acquire()
+    gate.fail = TimelineError("store_full", "no room", left=0)
+    gate.open.release()
+    join(threads)
+    assert [getattr(error, "code", "") for error in errors] == ["store_full"] * 3
+    assert len({id(error) for error in errors}) == 3
+
+
+def test_an_interrupted_leader_leaves_nobody_waiting() -> None:
+    gate = Gate()
+    gate.fail = KeyboardInterrupt()
+    threads, errors = lead_and_wait(gate, "ab")
+    gate.open.release(2)
+    join(threads)
+    assert [type(error) for error in errors] == [KeyboardInterrupt]
+    assert gate.batches == [["leader"], ["a", "b"]]
+
+
+def test_an_interrupted_batch_is_told_to_look() -> None:
+    gate = Gate()
+    threads, errors = lead_and_wait(gate, "abc")
+    gate.open.release()
+    gate.entered.acquire()
+    gate.fail = KeyboardInterrupt()
+    gate.open.release()
+    join(threads)
+    codes = sorted(getattr(error, "code", "interrupted") for error in errors)
+    assert codes == ["interrupted", "store_unavailable", "store_unavailable"]
+
+
+def test_one_that_is_interrupted_while_it_waits_hands_the_call_on() -> None:
+    gate = Gate()
+    own = Group(gate)
+    errors: list[BaseException] = []
+    threads = [start(lambda: own.run(request("leader")), errors)]
+    gate.entered.acquire()
+
+    class Interrupted(Request):
+        """Its call never comes: somebody pressed Ctrl-C."""
+
+        __slots__ = ()
+
+    class Calls:
+        def get(self) -> None:
+            raise KeyboardInterrupt
+
+        def put(self, _: None) -> None: ...
+
+    gone = Interrupted("gone", [b"x"], None)
+    gone.calls = Calls()  # pyright: ignore[reportAttributeAccessIssue] all of it that is used
+    with pytest.raises(KeyboardInterrupt):
+        own.run(gone)
+    threads.append(start(lambda: own.run(request("next")), errors))
+    waiting(own, 1)
+    gate.open.release(2)
+    join(threads)
+    assert gate.batches == [["leader"], ["next"]]
+
+
+def test_a_batch_ends_where_it_grows_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group, "_BATCH", 2)
+    gate = Gate()
+    threads, errors = lead_and_wait(gate, "abcde")
+    gate.open.release(9)
+    join(threads)
+    assert gate.batches == [["leader"], ["a", "b"], ["c", "d"], ["e"]]
+    assert errors == []
+
+
+def test_one_request_may_be_larger_than_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group, "_BATCH", 2)
+    gate = Gate()
+    gate.open.release()
+    assert Group(gate).run(request(size=10)) == []
+
+
+def test_who_comes_during_a_pause_is_called_after_it() -> None:
+    gate = Gate()
+    gate.open.release()
+    own = Group(gate)
+    errors: list[BaseException] = []
+    with own.paused():
+        thread = start(lambda: own.run(request("late")), errors)
+        waiting(own, 1)
+    join([thread])
+    assert gate.batches == [["late"]]
+    assert errors == []

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from callblocks.model.blocks import TYPES, Block
+from callblocks.timeline.stamp import Stamp
+from callblocks.timeline.stores.chain import DAMAGED
+from callblocks.views.timeline.chat import Batch, Lost, Message, ShownCall, grouped, shown
+from support.talks import TS, a_talk, called, entries, failed, gave, made, said
+
+
+def batch(*blocks: Block) -> list[ShownCall]:
+    """The calls of the only batch."""
+    (item,) = shown(entries(list(blocks)))
+    assert isinstance(item, Batch)
+    return item.calls
+
+
+def test_a_talk_is_messages_and_batches() -> None:
+    items = shown(entries(a_talk()))
+    kinds = [item.who if isinstance(item, Message) else type(item).__name__ for item in items]
+    assert kinds == ["user", "assistant", "Batch", "assistant", "Batch", "assistant"]
+
+
+def test_a_result_finds_its_call_wherever_it_stands() -> None:
+    one, two = batch(called("c1"), called("c2"), *gave("c2", "second"), *gave("c1", "first"))
+    assert (one.result, two.result) == ("first", "second")
+
+
+def test_a_call_without_a_result_waits() -> None:
+    (call,) = batch(called("c1"))
+    assert call.result is None
+    assert grouped(Batch("turn_1", [call])).entries[0].pending
+
+
+def test_the_same_id_in_another_turn_is_another_call() -> None:
+    items = shown(entries([called("c1"), called("c1", turn="turn_2"), *gave("c1", "x")]))
+    first, second = (item.calls[0] for item in items if isinstance(item, Batch))
+    assert (first.result, second.result) == ("x", None)
+
+
+def test_a_failure_is_told_once() -> None:
+    (call,) = batch(called("c1"), *failed("c1", "there is no tea"))
+    assert (call.failed, call.result) == (True, "no_tea: there is no tea")
+    assert call.notices == []
+
+
+def test_a_notice_of_a_failure_is_enough() -> None:
+    (call,) = batch(called("c1"), failed("c1", "no")[0])
+    assert (call.failed, call.result) == (True, "no")
+
+
+def test_other_notices_stand_beside_the_result() -> None:
+    stamp = Stamp("turn_1", "c1", "add", TS)
+    told = '{"code":"noted","message":"well noted"}'
+    notice = stamp.block("react.notice", mime="application/json", text=told)
+    (call,) = batch(called("c1"), notice, *gave("c1", "3"))
+    assert (call.notices, call.result, call.failed) == (["well noted"], "3", False)
+
+
+def test_a_result_that_looks_like_a_digest_is_a_result() -> None:
+    stamp = Stamp("turn_1", "c1", "add", TS)
+    text = '{"artifact_path":"fi:turn_1.files/evil","error":{"code":"x","message":"y"}}'
+    (call,) = batch(called("c1"), stamp.result("content", text))
+    assert (call.result, call.failed, call.files) == (text, False, [])
+
+
+def test_files_are_a_result_where_there_is_no_other() -> None:
+    (call,) = batch(called("c1"), *made("c1", "a.md", mime="text/markdown", text="# A"))
+    (entry,) = grouped(Batch("turn_1", [call])).entries
+    assert entry.result == "fi:turn_1.files/a.md (text/markdown, 12B)"
+    assert call.files[0].text == "# A"
+
+
+def test_a_report_with_an_error_is_a_failure() -> None:
+    stamp = Stamp("turn_1", "c1", "exec", TS)
+    for text, failed_ in (("Runtime error: none\n", False), ("Runtime error: x — y", True)):
+        report = stamp.result("report", text, mime="text/markdown")
+        (call,) = batch(called("c1"), report)
+        assert call.failed is failed_
+
+
+def test_code_stands_with_its_call() -> None:
+    stamp = Stamp("turn_1", "c1", "exec", TS)
+    code = stamp.block("react.tool.code", path=stamp.code_path, text="print(1)")
+    (call,) = batch(code, called("c1"))
+    assert call.code == "print(1)"
+
+
+def test_attachments_of_a_turn_stand_together() -> None:
+    def attached(name: str) -> list[Block]:
+        path = f"fi:turn_1.user.attachments/{name}"
+        digest = f'{{"artifact_path":"{path}","mime":"text/plain","size_bytes":3}}'
+        content = replace(said("user.attachment", "abc", author="user"), path=path)
+        meta = {"role": "digest"}
+        return [replace(content, mime="application/json", text=digest, meta=meta), content]
+
+    (item,) = shown(entries([*attached("a.txt"), *attached("b.txt")]))
+    assert isinstance(item, Message)
+    assert [file.path[-5:] for file in item.files] == ["a.txt", "b.txt"]
+    assert [(file.size, file.text) for file in item.files] == [(3, "abc")] * 2
+
+
+def test_a_block_that_cannot_be_read_is_named() -> None:
+    items = shown(entries([said("user.prompt", "Hi.", author="user"), DAMAGED]))
+    assert items[1] == Lost(2, "")
+
+
+BLOCKS = st.builds(
+    Block,
+    type=st.sampled_from([*TYPES, "unknown"]),
+    author=st.just("tool"),
+    turn_id=st.sampled_from(["turn_1", "", "\x1b"]),
+    ts=st.text(max_size=5),
+    mime=st.sampled_from(["application/json", "text/plain", "image/png"]),
+    path=st.sampled_from(["", "tc:turn_1.c.result", "fi:turn_1.files/a"]),
+    call_id=st.sampled_from(["c", "d", ""]),
+    text=st.none()
+    | st.text(max_size=20)
+    | st.sampled_from(['{"artifact_path":"fi:a","error":{}}', '{"artifact_path":1}', "[" * 5000]),
+    meta=st.sampled_from([{}, {"role": "digest"}, {"role": 3}]),
+)
+
+
+@given(st.lists(BLOCKS, max_size=12))
+def test_any_blocks_can_be_shown(blocks: list[Block]) -> None:
+    for item in shown(entries(blocks)):
+        if isinstance(item, Batch):
+            grouped(item)
