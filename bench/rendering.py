@@ -23,6 +23,8 @@ __all__ = ("main",)
 SIZES = (1_000, 10_000, 100_000)
 STEPS = 200
 BUDGET = 100_000
+CROWDS = (1_000, 4_000, 16_000)
+SMALL = 2_000
 KILO = 1000
 
 
@@ -37,6 +39,11 @@ def main() -> None:
         "one block more, and the view again, in microseconds",
         ["blocks before", "no budget", f"{BUDGET:,} tokens"],
         [_one_more(size) for size in SIZES],
+    )
+    print_table(
+        f"a call with many things and a budget of {SMALL:,} tokens, in microseconds for each",
+        ["things", "notices", "files", "foldings"],
+        [_crowded(size) for size in CROWDS],
     )
     print_table(
         "neutral text, in MB/s",
@@ -72,6 +79,20 @@ def _steps(view: ModelView, rest: Iterator[Entry]) -> None:
     for entry in islice(rest, STEPS):
         view.feed((entry,))
         view.parts()
+
+
+def _crowded(size: int) -> list[str]:
+    """One call with nothing but notices, then with nothing but files: it is the newest round."""
+    _, _, notice, digest, *_ = _round(0)
+    cells, foldings = [f"{size:,}"], list[str]()
+    for block in (notice, digest):
+        entries = [Entry(seq, block) for seq in range(1, size + 1)]
+        (took,) = best_of([lambda entries=entries: render(entries, budget=SMALL)], rounds=1)
+        view = ModelView(budget=SMALL)
+        view.feed(entries)
+        cells.append(f"{took / size * 1e6:,.1f}")
+        foldings.append(f"{view.generation:,}")
+    return [*cells, " and ".join(foldings)]
 
 
 def _neutral(label: str, text: str) -> list[str]:
@@ -129,6 +150,7 @@ def _round(number: int) -> list[Block]:
             call_id=call,
             tool_id="look",
             text=text,
+            meta={"role": "digest"} if text == digest else {},
         )
         for type, path, mime, text in rows
     ]

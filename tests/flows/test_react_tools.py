@@ -87,10 +87,10 @@ def digest(path: str, physical: str, mime: str, content: bytes, tokens: int) -> 
 
 def test_mixed_inputs_come_block_by_block(session: Session) -> None:
     slides = office("ppt/presentation.xml")
-    session.put("turn_0/files/report.pdf", pdf())
-    session.put("turn_A/attachments/notes.txt", b"my notes")
-    session.put("turn_A/attachments/image.png", png())
-    session.put("turn_B/files/board.pptx", slides)
+    session.give("turn_0/files/report.pdf", pdf())
+    session.give("turn_A/attachments/notes.txt", b"my notes")
+    session.give("turn_A/attachments/image.png", png())
+    session.give("turn_B/files/board.pptx", slides)
     session.play([search], call("web_tools.web_search", "s1", queries=["rain"]))
     notes = "fi:turn_A.user.attachments/notes.txt"
     image = "fi:turn_A.user.attachments/image.png"
@@ -192,10 +192,10 @@ def test_reads_side_by_side_each_bring_their_own(session: Session) -> None:
 def test_what_is_hidden_comes_back_by_reading_it(session: Session) -> None:
     write(session, "w1", text="word " * 100)
     hidden = play(session, "react.hide", "h1", path=A)
-    answer = said(hidden[2])
+    answer = said(hidden[3])
     assert answer == {"ok": True, "path": A, "blocks": 1, "tokens_freed": answer["tokens_freed"]}
     assert answer["tokens_freed"] > 100
-    assert hidden[3].type == "timeline.hidden"
+    assert hidden[1].type == "timeline.hidden"
     state = session.recorder.state
     assert state.visible(A) == []
     assert session.blocks()[3].text == "word " * 100
@@ -219,14 +219,14 @@ def test_what_is_before_the_cache_point_stays(tmp_path: Path) -> None:
             "hide_before_cache"
         )
         done = play(session, "react.hide", "h3", path="tc:turn_1.h2.result")
-        assert done[-1].type == "timeline.hidden"
+        assert done[1].type == "timeline.hidden"
 
 
 def test_the_hide_call_is_not_counted_where_it_is_judged(tmp_path: Path) -> None:
     cache = CacheSettings(cache_point_min_rounds=2, cache_point_offset_rounds=1)
     with a_session(tmp_path, cache=cache) as session:
         write(session, "w1")
-        assert play(session, "react.hide", "h1", path=A)[-1].type == "timeline.hidden"
+        assert play(session, "react.hide", "h1", path=A)[1].type == "timeline.hidden"
         assert session.recorder.state.visible(A) == []
 
 
@@ -287,6 +287,20 @@ def test_a_path_elsewhere_is_rewritten_and_told(session: Session) -> None:
         "normalized": "turn_1/files/a.md",
     }
     assert blocks[-1].path == A
+
+
+def test_a_turn_of_the_timeline_is_known_in_a_path(session: Session) -> None:
+    play(session, "react.write", "w0", "day-1", path="a.md", content="old")
+    blocks = write(session, "w1", "day-1/files/a.md")
+    assert said(blocks[1])["normalized"] == "turn_1/files/a.md"
+    assert blocks[-1].path == A
+    assert write(session, "w2", "day-2/files/a.md")[-1].path == "fi:turn_1.files/day-2/files/a.md"
+    assert write(session, "w3", "day-1.files/a.md")[-1].path == A
+
+
+def test_a_read_of_nothing_says_what_to_name(session: Session) -> None:
+    for paths in ([], "", ["- ", "[]"]):
+        assert error_of(play(session, "react.read", "r", paths=paths)) == "invalid_input"
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../a.md", "a/../../b", "~/x", "tc:x", ""])
@@ -418,8 +432,8 @@ def test_a_person_sees_what_would_change(session: Session) -> None:
 def test_text_of_others_that_is_read_again_taints_the_turn(
     session: Session, path: str, taints: bool
 ) -> None:
-    session.put("turn_1/attachments/a.txt", "from a stranger")
-    session.put("turn_1/files/a.md", "mine")
+    session.give("turn_1/attachments/a.txt", "from a stranger")
+    session.give("turn_1/files/a.md", "mine")
     session.play([search], call("web_tools.web_search", "s1", queries=["rain"]))
     play(session, "react.hide", "h1", path="tc:turn_1.s1.result")
     turn = Turn("turn_2")

@@ -130,6 +130,56 @@ def test_what_a_run_leaves_another_process_shows(place: Place) -> None:
     assert place.run("timeline", "verify") == f"t  {BLOCKS} blocks, all as they were written\n"
 
 
+PLAN, NOTES = "fi:turn_1.files/plan.md", "fi:turn_1.files/notes.md"
+LINES = (
+    f"{PLAN}\n{NOTES}",
+    f"- {PLAN}\n- {NOTES}",
+    f'["{PLAN}", "{NOTES}"]',
+    f'paths: ["{PLAN}", "{NOTES}"]',
+    f"paths:\n  - {PLAN}\n  - {NOTES}",
+    f'{{"paths": ["{PLAN}",\n"{NOTES}"]}}',
+    f"{PLAN}, {NOTES}",
+)
+OBJECTS = [
+    {"type": "react.read", "id": f"r{at}", "operation": "read", "parameters": {"paths": paths}}
+    for at, paths in enumerate(([PLAN, NOTES], *LINES))
+]
+SPELLED = {
+    "tool-fence": "".join(
+        fence("react.read", f"r{at}", paths=paths)
+        for at, paths in enumerate(([PLAN, NOTES], *LINES))
+    ),
+    "scissors-cat": f"{json.dumps(OBJECTS)}\n\n✂️🐱\n\nSo.\n",
+    "emoji-bracket": f"🛠️[react.read {PLAN} {NOTES}]🛠️[/end]"
+    + f'🛠️[react.read ["{PLAN}", "{NOTES}"]]🛠️[/end]'
+    + "".join(f"🛠️[react.read]\n{body}\n🛠️[/end]" for body in LINES),
+}
+
+
+def test_paths_are_read_however_a_model_spells_them(here: Place) -> None:
+    wrote = [fence("react.write", id, path=f"{id}.md", content=id) for id in ("plan", "notes")]
+    args = ("--allow", "*", "--timeline", "t", "--json")
+    (here.folder / "chat.md").write_text("".join(wrote))
+    here.run("run", "chat.md", *args)
+    for dialect, text in SPELLED.items():
+        (here.folder / "chat.md").write_text(text)
+        outcomes = here.run("run", "chat.md", "-d", dialect, *args).splitlines()
+        assert len(outcomes) == text.count("react.read")
+        for outcome in outcomes:
+            status = json.loads(outcome)["output"]
+            assert (status["paths"], status["missing"]) == ([PLAN, NOTES], []), dialect
+
+
+def test_rows_of_the_pool_are_read_though_a_head_cannot_hold_their_bracket(here: Place) -> None:
+    for text in (
+        "🛠️[react.read so:sources_pool[1-3]]🛠️[/end]",
+        "🛠️[react.read]\nso:sources_pool[1-3]\n🛠️[/end]",
+    ):
+        (here.folder / "chat.md").write_text(text)
+        said = here.run("run", "chat.md", "--allow", "*", "--timeline", "t", "--json")
+        assert json.loads(said)["output"]["missing"] == ["so:sources_pool[1-3]"]
+
+
 def test_what_is_exported_and_imported_is_the_same(place: Place, tmp_path: Path) -> None:
     place.fill()
     place.run("timeline", "export", "t", "-o", "t.jsonl")
@@ -159,9 +209,7 @@ def test_two_runs_at_once_are_two_turns(place: Place) -> None:
             assert process.returncode == 1
     raw = place.run("timeline", "show", "t", "--view", "raw", "--json").splitlines()
     turns = [json.loads(line)["block"]["turn_id"] for line in raw]
-    shared = 2 * BLOCKS - turns.count("turn_1") - turns.count("turn_2")
-    assert set(turns) == {"turn_1", "turn_2"}
-    assert shared == 1
+    assert {turn: turns.count(turn) for turn in turns} == {"turn_1": BLOCKS, "turn_2": BLOCKS}
     assert "all as they were written" in place.run("timeline", "verify")
 
 

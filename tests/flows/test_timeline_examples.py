@@ -475,12 +475,12 @@ def test_a_web_search_gives_rows_of_the_sources_pool(session: Session):
     assert sequence(blocks) == [
         ("react.notes", "ar:turn_1.react.notes.s1"),
         ("react.tool.call", "tc:turn_1.s1.call"),
+        ("timeline.sources", ""),
         (RESULT, "tc:turn_1.s1.result"),
         (RESULT, "so:sources_pool[1-5]"),
-        ("timeline.sources", ""),
     ]
     assert said(blocks[1])["params"] == {"queries": ["best rain"], "n": 5}
-    digest = said(blocks[2])
+    digest = said(blocks[3])
     assert digest.pop("tokens") > 0
     assert digest == {
         "artifact_path": "so:sources_pool[1-5]",
@@ -489,7 +489,7 @@ def test_a_web_search_gives_rows_of_the_sources_pool(session: Session):
         "visibility": "internal",
         "tool_call_id": "s1",
     }
-    rows = said(blocks[3])
+    rows = said(blocks[4])
     assert [row["sid"] for row in rows] == [1, 2, 3, 4, 5]
     assert rows[0] == {
         "sid": 1,
@@ -503,18 +503,18 @@ def test_a_web_search_gives_rows_of_the_sources_pool(session: Session):
 def test_a_second_search_keeps_the_numbers_of_what_is_known(session: Session):
     session.play([searching(2)], call("web_tools.web_search", id="s1", queries=["a"]))
     blocks = session.play([searching(3)], call("web_tools.web_search", id="s2", queries=["b"]))
-    assert [row["sid"] for row in said(blocks[2])] == [1, 2, 3]
-    assert [row["sid"] for row in json.loads(blocks[3].text or "")] == [3]
+    assert [row["sid"] for row in said(blocks[3])] == [1, 2, 3]
+    assert [row["sid"] for row in json.loads(blocks[1].text or "")] == [3]
 
 
 def test_a_search_too_long_for_an_outcome_still_gives_its_rows(session: Session):
     given = call("web_tools.web_search", id="s1", queries=["a"])
     limits = RunLimits(output=1_000)
     blocks = session.play([searching(3, "long " * 2_000)], given, limits=limits)
-    rows = said(blocks[2])
+    rows = said(blocks[3])
     assert [row["sid"] for row in rows] == [1, 2, 3]
     assert all(row["text"].endswith("...[truncated]") for row in rows)
-    assert blocks[-1].type == "timeline.sources"
+    assert blocks[1].type == "timeline.sources"
     source = session.recorder.pool.get(1)
     assert source is not None
     assert source.text == "long " * 2_000
@@ -540,11 +540,11 @@ def test_a_web_fetch_gives_pages_by_url(session: Session):
     blocks = session.play([fetch], given)
     assert sequence(blocks) == [
         ("react.tool.call", "tc:turn_1.f1.call"),
-        (RESULT, "tc:turn_1.f1.result"),
-        (RESULT, "tc:turn_1.f1.result"),
         ("timeline.sources", ""),
+        (RESULT, "tc:turn_1.f1.result"),
+        (RESULT, "tc:turn_1.f1.result"),
     ]
-    digest = said(blocks[1])
+    digest = said(blocks[2])
     assert digest.pop("tokens") > 0
     assert digest == {
         "artifact_path": "tc:turn_1.f1.result",
@@ -553,7 +553,7 @@ def test_a_web_fetch_gives_pages_by_url(session: Session):
         "visibility": "internal",
         "tool_call_id": "f1",
     }
-    assert said(blocks[2]) == {
+    assert said(blocks[3]) == {
         "https://example.com": {"sid": 1, "content": "It rains.", "title": "Example"},
         "https://example.com/none": {"error": "not found"},
     }
@@ -568,17 +568,17 @@ def test_a_builtin_that_fails_beside_an_output_shows_both(session: Session):
 
     blocks = session.play([fetch], call("web_tools.web_fetch", urls=["https://a.example"]))
     assert [block.type for block in blocks] == [
-        *("react.tool.call", "react.notice", RESULT, RESULT, "timeline.sources"),
+        *("react.tool.call", "react.notice", "timeline.sources", RESULT, RESULT),
     ]
-    assert said(blocks[2])["error"] == {"code": "half", "message": "only some", "where": "net"}
-    assert said(blocks[3])["https://a.example"]["content"] == "A"
+    assert said(blocks[3])["error"] == {"code": "half", "message": "only some", "where": "net"}
+    assert said(blocks[4])["https://a.example"]["content"] == "A"
 
 
 def test_react_read_of_mixed_inputs(session: Session):
     session.recorder.attach("turn_1", "notes.txt", b"my notes")
     session.recorder.attach("turn_1", "image.png", png())
-    session.put("turn_1/files/report.pdf", pdf())
-    session.put("turn_1/files/board.pptx", office("ppt/presentation.xml"))
+    session.give("turn_1/files/report.pdf", pdf())
+    session.give("turn_1/files/board.pptx", office("ppt/presentation.xml"))
 
     @tool(name="web_tools.web_search", read_only=True)
     def search(queries: list[str]) -> list[dict[str, str]]:
@@ -622,15 +622,15 @@ def test_react_read_of_mixed_inputs(session: Session):
     assert (blocks[8].text, blocks[8].base64) == (None, None)
 
 
-def test_react_hide_leaves_a_result_and_then_its_record(session: Session):
+def test_react_hide_leaves_its_record_and_then_a_result(session: Session):
     tools = react_tools(session.recorder, "turn_1")
     session.play(tools, call("react.write", "w1", path="a.md", content="# A " * 50))
     blocks = session.play(tools, call("react.hide", "h1", path="fi:turn_1.files/a.md"))
     assert sequence(blocks) == [
         ("react.tool.call", "tc:turn_1.h1.call"),
-        (RESULT, "tc:turn_1.h1.result"),
-        (RESULT, "tc:turn_1.h1.result"),
         ("timeline.hidden", "fi:turn_1.files/a.md"),
+        (RESULT, "tc:turn_1.h1.result"),
+        (RESULT, "tc:turn_1.h1.result"),
     ]
     assert session.recorder.state.visible("fi:turn_1.files/a.md") == []
 

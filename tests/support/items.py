@@ -121,6 +121,9 @@ def _tools(draw: st.DrawFn, name: str) -> ToolSpec:
     properties = {f"p{at}": {"type": kind} for at, kind in enumerate(kinds)}
     strings = [key for key, schema in properties.items() if schema["type"] == "string"]
     body = draw(st.none() | st.sampled_from(strings)) if strings else None
+    if body is None and draw(st.integers(0, 3)) == 0:
+        body = "lines"
+        properties = {**properties, body: {"type": "array", "items": {"type": "string"}}}
     return ToolSpec(name, parameters={"properties": properties}, body=body)
 
 
@@ -129,5 +132,10 @@ def _calls_of(draw: st.DrawFn, tool: ToolSpec) -> Call:
     positional = [name for name in tool.properties if name != tool.body]
     given = positional[: draw(st.integers(0, len(positional)))]
     given += [tool.body] if tool.body and draw(st.booleans()) else []
-    value = {name: draw(TYPES[tool.properties[name]["type"]]) for name in given}
+    value = {name: draw(_values(tool, name)) for name in given}
     return Call(id="", name=tool.name, input=value)
+
+
+def _values(tool: ToolSpec, name: str) -> st.SearchStrategy[Any]:
+    is_lines = name == tool.body and tool.body_is_lines
+    return st.lists(STRINGS, max_size=3) if is_lines else TYPES[tool.properties[name]["type"]]

@@ -17,6 +17,9 @@ class MemoryFiles:
             raise self.broken
         return self.contents.get(path.physical)
 
+    def turns(self) -> list[str]:
+        return [path.partition("/")[0] for path in self.contents]
+
     def write(self, path: FilePath, content: bytes) -> None:
         if self.broken is not None:
             raise self.broken

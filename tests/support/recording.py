@@ -11,9 +11,11 @@ from typing import Any
 from callblocks.model.blocks import Block
 from callblocks.model.calls import Call
 from callblocks.model.outcomes import Outcome
+from callblocks.model.paths import parse_physical
 from callblocks.runtime.turn import Turn
 from callblocks.timeline.keeping.artifacts import Artifacts
 from callblocks.timeline.recorder import Recorder
+from callblocks.timeline.stamp import Stamp
 from callblocks.timeline.timeline import Timeline
 from callblocks.toolkits.turn_files import FolderFiles
 from callblocks.tools.tool import Tool
@@ -48,7 +50,7 @@ class Session:
         """The blocks of one call, run as a session would."""
         before = self.timeline.head().count
         if notes:
-            self.recorder.notes(turn, call.id, notes)
+            self.recorder.notes(turn, call, notes)
         self.recorder.started(turn, call)
         outcome = self.run(tools, call, turn=turn, **parts)
         self.recorder.ended(turn, call, outcome)
@@ -66,6 +68,14 @@ class Session:
         place = self.folder / physical
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def give(self, physical: str, content: bytes | str) -> None:
+        """A file of an earlier turn: it is on disk, and a digest names it."""
+        self.put(physical, content)
+        path = parse_physical(physical)
+        digest = json.dumps({"artifact_path": str(path)})
+        stamp = Stamp(path.turn, "given", "", TS)
+        self.timeline.append([stamp.result("digest", digest, path=str(path))])
 
 
 @contextmanager

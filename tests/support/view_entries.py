@@ -26,8 +26,8 @@ ALL = (*PARTS["auto"], *markers("auto"), *OWN, *COMMON)
 LONG = tuple(word * times for word in ("plain words ", "a line\n", "# T\n") for times in (1, 9, 40))
 TOOLS = ("react.write", "look", "exec_tools.execute_code_python", *OWN[:2])
 CONTENTS: tuple[dict[str, Any], ...] = (
-    {"mime": "image/png", "base64": "QUJD"},
-    {"mime": "application/pdf", "base64": "QUJD"},
+    {"mime": "image/png", "base64": "iVBORw0KGgo="},
+    {"mime": "application/pdf", "base64": "JVBERi0xLjc="},
     {"mime": "application/zip", "base64": "QUJD"},
     {"mime": "application/zip"},
 )
@@ -76,7 +76,8 @@ class Log:
         own, of = f"tc:{self.turn}.{drawn.call}.result", {"call_id": drawn.call}
         digest = json.dumps({"artifact_path": path or own, "physical_path": "p", "rn": "HOSTED"})
         of["tool_id"] = drawn.tool
-        self.add("react.tool.result", digest, path=own, mime="application/json", **of)
+        meta = {"role": "digest"}
+        self.add("react.tool.result", digest, path=own, mime="application/json", meta=meta, **of)
         meta = {"role": "content", "hosted_uri": "HOSTED", "key": "HOSTED"}
         self.add("react.tool.result", text, path=path or own, meta=meta, **of, **fields)
 

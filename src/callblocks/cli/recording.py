@@ -1,40 +1,37 @@
-"""Writing a run down on a timeline: what the model said, each call before it runs, what came of it.
+"""Writing a run down on a timeline: what was asked, each call before it runs, what came of it.
 
-    callblocks run chat.md --ask --timeline notes
+    callblocks run chat.md --ask --timeline notes --prompt "Add them up." --attach numbers.csv
 
-A run is one turn: `turn_1`, `turn_2`, … The files of turns are in the state folder, below
-`timelines/NAME`; making the folder of a turn is what gives its number to one run alone.
+A run is one turn: `turn_1`, `turn_2`, … It is taken on the timeline itself, once the text is read
+and there is something to write, so that two runs never share one. The files of turns are in the
+state folder (see `callblocks.timeline.layout`).
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Generator, Iterable
-from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
-from callblocks.cli.exits import Fault
-from callblocks.cli.state import ARTIFACTS, TURNS, state_folder
-from callblocks.cli.timeline_store import open_timelines, shown_store, store_option
+from callblocks.cli.asked import Asked, asked
+from callblocks.cli.exits import Fault, say
+from callblocks.cli.state import state_folder
+from callblocks.cli.timeline_store import shown_store, store_option, without_password
 
 if TYPE_CHECKING:
     from callblocks.cli.transcript import Prose
-    from callblocks.model.blocks import Entry
     from callblocks.model.calls import Call
     from callblocks.model.outcomes import Outcome
+    from callblocks.timeline.reading.skills import Skills
     from callblocks.timeline.recorder import Recorder
-    from callblocks.toolkits.turn_files import FolderFiles
+    from callblocks.tools.registry import Registry
     from callblocks.tools.tool import Tool
 
 __all__ = ("Recording", "RecordingOptions", "open_recording", "recording_options")
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_TURN = re.compile(r"turn_([1-9][0-9]{0,8})")
 
 
 class RecordingOptions(TypedDict):
@@ -42,47 +39,72 @@ class RecordingOptions(TypedDict):
 
     timeline: str | None
     store: str | None
+    prompt: str | None
+    attach: tuple[str, ...]
+    skills: str | None
 
 
 def recording_options(command: F) -> F:
-    """Add `--timeline` and `--store`."""
+    """Add `--timeline` and `--store`, and what goes with them."""
     about = "Write it down on this timeline, with react.write, react.read and react.hide as tools."
-    return click.option("--timeline", metavar="NAME", help=about)(store_option(command))
+    for option in (
+        click.option(
+            "--skills",
+            type=click.Path(exists=True, file_okay=False),
+            metavar="FOLDER",
+            help="Skills that react.read finds as sk:…: Markdown files.",
+        ),
+        click.option(
+            "--attach",
+            type=click.Path(exists=True, dir_okay=False, readable=True),
+            multiple=True,
+            metavar="FILE",
+            help="Write down a file that the person gave; may be given again.",
+        ),
+        click.option("--prompt", metavar="TEXT", help="Write down what the person asked."),
+        store_option,
+        click.option("--timeline", metavar="NAME", help=about),
+    ):
+        command = option(command)
+    return command
 
 
 class Recording:
     """One run, written down as a turn; `tools` are those that work on the timeline."""
 
-    def __init__(self, recorder: Recorder, turn: str, place: str) -> None:
-        self.turn = turn
+    def __init__(self, recorder: Recorder, given: Asked, place: str) -> None:
+        self.turn = recorder.coming_turn
         self.written = False
+        self.tools = self._make_tools(recorder)
         self._recorder = recorder
+        self._asked = given
         self._place = place
         self._notes: dict[str, str] = {}
         self._begun: set[str] = set()
-
-    @property
-    def tools(self) -> Iterable[Tool]:
-        """The tools that work on the timeline."""
-        from callblocks.toolkits.react import react_tools
-
-        return react_tools(self._recorder, self.turn)
 
     @property
     def place(self) -> str:
         """Where it is written, in words."""
         return f"{self._recorder.timeline.name}, {self.turn} ({self._place})"
 
-    def expect(self, prose: Prose) -> None:
-        """Take what the model said before each call."""
+    @property
+    def is_asked(self) -> bool:
+        """Whether there is something of the person to write down."""
+        return bool(self._asked.prompt or self._asked.files)
+
+    def open_turn(self, prose: Prose, registry: Registry) -> Registry:
+        """Take the turn, and write down what was asked; the tools then work in that turn."""
         self._notes = dict(prose.before)
+        expected, self.turn = self.turn, self._recorder.new_turn()
+        self.written = True
+        self._ask()
+        return registry if self.turn == expected else self._moved(registry)
 
     def begin(self, call: Call) -> None:
         """Write down a call that is about to run, and what was said before it."""
         self._begun.add(call.id)
-        self.written = True
         if notes := self._notes.pop(call.id, ""):
-            self._recorder.notes(self.turn, call.id, notes)
+            self._recorder.notes(self.turn, call, notes)
         self._recorder.started(self.turn, call)
 
     def end(self, call: Call, outcome: Outcome) -> None:
@@ -94,64 +116,63 @@ class Recording:
     def conclude(self, prose: Prose) -> None:
         """Write down what the model said last."""
         if prose.after:
-            self.written = True
             self._recorder.completion(self.turn, prose.after)
+
+    def _ask(self) -> None:
+        from callblocks.model.errors import ToolError
+
+        if self._asked.prompt:
+            self._recorder.prompt(self.turn, self._asked.prompt)
+        for file in self._asked.files:
+            try:
+                self._recorder.attach(self.turn, file.name, file.content)
+            except ToolError as error:
+                raise Fault(f"--attach {file.name}: {error.message}") from error
+
+    def _moved(self, registry: Registry) -> Registry:
+        """The tools in the turn that was free, where another run took the one we looked for."""
+        from callblocks.tools.registry import Registry
+
+        old, self.tools = self.tools, self._make_tools(self._recorder)
+        new = dict(zip(map(id, old), self.tools, strict=True))
+        return Registry(new.get(id(tool), tool) for tool in registry.tools)
+
+    def _make_tools(self, recorder: Recorder) -> tuple[Tool, ...]:
+        from callblocks.toolkits.react import react_tools
+
+        return react_tools(recorder, self.turn)
 
 
 @contextmanager
-def open_recording(options: RecordingOptions, *, runs: bool) -> Generator[Recording | None]:
+def open_recording(options: RecordingOptions) -> Generator[Recording | None]:
     """What writes a run down; nothing where no timeline is named.
 
-    Where nothing `runs`, nothing is written: only the tools are wanted.
+    Nothing is written before `open_turn`: where nothing runs, only the tools are wanted.
     """
     if (name := options["timeline"]) is None:
+        for option in ("prompt", "attach", "skills"):
+            if options[option]:
+                raise click.UsageError(f"--{option} goes with --timeline")
         yield None
         return
-    from callblocks.timeline.keeping.artifacts import Artifacts
-    from callblocks.timeline.recorder import Recorder
-    from callblocks.timeline.timeline import Timeline
+    from callblocks.toolkits.recording import open_recorder
 
-    with ExitStack() as stack:
-        store = stack.enter_context(open_timelines(options["store"], make=True))
-        timeline = Timeline(store, name)
-        folder = state_folder() / TURNS / timeline.name
-        files = stack.enter_context(_files(folder))
-        recorder = Recorder(timeline, files, Artifacts(state_folder() / ARTIFACTS))
-        number = _next(timeline.entries())
-        turn = _taken(folder, number) if runs else f"turn_{number}"
-        recording = Recording(recorder, turn, shown_store(options["store"]))
-        try:
-            yield recording
-        finally:
-            if runs and not recording.written:
-                with suppress(OSError):
-                    os.rmdir(folder / turn)
+    given, skills = asked(options["prompt"], options["attach"]), _skills(options["skills"])
+    store = options["store"]
+    with (
+        without_password(store),
+        open_recorder(state_folder(), name, store=store, skills=skills) as recorder,
+    ):
+        yield Recording(recorder, given, shown_store(store))
 
 
-def _files(folder: Path) -> FolderFiles:
-    from callblocks.toolkits.turn_files import FolderFiles
+def _skills(folder: str | None) -> Skills | None:
+    """The skills of a folder; files that give none are named."""
+    if folder is None:
+        return None
+    from callblocks.timeline.reading.skills import Skills
 
-    try:
-        return FolderFiles(folder)
-    except OSError as error:
-        raise Fault(f"{folder}: {error.strerror}") from error
-
-
-def _next(entries: Iterable[Entry]) -> int:
-    """The number after the highest that the timeline has."""
-    numbers = (_TURN.fullmatch(entry.block.turn_id) for entry in entries)
-    return 1 + max((int(number[1]) for number in numbers if number), default=0)
-
-
-def _taken(folder: Path, number: int) -> str:
-    """A turn that no other run has, from a number on."""
-    while True:
-        turn = f"turn_{number}"
-        try:
-            os.mkdir(folder / turn, 0o700)
-        except FileExistsError:
-            number += 1
-        except OSError as error:
-            raise Fault(f"{folder / turn}: {error.strerror}") from error
-        else:
-            return turn
+    skills = Skills.from_folder(folder)
+    for broken in skills.broken:
+        say(f"--skills: {broken.file} is no skill: {broken.problem}")
+    return skills

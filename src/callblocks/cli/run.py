@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from functools import partial
 from typing import Any, BinaryIO, Unpack
@@ -84,7 +85,7 @@ def command(
     runs = policy.enabled and not dry_run
     with (
         open_workspace(workspace, *steering) as root,
-        open_recording(options, runs=runs or not shown) as recording,
+        open_recording(options) as recording,
     ):
         added = recording.tools if recording else ()
         options["tools"] = registry = every_tool(options["tools"], root, added)
@@ -105,8 +106,9 @@ def command(
         _conclude(run, policy, paper, explain=explain, dry_run=dry_run)
     elif not as_json:
         write_reply(run.transcript.items(), reply_in, registry)
-    if recording is not None and recording.written:
-        _tell(recording, paper, shown=shown)
+    if recording is not None and (runs or not shown):
+        for words in _told(recording, len(run.transcript.answered)):
+            _tell(words, paper, shown=shown)
     if run.stopped:
         raise click.exceptions.Exit(INTERRUPTED)
     if run.transcript.broken or any(not outcome.ok for outcome in run.outcomes):
@@ -144,9 +146,17 @@ def _conclude(run: Run, policy: Policy, paper: Paper, *, explain: bool, dry_run:
     paper.print(summary_rows(run.outcomes, str(state_folder() / ARTIFACTS), paper.width))
 
 
-def _tell(recording: Recording, paper: Paper, *, shown: bool) -> None:
-    """Say where it was written down, apart from what is printed for programs."""
-    words = f"recorded in {recording.place}"
+def _told(recording: Recording, answered: int) -> Iterator[str]:
+    """Where it was written down, and what was not."""
+    if recording.written:
+        yield f"recorded in {recording.place}"
+    if answered:
+        calls = "1 call, which has its" if answered == 1 else f"{answered} calls, which have their"
+        yield f"not recorded: {calls} result in the text already"
+
+
+def _tell(words: str, paper: Paper, *, shown: bool) -> None:
+    """Say it apart from what is printed for programs."""
     if shown:
         paper.print([(("mark", "ⓘ "), ("quiet", visible_line(words)))])
     else:

@@ -42,7 +42,9 @@ class Run:
         self._registry = registry
         self._recording = recording
         self._turn = Turn(tainted=("the text",) if tainted else ())
-        self._open = lambda: open_runtime(registry, policy, root, screen.paper.width, screen.aside)
+        self._open = lambda: open_runtime(
+            self._registry, policy, root, screen.paper.width, screen.aside
+        )
 
     @property
     def stopped(self) -> bool:
@@ -68,8 +70,8 @@ class Run:
         waiting, prose = self.transcript.waiting, self.transcript.prose()
         calls = {call.id: call for call in waiting}
         record = self._recording
-        if record is not None:
-            record.expect(prose)
+        if record is not None and (waiting or prose.after or record.is_asked):
+            self._registry = record.open_turn(prose, self._registry)
 
         def begin(call: Call) -> None:
             if record is not None:

@@ -11,14 +11,12 @@ import os
 from pathlib import Path
 
 from callblocks.cli.exits import Fault
+from callblocks.timeline.layout import ARTIFACTS, TIMELINES
 
-__all__ = ("APPROVALS", "ARTIFACTS", "JOURNAL", "TIMELINES", "TURNS", "state_folder")
+__all__ = ("APPROVALS", "ARTIFACTS", "JOURNAL", "TIMELINES", "state_folder")
 
 APPROVALS = "approvals.sqlite"
 JOURNAL = "journal.sqlite"
-ARTIFACTS = "artifacts"
-TIMELINES = "timelines.sqlite"
-TURNS = "timelines"
 
 
 def state_folder() -> Path:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from typing import BinaryIO
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
 
 import click
 
 from callblocks.cli.exits import PROBLEMS, say
+from callblocks.cli.output import open_output
 from callblocks.cli.timeline_store import (
     Readable,
     existing,
@@ -19,6 +18,7 @@ from callblocks.cli.timeline_store import (
     store_option,
 )
 from callblocks.model.blocks import Entry
+from callblocks.timeline.stores.gaps import gap_of, with_gaps
 from callblocks.timeline.stores.store import Store
 
 __all__ = ("command",)
@@ -48,37 +48,71 @@ _NAMED = 10
 def command(name: str, store: str | None, form: str, output: str | None) -> None:
     """Write a timeline as JSONL, Markdown or HTML.
 
-    The artifacts that blocks name are not part of it: they are files in the state folder. A
-    block that cannot be read is left out and named; there is exit code 1 then.
+    The artifacts that blocks name are not part of it: they are files in the state folder. Blocks
+    that cannot be read or are missing are left out and named; there is exit code 1 then.
     """
-    lost: list[int] = []
+    lost = _Lost([], [])
     with open_timelines(store) as opened:
         existing(opened, name)
         lines = Readable(_lines(opened, name, form, lost))
-        with _output(output) as out:
+        with open_output(output) as out:
             out.writelines(lines)
-        if lost:
-            some = ", ".join(map(str, lost[:_NAMED])) + (" …" if len(lost) > _NAMED else "")
-            say(f"damaged_block: left out what cannot be read: {some}")
+        for words in lost.told():
+            say(words)
         lines.check()
-    if lost:
+    if lost.damaged or lost.missing:
         raise click.exceptions.Exit(PROBLEMS)
 
 
-def _lines(store: Store, name: str, form: str, lost: list[int]) -> Iterator[bytes]:
+class _Lost(NamedTuple):
+    """What cannot be exported: blocks that cannot be read, and gaps."""
+
+    damaged: list[int]
+    missing: list[tuple[int, int]]
+
+    def told(self) -> Iterator[str]:
+        if self.damaged:
+            words = "damaged_block: left out what cannot be read"
+            yield f"{words}: {_some(map(str, self.damaged))}"
+        if self.missing:
+            numbers = (str(a) if a == b else f"{a} to {b}" for a, b in self.missing)
+            yield f"chain_broken: these numbers are missing: {_some(numbers)}"
+
+    def note(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        """Entries as they pass, and what there is to say of them."""
+        for entry in entries:
+            if gap := gap_of(entry):
+                self.missing.append(gap)
+            elif entry.block.type == "timeline.damaged":
+                self.damaged.append(entry.seq)
+            yield entry
+
+
+def _some(numbers: Iterable[str]) -> str:
+    first = list(islice(numbers, _NAMED + 1))
+    return ", ".join(first[:_NAMED]) + (" …" if len(first) > _NAMED else "")
+
+
+def _lines(store: Store, name: str, form: str, lost: _Lost) -> Iterator[bytes]:
     if form == "jsonl":
         from callblocks.timeline.stores.export import export_lines
 
-        yield from export_lines(store, name, lost=lost.append)
+        yield from export_lines(
+            store,
+            name,
+            lost=lost.damaged.append,
+            missing=lambda first, last: lost.missing.append((first, last)),
+        )
         return
     from callblocks.views.timeline.chat import shown
 
-    entries = Readable(_noting(store.entries(name), lost))
-    items = shown(entries)
+    count = store.head(name).count
+    entries = Readable(store.entries(name))
+    items = shown(lost.note(with_gaps(entries, count=count)))
     if form == "html":
         from callblocks.views.timeline.html import timeline_html
 
-        page = timeline_html(name, items, store.head(name).count)
+        page = timeline_html(name, items, count)
     else:
         from callblocks.views.timeline.markdown import timeline_markdown
 
@@ -86,29 +120,3 @@ def _lines(store: Store, name: str, form: str, lost: list[int]) -> Iterator[byte
     for piece in page:
         yield piece.encode("utf-8", "replace")
     entries.check()
-
-
-def _noting(entries: Iterable[Entry], lost: list[int]) -> Iterator[Entry]:
-    for entry in entries:
-        if entry.block.type == "timeline.damaged":
-            lost.append(entry.seq)
-        yield entry
-
-
-@contextmanager
-def _output(path: str | None) -> Generator[BinaryIO]:
-    """Where to write; a file is there when it is whole, and not before."""
-    if path is None:
-        yield sys.stdout.buffer
-        return
-    new = f"{path}.{os.getpid()}.new"
-    try:
-        with open(new, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(new, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(new)
-        raise

@@ -15,7 +15,7 @@ from callblocks.cli.files import FILE
 from callblocks.cli.io import STDIN
 from callblocks.cli.paint import Paper
 from callblocks.cli.timeline_store import open_timelines, shown_store, store_option
-from callblocks.timeline.stores.importing import Imported, import_timeline
+from callblocks.timeline.stores.importing import Imported, check_import, import_checked
 from callblocks.views.rows import Row
 from callblocks.views.safe import visible_line
 
@@ -32,8 +32,11 @@ def command(file: str, store: str | None, name: str | None) -> None:
     All of it is checked before anything is written, and a timeline that is there is never
     touched. The hashes hang on the name: with --as the blocks get new ones.
     """
-    with _open(file) as stream, open_timelines(store, make=True) as opened:
-        imported = import_timeline(opened, stream, name)
+    with _open(file) as stream:
+        # A file that is refused leaves no empty store behind.
+        checked = check_import(stream, name)
+        with open_timelines(store, make=True) as opened:
+            imported = import_checked(opened, stream, checked)
     Paper().print(_rows(imported, shown_store(store)))
 
 

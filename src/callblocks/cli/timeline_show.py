@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import click
 import msgspec
 
+from callblocks.cli.exits import Refusal, say
 from callblocks.cli.paging import page
 from callblocks.cli.paint import Paper
 from callblocks.cli.timeline_store import (
@@ -18,6 +19,7 @@ from callblocks.cli.timeline_store import (
     store_option,
 )
 from callblocks.model.blocks import Entry
+from callblocks.timeline.stores.gaps import with_gaps
 from callblocks.views.rows import Row
 from callblocks.views.timeline.rows import chat_rows, entry_json, entry_rows
 
@@ -54,7 +56,11 @@ def command(
     expand: bool,
     as_json: bool,
 ) -> None:
-    """Show a timeline: on a terminal in colours, with a pager where it is long."""
+    """Show a timeline: on a terminal in colours, with a pager where it is long.
+
+    Where nothing is to be shown, one line on standard error says so; a turn that the timeline does
+    not have is exit code 1.
+    """
     if as_json and view == "chat":
         raise click.UsageError("--json is for --view raw and --view model")
     if view == "model" and (after or turn):
@@ -62,15 +68,45 @@ def command(
     if budget and view != "model":
         raise click.UsageError("--budget is for --view model")
     with open_timelines(store) as opened:
-        existing(opened, name)
+        count = existing(opened, name).count
         readable = Readable(opened.entries(name, after))
-        entries = (one for one in readable if turn is None or one.block.turn_id == turn)
+        entries = _Seen(with_gaps(readable, after, count), turn)
         if as_json:
-            sys.stdout.buffer.writelines(_json_lines(entries, view, budget))
+            sys.stdout.buffer.writelines(_json_lines(iter(entries), view, budget))
         else:
             paper = Paper()
-            page(paper, _rows(entries, view, paper, expand, budget))
+            page(paper, entries.drawn(_rows(iter(entries), view, paper, expand, budget)))
         readable.check()
+    if turn is not None and not entries.any:
+        raise Refusal(f"{name} has no block of {turn}{f' after {after}' if after else ''}")
+    if not entries.any:
+        say(f"{name} ends with block {count}: there is none after {after}")
+    elif not (as_json or entries.shown):
+        say("nothing of it is to be read here; --view raw shows every block")
+
+
+class _Seen:
+    """The entries of a turn, or of all, with whether there was `any`, and something was `shown`."""
+
+    def __init__(self, entries: Iterable[Entry], turn: str | None) -> None:
+        self.any = False
+        self.shown = False
+        self._entries = entries
+        self._turn = turn
+
+    def __iter__(self) -> Iterator[Entry]:
+        for entry in self._entries:
+            mine = self._turn in (None, entry.block.turn_id)
+            self.any |= mine
+            # Nobody knows of which turn a block was that cannot be read.
+            if mine or entry.block.type == "timeline.damaged":
+                yield entry
+
+    def drawn(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """The rows as they pass."""
+        for row in rows:
+            self.shown = True
+            yield row
 
 
 def _json_lines(entries: Iterator[Entry], view: str, budget: int | None) -> Iterator[bytes]:

@@ -29,12 +29,12 @@ __all__ = (
     "open_timelines",
     "shown_store",
     "store_option",
+    "without_password",
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
-_SERVERS = ("postgresql://", "postgres://")
 # As wide as may be: a password with a slash in it makes an address that is none, and is one.
 _PASSWORD = re.compile(r"(?<=:)(?!//).*(?=@)|(?<=[?&]password=)[^&#]*", re.I | re.S)
 _PARTS = re.compile(r"[/?#@:]")
@@ -78,21 +78,24 @@ class Readable(Iterable[T]):
 
 @contextmanager
 def open_timelines(target: str | None, *, make: bool = False) -> Generator[Store]:
-    """The store; with `make`, a file that is not there is made.
-
-    An address stands in messages without its password, whoever wrote them.
-    """
+    """The store; with `make`, a file that is not there is made."""
     from callblocks.timeline.stores.opening import open_store
 
+    if target and not (make or _is_server(target) or os.path.exists(target)):
+        words = f"no store is at {target}; --store names a file or postgresql://…"
+        raise TimelineError("store_unavailable", words)
     address = target or str(state_folder() / TIMELINES)
+    with without_password(address), open_store(address) as store:
+        yield store
+
+
+@contextmanager
+def without_password(address: str | None) -> Generator[None]:
+    """An address stands in messages without its password, whoever wrote them."""
     try:
-        if target and not (make or _is_server(target) or os.path.exists(target)):
-            words = f"no store is at {target}; --store names a file or postgresql://…"
-            raise TimelineError("store_unavailable", words)
-        with open_store(address) as store:
-            yield store
+        yield
     except TimelineError as error:
-        words = _without_password(error.message, address)
+        words = _without_password(error.message, address or "")
         raise TimelineError(error.code, words, **error.details) from error
 
 
@@ -116,12 +119,18 @@ def shown_store(target: str | None) -> str:
 
 
 def _is_server(target: str) -> bool:
-    return target.startswith(_SERVERS)
+    from callblocks.timeline.stores.address import server_address
+
+    return server_address(target) is not None
 
 
 def _without_password(text: str, address: str) -> str:
-    if not _is_server(address):
-        return text
+    try:
+        if not _is_server(address):
+            return text
+    except TimelineError:
+        # What is refused is not told from a password.
+        return text.replace(address, _HIDDEN)
     for secret in filter(None, _PASSWORD.findall(address)):
         parts = [part for part in _PARTS.split(secret) if len(part) > _TELLING]
         for form in (secret, unquote(secret), *parts):

@@ -19,7 +19,10 @@ __all__ = ("Prose", "Transcript")
 
 
 class Prose(msgspec.Struct, frozen=True):
-    """What the model said `before` each call without a result, by its id, and `after` them."""
+    """What the model said `before` each call without a result, by its id, and `after` them.
+
+    What stands before a call that has a result goes on to the next one without.
+    """
 
     before: dict[str, str]
     after: str
@@ -72,15 +75,19 @@ class Transcript:
     def prose(self) -> Prose:
         """What the model said around the calls that have no result, without its reasoning."""
         before: dict[str, str] = {}
+        parts: list[str] = []
         said: list[str] = []
         for event in self._events:
             if isinstance(event, Text | Malformed):
                 said.append(event.text)
             elif isinstance(event, CallReady):
-                if event.index in self._waiting and (words := "".join(said).strip()):
-                    before[event.call.id] = words
+                parts.append("".join(said).strip())
                 said.clear()
-        return Prose(before, "".join(said).strip())
+                if event.index in self._waiting:
+                    if words := _paragraphs(parts):
+                        before[event.call.id] = words
+                    parts.clear()
+        return Prose(before, _paragraphs([*parts, "".join(said).strip()]))
 
     def items(self) -> list[Item]:
         """The text with each new result right behind its call."""
@@ -92,6 +99,10 @@ class Transcript:
             if isinstance(item, Call) and item.id in self._results:
                 found.append(self._results[item.id])
         return found
+
+
+def _paragraphs(parts: list[str]) -> str:
+    return "\n\n".join(filter(None, parts))
 
 
 def _unapproved(result: Result) -> bool:

@@ -4,10 +4,14 @@
     http://bücher.example                                  http://xn--bcher-kva.example/
     https://me:pw@example.com/%7euser/%e4                  https://example.com/~user/%E4
 
-Scheme and host in lower case; no user, no usual port, no fragment (a server never sees it), no
-tracking parameters, no dot segments, no slash at the end; `%XX` only where it is needed.
+Scheme and host in lower case; no user, no usual port, no tracking parameters, no dot segments, no
+slash at the end; `%XX` only where it is needed. No fragment: it is a place on the page. Only
+`#/…` and `#!…` stay, by which pages of one program are told apart.
+
 Parameters keep their order, and http is not https: two numbers for one page do less harm than
-one number for two. What is no http or https address stays as it is, without blanks around it.
+one number for two. Tabs and line breaks inside are dropped, as every client does. An address
+with a backslash before its query stays as it is: some clients take it for a slash, and so for the
+end of the host. So does what is no http or https address; both without blanks around them.
 """
 
 from __future__ import annotations
@@ -17,7 +21,13 @@ import re
 __all__ = ("canonical_url",)
 
 # ASCII: otherwise the long s of `httpſ` would be an s.
-_SHAPE = re.compile(r"(https?)://([^/?#]*)([^?#]*)(?:\?([^#]*))?", re.ASCII | re.IGNORECASE)
+_SHAPE = re.compile(
+    r"(https?)://([^/?#\\]*)([^?#\\]*)(?:\?([^#]*))?(?:#(.*))?",
+    re.ASCII | re.IGNORECASE | re.DOTALL,
+)
+_DROPPED = re.compile(r"[\t\r\n]")
+_AROUND = "".join(map(chr, range(0x21)))
+_ROUTES = ("/", "!")
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::([0-9]{0,9}))?")
 _NAME = re.compile(r"[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?")
 _PORTS = {"http": "80", "https": "443"}
@@ -36,13 +46,16 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 
 def canonical_url(text: str) -> str:
     """The one spelling of an http or https address; any other text without blanks around it."""
-    text = text.strip()
-    shape = _SHAPE.match(text)
+    text = text.strip(_AROUND)
+    shape = _SHAPE.fullmatch(_DROPPED.sub("", text))
     authority = _authority(shape[1].lower(), shape[2]) if shape else None
     if shape is None or authority is None:
         return text
     query = _query(shape[4] or "")
-    return f"{shape[1].lower()}://{authority}{_path(shape[3])}{'?' if query else ''}{query}"
+    fragment = shape[5] or ""
+    route = f"#{_coded(fragment)}" if fragment.startswith(_ROUTES) else ""
+    page = f"{shape[1].lower()}://{authority}{_path(shape[3])}"
+    return f"{page}{'?' if query else ''}{query}{route}"
 
 
 def _authority(scheme: str, text: str) -> str | None:

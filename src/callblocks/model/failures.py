@@ -50,6 +50,7 @@ FAILURES = {
     "empty_file": "the file that was written has no content",
     "file_invalid": "the file does not open as what its name says",
     "not_found": "nothing on the timeline is at that path",
+    "hide_refused": "what the person said, or was answered, is never hidden",
     "hide_before_cache": "the block is part of what the model's provider has cached, and stays",
     "hide_too_old": "the block is too far back to be hidden",
     # The network.

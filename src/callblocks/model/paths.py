@@ -47,8 +47,8 @@ __all__ = (
 _TURN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 # ASCII: two ids that look alike are not both written as they are.
 _CALL = re.compile(r"[\w:+~@-][\w.:+~@-]{0,119}", re.ASCII)
-# What stands for an id that cannot stand itself; no written id may pass for one.
-_MADE = re.compile(r"id_[0-9a-f]{32}")
+# Ids that a parser made: another text of the same turn has them again, for other calls.
+_MADE = re.compile(r"tool-call-[0-9]+(?:-[0-9]+)?")
 _SKILL = re.compile(r"[A-Za-z0-9][\w.-]{0,199}", re.ASCII)
 _POOL = re.compile(r"sources_pool\[([^\]]*)\]")
 _BLANKS = " \t\r\n"
@@ -188,14 +188,16 @@ def file_path(turn: str, name: str, place: Place = "files") -> FilePath:
     return FilePath(turn, normal_name(name, name.rstrip(_BLANKS)), place)
 
 
-def call_segment(id: str) -> str:
-    """A call's id as paths and headers write it: itself, or what stands for it.
+def call_segment(turn: str, id: str) -> str:
+    """A call's id as paths and headers write it: itself, or `tc_` and 12 hex digits for it.
 
-    Different ids have different ones.
+    Those stand for an id that no path can hold, and for `tool-call-1`, which says nothing
+    outside of its text. Two ids may share a segment, if hardly ever: a recorder tells them apart.
     """
     if _CALL.fullmatch(id) and not _MADE.fullmatch(id):
         return id
-    return f"id_{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+    told = f"{turn}.{id}".encode("utf-8", "surrogatepass")
+    return f"tc_{hashlib.sha256(told).hexdigest()[:12]}"
 
 
 def is_turn_id(text: str) -> bool:

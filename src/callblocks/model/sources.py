@@ -2,30 +2,38 @@
 
     Source(sid=1, url="https://example.com/rain", title="Rain", text="It rains.")
 
-A source is known by the canonical form of its URL, and by its `fi:` path; one that has neither,
-by its title and text. `merged` joins what two rows say of one source: nothing that is known is
-lost, an empty field is filled, and a longer text replaces a shorter one (a page, the snippet of
-a search).
+A source is a page or a file. A page is known by the canonical form of its URL and by nothing else,
+a file by its `fi:` path; what is neither, by its title and text. Of a URL that holds a secret, or
+is very long, only a part is shown, and a digest of all of it says which page it is.
+
+`merged` joins what two rows say of one source: nothing that is known is lost, an empty field is
+filled, and a longer text of a page replaces a shorter one (the snippet of a search).
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
 from callblocks.model.canonical_url import canonical_url
 from callblocks.model.errors import BadPath
 from callblocks.model.paths import FilePath, parse_path, parse_physical
+from callblocks.model.redaction import redact
 
-__all__ = ("Source", "merged", "rows_text", "source_of")
+__all__ = ("HasFile", "Source", "merged", "rows_text", "source_of")
+
+HasFile: TypeAlias = Callable[[str], bool]
+"""Whether there is a file at a `fi:` path."""
 
 _HALF = re.compile("[\ud800-\udfff]")
 # A password before the host is no part of a page, and is not written down.
-_USER = re.compile(r"(?i:\A\s*(https?://))[^/?#@]*@")
+_USER = re.compile(r"(?i:\A(https?://))[^/?#\\]*@")
+_AROUND = "".join(map(chr, range(0x21)))
+_LONGEST_URL = 10_000
 # What tools call the fields of a row.
 _NAMES = {
     "url": ("url", "link", "href"),
@@ -39,10 +47,14 @@ _TRUNCATED = "...[truncated]"
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One row of the pool. `meta` holds what else a tool said, and is not for the model."""
+    """One row of the pool. `meta` holds what else a tool said, and is not for the model.
+
+    `digest` is of the whole canonical URL, where `url` is not all of it.
+    """
 
     sid: int = 0
     url: str = ""
+    digest: str = ""
     path: str = ""
     title: str = ""
     text: str = ""
@@ -51,42 +63,41 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def key(self) -> str:
-        """What it is known by before all else."""
-        return self.keys[0]
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """All that it is known by: its URL, its path; else its title and text."""
-        keys = [f"url:{canonical_url(self.url)}"] if self.url else []
-        if self.path:
-            keys.append(self.path)
-        return tuple(keys) or (f"text:{_digest(self.title, self.text)}",)
+        """What it is known by: its URL, else its path, else its title and text."""
+        if self.url:
+            return f"url:{self.digest or canonical_url(self.url)}"
+        return f"file:{self.path}" if self.path else f"text:{_digest(self.title, self.text)}"
 
 
-def source_of(row: Source | Mapping[str, Any]) -> Source:
+def source_of(row: Source | Mapping[str, Any], has_file: HasFile | None = None) -> Source:
     """A row as a source without a number; its own `sid` does not count.
 
     A row that a tool gave may say `link` for `url`, `snippet` for `text` and the like; fields
-    that are none of these go to `meta`. A file may be named by its path on disk, and in `url`.
+    that are none of these go to `meta`. It is about a file only if `has_file` knows that: a page
+    may say anything of itself. A file may be named by its path on disk, and in `url`. What a
+    person attached says itself what it holds: title and text of a row do not count.
     """
     if isinstance(row, Source):
-        row = msgspec.structs.asdict(row)
+        return msgspec.structs.replace(row, sid=0, **({} if row.digest else _url(row.url)))
     said = {field: _first(row, names) for field, names in _NAMES.items()}
-    said["url"] = _USER.sub(r"\1", said["url"]).strip()
-    said["path"] = _file(said["path"]) or _file(said["url"])
-    if said["path"] and _file(said["url"]):
-        said["url"] = ""
+    url = said["url"].strip(_AROUND)
+    files = (_file(said["path"]), _file(url))
+    url = "" if files[1] else url
+    file = None if url else next((one for one in files if one and _has(has_file, one)), None)
+    said |= {"path": str(file or ""), **_url(url)}
+    if file is not None and file.place == "attachments":
+        said |= {"title": "", "text": ""}
     return msgspec.convert({**said, "meta": _meta(row)}, Source)
 
 
 def merged(known: Source, row: Source) -> Source:
-    """What both say of one source, under the number of the first."""
-    return Source(
-        sid=known.sid,
-        url=known.url or row.url,
-        path=known.path or row.path,
+    """What both say of one source, whose key both have, under the number of the first."""
+    # What was said of a file first stays: the file itself is there to be read.
+    is_longer = len(row.text) > len(known.text) and not (known.text and known.path)
+    return msgspec.structs.replace(
+        known,
         title=known.title or row.title,
-        text=row.text if len(row.text) > len(known.text) else known.text,
+        text=row.text if is_longer else known.text,
         date=known.date or row.date,
         meta={**row.meta, **known.meta},
     )
@@ -118,15 +129,26 @@ def _first(row: Mapping[str, Any], names: Iterable[str]) -> str:
     return ""
 
 
-def _file(path: str) -> str:
-    """The `fi:` path of a file of a turn; "" for what names none: no two pages share that."""
+def _url(text: str) -> dict[str, str]:
+    """An address as it may be shown, and the digest of it, if that is not all."""
+    whole = _USER.sub(r"\1", text.strip(_AROUND))
+    shown = redact(whole[:_LONGEST_URL])
+    return {"url": shown, "digest": "" if shown == whole else _digest(canonical_url(whole))}
+
+
+def _has(has_file: HasFile | None, file: FilePath) -> bool:
+    return has_file is not None and has_file(str(file))
+
+
+def _file(path: str) -> FilePath | None:
+    """The file of a turn that a path names, by its `fi:` path or its path on disk."""
     for parse in (parse_path, parse_physical):
         try:
             read = parse(path)
         except BadPath:
             continue
-        return str(read) if isinstance(read, FilePath) else ""
-    return ""
+        return read if isinstance(read, FilePath) else None
+    return None
 
 
 def _meta(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,6 +35,16 @@ class ToolSpec(msgspec.Struct, frozen=True):
         """The parameters that a call must give."""
         return tuple(self.parameters.get("required", ()))
 
+    @property
+    def body_is_lines(self) -> bool:
+        """Whether the body is for a list of strings, one on each line."""
+        schema = self.properties.get(self.body or "", {})
+        items = schema.get("items")
+        of_strings = (
+            isinstance(items, dict) and cast("dict[str, Any]", items).get("type") == "string"
+        )
+        return of_strings and schema.get("type") == "array"
+
 
 ToolSpecs: TypeAlias = Iterable[ToolSpec]
 

@@ -12,8 +12,9 @@ In turn_1 (`turn_0` stands for any other turn):
     fi:turn_1.files/x.md              turn_1/files/x.md           yes, a logical path
     fi:turn_0.user.attachments/x.md   turn_1/files/x.md           yes
     fi:x.md  fi:files/x.md            turn_1/files/x.md           yes
+    turn_0.files/x.md                 turn_1/files/x.md           yes, a logical path without fi:
     fi:turn_1.code.abc  tc:…  ar:…  so:…  sk:…                    refused: no file
-    /x  ~/x  C:x  a\b  ..  https://…  turn_1/files  files/  ""    refused: no place in a turn
+    /x  ~/x  C:x  a\b  ..  https://…  turn_1/files  x/  ""        refused: no place of a file
 
 A turn is known by being the current one, by its name `turn_…`, or by being among `turns`: a
 folder `docs/files` is not taken for one. What is refused is a `BadPath` with `unsafe_path`.
@@ -46,8 +47,13 @@ class WrittenPath(msgspec.Struct, frozen=True):
 def written_path(text: str, turn: str, turns: Collection[str] = ()) -> WrittenPath:
     """Read the path that a model gave for a file to write; what is unsafe raises `BadPath`."""
     written = text.strip(" \t\r\n")
+    if written.endswith(("/", "/.")):
+        words = "names a folder; write the name of a file, such as report.md"
+        raise BadPath(text, words, code="unsafe_path")
     if written.startswith("fi:"):
         return WrittenPath(FilePath(turn, _logical(text, written, turn, turns)), True)
+    if logical := _without_scheme(written, turn, turns):
+        return WrittenPath(FilePath(turn, logical.name), True)
     name, rewritten = _plain(text, written, turn, turns)
     return WrittenPath(FilePath(turn, name), rewritten)
 
@@ -65,6 +71,17 @@ def _logical(text: str, written: str, turn: str, turns: Collection[str]) -> str:
     raise BadPath(text, "is the code of a call, and not written to", code="unsafe_path")
 
 
+def _without_scheme(written: str, turn: str, turns: Collection[str]) -> FilePath | None:
+    """A file whose `fi:` was forgotten; what goes wrong in it is told of the plain path."""
+    if not _is_turn(written.partition(".")[0], turn, turns):
+        return None
+    try:
+        path = parse_path(f"fi:{written}")
+    except BadPath:
+        return None
+    return path if isinstance(path, FilePath) else None
+
+
 def _plain(text: str, written: str, turn: str, turns: Collection[str]) -> tuple[str, bool]:
     """The name below `files`, and whether the path said another place."""
     whole = normal_name(text, written)
@@ -78,9 +95,6 @@ def _plain(text: str, written: str, turn: str, turns: Collection[str]) -> tuple[
         if place not in ("files", "attachments"):
             return rest, True
         return normal_name(text, name), place != "files" or first != turn
-    # `files/` alone names the folder, and `files` a file in it.
-    if whole == "files" and not written.endswith("files"):
-        return normal_name(text, ""), False
     return (rest if first == "files" and rest else whole), False
 
 

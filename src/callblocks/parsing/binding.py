@@ -3,6 +3,9 @@
 `create-file notes.txt utf-8` with a body binds `notes.txt` and `utf-8` to the first two
 parameters and the body to the parameter marked as body, or else to the last string one that
 is not given yet. Words are split as a shell would.
+
+A body that goes to a list of strings has one string on each line, or is a JSON list. Words
+that no other parameter takes come before them: `read a.md b.md` reads two.
 """
 
 from __future__ import annotations
@@ -11,9 +14,11 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 from callblocks.model.specs import ToolSpec
+from callblocks.parsing.json_value import read_json
+from callblocks.parsing.limits import Limits
 from callblocks.parsing.typed import typed
 
 __all__ = ("bind", "split_words", "unbind")
@@ -37,7 +42,7 @@ def bind(args: str, body: str, tool: ToolSpec) -> tuple[dict[str, Any] | None, l
     """Return the input, or None if there are more words than parameters; and what did not fit."""
     words = split_words(args)
     names = [name for name in tool.properties if name != tool.body]
-    if len(words) > len(names):
+    if len(words) > len(names) and not tool.body_is_lines:
         return None, []
     given: dict[str, Any] = {}
     misfits: list[str] = []
@@ -45,6 +50,11 @@ def bind(args: str, body: str, tool: ToolSpec) -> tuple[dict[str, Any] | None, l
         given[name], fits = typed(word, tool.properties[name])
         if not fits:
             misfits.append(name)
+    if tool.body and tool.body_is_lines:
+        lines = [*words[len(names) :], *_read_lines(body)]
+        if lines or body.strip() or tool.body in tool.required:
+            given[tool.body] = lines
+        return given, misfits
     target = _body_target(tool, given)
     if target and (body or (tool.body and target in tool.required)):
         given[target] = body
@@ -60,6 +70,8 @@ def unbind(value: Mapping[str, Any], tool: ToolSpec) -> tuple[str, str] | None:
         return None
     target = _body_choice(rest, tool)
     body = rest.pop(target, "") if target else ""
+    if tool.body_is_lines and tool.body in value:
+        body = _write_lines(body)
     names = [name for name in tool.properties if name != tool.body][: len(rest)]
     if list(rest) != names or not isinstance(body, str):
         return None
@@ -83,6 +95,29 @@ def _body_choice(value: Mapping[str, Any], tool: ToolSpec) -> str | None:
     target = _body_target(tool, {})
     text = value.get(target or "")
     return target if isinstance(text, str) and ("\n" in text or "]" in text) else None
+
+
+def _read_lines(body: str) -> list[str]:
+    if body.lstrip().startswith("["):
+        try:
+            value = read_json(body, Limits().depth)
+        except ValueError:
+            value = None
+        if _are_strings(value):
+            return value
+    return [line.strip() for line in body.split("\n") if line.strip()]
+
+
+def _write_lines(value: Any) -> str | None:
+    """One string on each line, if they are read so again; else a JSON list of them."""
+    if not _are_strings(value):
+        return None
+    lines = "".join(f"{line}\n" for line in value)
+    return lines if value and _read_lines(lines) == value else _word(value) + "\n"
+
+
+def _are_strings(value: Any) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(one, str) for one in cast("list[Any]", value))
 
 
 def _word(value: Any) -> str:

@@ -13,7 +13,8 @@ import msgspec
 from callblocks.model.calls import Call
 from callblocks.model.errors import ToolError
 from callblocks.model.outcomes import Failure, Notice, Outcome
-from callblocks.model.redaction import redact, without_secrets
+from callblocks.model.redaction import redact
+from callblocks.model.secret_values import without_secrets
 from callblocks.runtime.invoking import invoke
 from callblocks.runtime.journal import Intent, Journal, JournalUnavailable
 from callblocks.runtime.keys import idempotency_key

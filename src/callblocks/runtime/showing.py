@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from callblocks.model.redaction import without_secrets
+from callblocks.model.secret_values import without_secrets
 from callblocks.model.shown import to_compact_text
 from callblocks.runtime.asking import Question
 from callblocks.runtime.plain import plain

@@ -6,6 +6,7 @@ device is no file.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from callblocks.model.paths import FilePath
@@ -22,4 +23,8 @@ class TurnFiles(Protocol):
 
     def write(self, path: FilePath, content: bytes) -> None:
         """Write a file whole or not at all; `ToolError` or `OSError` where it cannot be."""
+        ...
+
+    def turns(self) -> Iterable[str]:
+        """The turns that have a place for files already."""
         ...

@@ -8,14 +8,16 @@ The blocks alone make the pool: a program that starts again has the same numbers
 added and not yet applied is a plan. `forget()` drops it, where the block could not be written:
 another writer was first. Apply what that one wrote, and add again.
 
-Same canonical URL or same path is the same source (see `callblocks.model.sources` for what is
-merged). A URL or path that belongs to one source is never given to another. In a damaged
+Same canonical URL, or same file, is the same source (see `callblocks.model.sources` for what is
+merged). A row of a tool is about a file only where `has_file` says that there is one. In a damaged
 timeline a number may stand for two: the first keeps it, the other is left out of the pool and
-named in `conflicts`, since whoever cited the number may have meant the first.
+named in `conflicts`, since whoever cited the number may have meant the first. So is a number that
+is too large to be cited.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
@@ -23,18 +25,19 @@ import msgspec
 
 from callblocks.model.blocks import Block
 from callblocks.model.selector import Ranges, chosen
-from callblocks.model.sources import Source, merged, source_of
+from callblocks.model.sources import HasFile, Source, merged, source_of
 
 __all__ = ("SourcesPool",)
 
-_MOST = 10**15 - 1
-"""The largest number that a selector can name."""
+_MOST = 999_999_999
+"""The largest number that is given or taken."""
 
 
 class SourcesPool:
-    """One allocator. `conflicts` are numbers that stood for two sources, in damaged blocks."""
+    """One allocator. `conflicts` are numbers in damaged blocks that the pool did not take."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_file: HasFile | None = None) -> None:
+        self._has_file = has_file
         self.conflicts: list[int] = []
         self._rows: dict[int, Source] = {}
         self._sids: dict[str, int] = {}
@@ -42,6 +45,7 @@ class SourcesPool:
         self._plan: dict[int, Source] = {}
         self._planned: dict[str, int] = {}
         self._last_planned = 0
+        self._free = itertools.count(1)
 
     @property
     def sids(self) -> set[int]:
@@ -54,8 +58,11 @@ class SourcesPool:
 
     def find(self, row: Source | Mapping[str, Any]) -> Source | None:
         """The source that a row is about, if it is known."""
-        sid = self._owner(source_of(row).keys)
-        return None if sid is None else self.get(sid)
+        return self._known(self.read(row))
+
+    def read(self, row: Source | Mapping[str, Any]) -> Source:
+        """A row as a source, which gets no number by that."""
+        return source_of(row, self._has_file)
 
     def select(self, ranges: Ranges) -> list[Source]:
         """The sources that the ranges name, by number; a number that none has is left out."""
@@ -64,7 +71,7 @@ class SourcesPool:
 
     def add(self, rows: Iterable[Source | Mapping[str, Any]]) -> list[int]:
         """The number of each row's source, in the order of the rows."""
-        return [self._add(source_of(row)) for row in rows]
+        return [self._add(self.read(row)) for row in rows]
 
     def record(self) -> str:
         """New and changed rows as JSON, the text of a `timeline.sources` block; "" for none."""
@@ -85,9 +92,9 @@ class SourcesPool:
             self._plan_again(row)
 
     def _add(self, row: Source) -> int:
-        known = self.find(row)
+        known = self._known(row)
         if known is None:
-            known = msgspec.structs.replace(row, sid=max(self._last, self._last_planned) + 1)
+            known = msgspec.structs.replace(row, sid=self._next())
             self._lay(known)
         else:
             self._lay_changes(known, row)
@@ -96,11 +103,10 @@ class SourcesPool:
     def _lay(self, row: Source) -> None:
         self._plan[row.sid] = row
         self._last_planned = max(self._last_planned, row.sid)
-        for key in row.keys:
-            self._planned.setdefault(key, row.sid)
+        self._planned.setdefault(row.key, row.sid)
 
     def _lay_changes(self, known: Source, row: Source) -> None:
-        changed = merged(known, self._unclaimed(known.sid, row))
+        changed = merged(known, row)
         if changed != known:
             self._lay(changed)
 
@@ -108,42 +114,33 @@ class SourcesPool:
         """Keep a planned row, unless the timeline has it by now, or means another by its number."""
         known = self._rows.get(row.sid)
         if known is None:
-            if row.sid > self._last and self._owner(row.keys) is None:
+            if row.sid > self._last and self._owner(row.key) is None:
                 self._lay(row)
-        elif _is_same(known, row):
+        elif known.key == row.key:
             self._lay_changes(known, row)
 
     def _take(self, row: Source) -> None:
         known = self._rows.get(row.sid, row)
-        if not _is_same(known, row):
+        if known.key != row.key or row.sid > _MOST:
             self.conflicts.append(row.sid)
             return
-        taken = merged(known, self._unclaimed(row.sid, row))
-        self._rows[row.sid] = taken
+        self._rows[row.sid] = merged(known, row)
         self._last = max(self._last, row.sid)
-        for key in taken.keys:
-            self._sids.setdefault(key, row.sid)
+        self._sids.setdefault(row.key, row.sid)
 
-    def _unclaimed(self, sid: int, row: Source) -> Source:
-        """The row without a URL or path that belongs to another number."""
-        url = row.url if self._is_free(sid, Source(url=row.url)) else ""
-        path = row.path if self._is_free(sid, Source(path=row.path)) else ""
-        return msgspec.structs.replace(row, url=url, path=path)
+    def _next(self) -> int:
+        """The number after the last; where a damaged block took the very last, a free one."""
+        following = max(self._last, self._last_planned) + 1
+        if following <= _MOST:
+            return following
+        return next(sid for sid in self._free if self.get(sid) is None)
 
-    def _is_free(self, sid: int, part: Source) -> bool:
-        return self._owner(part.keys) in (None, sid)
+    def _known(self, row: Source) -> Source | None:
+        sid = self._owner(row.key)
+        return None if sid is None else self.get(sid)
 
-    def _owner(self, keys: Iterable[str]) -> int | None:
-        """The number of the first key that belongs to one."""
-        for key in keys:
-            sid = self._sids.get(key, self._planned.get(key))
-            if sid is not None:
-                return sid
-        return None
-
-
-def _is_same(one: Source, other: Source) -> bool:
-    return not set(one.keys).isdisjoint(other.keys)
+    def _owner(self, key: str) -> int | None:
+        return self._sids.get(key, self._planned.get(key))
 
 
 def _read(text: str) -> Iterator[Source]:
@@ -157,5 +154,5 @@ def _read(text: str) -> Iterator[Source]:
             source = msgspec.convert(row, Source)
         except msgspec.MsgspecError:
             continue
-        if 1 <= source.sid <= _MOST:
+        if source.sid >= 1:
             yield source

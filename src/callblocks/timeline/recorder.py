@@ -1,14 +1,16 @@
 """Writes a session down as it happens, each step whole or not at all.
 
+    turn = recorder.new_turn()                   one that nobody else has
     recorder.prompt(turn, text)                  what the person says, and attach() what they give
-    recorder.notes(turn, call.id, text)          what the model says before a call
+    recorder.notes(turn, call, text)             what the model says before a call
     recorder.started(turn, call)                 before it runs
     recorder.ended(turn, call, outcome)          after it ran, or was refused
     recorder.completion(turn, text)              the answer
 
 All that it knows comes from the timeline, so it can be made anew at any time: a call that was
-started before is not written twice, and where another writer was first, it looks again. A turn
-in which an id is used for a second call, after the first has ended, has it as `<id>-2`.
+started before is not written twice, and where another writer was first, it looks again. An id
+that a turn uses for a second call, of other tool or input or after the first has ended, is
+`<id>-2` there.
 """
 
 from __future__ import annotations
@@ -31,13 +33,21 @@ from callblocks.timeline.files import TurnFiles
 from callblocks.timeline.keeping.artifacts import Artifacts
 from callblocks.timeline.pool import SourcesPool
 from callblocks.timeline.reading.skills import Skills
-from callblocks.timeline.rounds import CacheSettings
+from callblocks.timeline.rounds import CacheSettings, CallKey, call_key
 from callblocks.timeline.settings import settings_block, settings_text
 from callblocks.timeline.stamp import Stamp
-from callblocks.timeline.stamping import stamp_of
+from callblocks.timeline.stamping import (
+    is_written,
+    moment,
+    stamp_of,
+    stamp_of_call,
+    stamp_of_next,
+    stamp_of_running,
+)
 from callblocks.timeline.state import State
 from callblocks.timeline.timeline import Timeline
 from callblocks.timeline.tokens import Tokens
+from callblocks.timeline.turns import next_turn
 
 __all__ = ("Recorder",)
 
@@ -74,7 +84,7 @@ class Recorder:
         self._cache = cache
         self._clock = clock
         self._settings = ""
-        self._brought: dict[str, list[Block]] = {}
+        self._brought: dict[CallKey, list[Block]] = {}
 
     @property
     def state(self) -> State:
@@ -88,10 +98,26 @@ class Recorder:
         """The sources of the timeline as it is now."""
         return self.state.pool
 
-    def stamp(self, turn: str, call_id: str | None = None, tool: str = "") -> Stamp:
-        """What the blocks of a call have in common, now."""
+    def stamp(self, turn: str, call_id: str, tool: str) -> Stamp:
+        """What the blocks of a running call have in common, for its tool."""
         with self.lock:
-            return stamp_of(self.state, turn, call_id, tool, self._clock())
+            return stamp_of_running(self.state, turn, call_id, tool, self._clock())
+
+    @property
+    def coming_turn(self) -> str:
+        """The turn that `new_turn` takes, unless another writer is first."""
+        with self.lock:
+            return next_turn((*self.state.turns, *self.holdings.files.turns()))
+
+    def new_turn(self) -> str:
+        """Take a turn that nobody has: `turn_1`, `turn_2`, …
+
+        It is taken on the timeline itself, by a record, so two machines never have the same one.
+        """
+        (entry,) = self._append(
+            lambda: [settings_block(self.coming_turn, moment(self._clock()), self._said())]
+        )
+        return entry.block.turn_id
 
     def prompt(self, turn: str, text: str) -> list[Entry]:
         """Write what the person says."""
@@ -107,63 +133,72 @@ class Recorder:
 
     def attach(self, turn: str, name: str, content: bytes) -> list[Entry]:
         """Put a file that the person gives into the turn; `ToolError` if it cannot be written."""
-        stamp = self.stamp(turn)
+        stamp = self._stamp(turn)
         path = file_path(turn, name, "attachments")
         self.holdings.files.write(path, content)
         return self._append(lambda: attachment_blocks(stamp, path, content, self.holdings))
 
-    def notes(self, turn: str, call_id: str, text: str) -> list[Entry]:
-        """Write what the model says before a call."""
-        return self._append(lambda: [notes_block(self._stamp(turn, call_id), text, self.holdings)])
+    def notes(self, turn: str, call: Call | str, text: str) -> list[Entry]:
+        """Write what the model says before a call, once; by an id, before the next that has it."""
+        return self._append(lambda: self._notes(turn, call, text))
 
     def started(self, turn: str, call: Call) -> list[Entry]:
         """Write a call before it runs; nothing where that was done already."""
-        with self.lock:
-            self._brought.pop(call.id, None)
-        return self._append(lambda: self._call(self._stamp(turn, call.id, call.name), call))
+        return self._append(lambda: self._call(turn, call))
 
     def ended(self, turn: str, call: Call, outcome: Outcome) -> list[Entry]:
         """Write what came of a call; the call too, where it was not written before."""
         with self.lock:
-            brought = self._brought.get(call.id, [])
-            entries = self._append(lambda: self._outcome(turn, call, outcome, brought))
-            self._brought.pop(call.id, None)
+            entries = self._append(lambda: self._outcome(turn, call, outcome))
+            self._brought.pop(call_key(entries[-1].block), None)
             return entries
 
-    def bring(self, call_id: str, blocks: Iterable[Block]) -> None:
+    def bring(self, stamp: Stamp, blocks: Iterable[Block]) -> None:
         """Leave blocks that a running call brings; `ended` writes them after its status."""
         with self.lock:
-            self._brought.setdefault(call_id, []).extend(blocks)
+            self._brought.setdefault((stamp.turn, stamp.call), []).extend(blocks)
 
-    def lay(self, call_id: str, record: Block) -> None:
-        """Leave a record of a running call; `ended` writes it after the results."""
-        self.bring(call_id, (record,))
+    def lay(self, stamp: Stamp, record: Block) -> None:
+        """Leave a record of a running call; `ended` writes it before the results."""
+        self.bring(stamp, (record,))
 
-    def _call(self, stamp: Stamp, call: Call) -> list[Block]:
-        if self._state.at(stamp.path("call")):
+    def _notes(self, turn: str, call: Call | str, text: str) -> list[Block]:
+        if isinstance(call, Call):
+            stamp = self._stamp(turn, call)
+        else:
+            stamp = stamp_of_next(self._state, turn, call, self._clock())
+        block = notes_block(stamp, text, self.holdings)
+        written = self._state.at(block.path)
+        return [] if written and written[-1].block.text == block.text else [block]
+
+    def _call(self, turn: str, call: Call) -> list[Block]:
+        stamp = self._stamp(turn, call)
+        # What an earlier run of the call left is not of this one.
+        self._brought.pop((stamp.turn, stamp.call), None)
+        if is_written(self._state, stamp):
             return []
         return call_blocks(stamp, call, self._shape(call), self.holdings.artifacts)
 
-    def _outcome(
-        self, turn: str, call: Call, outcome: Outcome, brought: list[Block]
-    ) -> list[Block]:
-        stamp = self._stamp(turn, call.id, call.name)
-        write = result_blocks if self._state.at(stamp.path("call")) else emit
+    def _outcome(self, turn: str, call: Call, outcome: Outcome) -> list[Block]:
+        stamp = self._stamp(turn, call)
+        write = result_blocks if is_written(self._state, stamp) else emit
         return write(
             call,
             outcome,
             stamp=stamp,
             shape=self._shape(call),
             holdings=self.holdings,
-            brought=brought,
+            brought=self._brought.get((stamp.turn, stamp.call), []),
         )
 
     def _shape(self, call: Call) -> Shape:
         return shape_of(call.name, self._shapes)
 
-    def _stamp(self, turn: str, call_id: str | None = None, tool: str = "") -> Stamp:
-        """The same at the end that is known: a step looks at the timeline once."""
-        return stamp_of(self._state, turn, call_id, tool, self._clock())
+    def _stamp(self, turn: str, call: Call | None = None) -> Stamp:
+        """The stamp at the end that is known: a step looks at the timeline once."""
+        if call is None:
+            return stamp_of(turn, self._clock())
+        return stamp_of_call(self._state, turn, call, self._clock())
 
     def _append(self, make: Callable[[], list[Block]]) -> list[Entry]:
         """Append what `make` gives, at the end that it saw; made anew if that is no longer it."""
@@ -186,10 +221,14 @@ class Recorder:
     def _write(self, blocks: list[Block], expected: int) -> list[Entry]:
         if not blocks:
             return []
-        said = settings_text(self.holdings.tokens, self._cache or self._state.settings)
-        if said != self._settings:
-            blocks = [settings_block(blocks[0], said), *blocks]
+        said, first = self._said(), blocks[0]
+        if said != self._settings and first.type != "timeline.settings":
+            blocks = [settings_block(first.turn_id, first.ts, said), *blocks]
         return self.timeline.append(blocks, expected)
+
+    def _said(self) -> str:
+        """The settings that this one goes by."""
+        return settings_text(self.holdings.tokens, self._cache or self._state.settings)
 
     def _feed(self, entries: Iterable[Entry]) -> None:
         for entry in entries:

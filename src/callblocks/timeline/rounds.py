@@ -6,7 +6,8 @@ the order in which they ended, and a call that still runs is none yet:
     call a · call b · result b · result a        round 1 is b, round 2 is a
 
 The cache point is the end of round n - offset. What stands there or before is never shown in
-another way again, because the cache of a provider holds those very bytes.
+another way again, because the cache of a provider holds those very bytes. So what a call hides is
+written before its results: its own round does not count yet then.
 """
 
 from __future__ import annotations
@@ -70,15 +71,9 @@ class Rounds:
         self._asked.add(key)
         self._going_on = False
 
-    def cache_point(self, settings: CacheSettings, without: CallKey | None = None) -> int:
-        """The number of the last entry that is frozen; 0 where none is.
-
-        `without` is a call that does not count while its round is being written: whether a block
-        may be hidden is judged as if the call that hides it were not there.
-        """
+    def cache_point(self, settings: CacheSettings) -> int:
+        """The number of the last entry of round n - offset; 0 where there is no such round."""
         count = len(self._ends)
-        if self._going_on and without == self._last:
-            count -= 1
         index = count - max(settings.cache_point_offset_rounds, 0)
         if count < settings.cache_point_min_rounds or index < 1:
             return 0

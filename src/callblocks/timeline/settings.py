@@ -2,7 +2,8 @@
 
     {"tokens":"chars/4","cache":{"editable_tail_size_in_tokens":2000,…}}
 
-The first append writes it, and any later one whose settings are others.
+The first append writes it, and any later one whose settings are others. One more stands where a
+turn was taken: no other writer has that turn then.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ def settings_text(tokens: Tokens, cache: CacheSettings) -> str:
     return json_text({"tokens": tokens.name, "cache": msgspec.structs.asdict(cache)})
 
 
-def settings_block(first: Block, text: str) -> Block:
+def settings_block(turn: str, ts: str, text: str) -> Block:
     """The record, to stand before the first block that goes by it."""
     return Block(
         type="timeline.settings",
         author="timeline",
-        turn_id=first.turn_id,
-        ts=first.ts,
+        turn_id=turn,
+        ts=ts,
         mime=JSON,
         text=text,
     )

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -25,12 +25,16 @@ Role: TypeAlias = Literal["digest", "content", "status", "report"]
 
 
 class Stamp(msgspec.Struct, frozen=True):
-    """Whose blocks these are; `call` is the id as paths write it, `ts` is ISO 8601 with a Z."""
+    """Whose blocks these are; `call` is the id as paths write it, `ts` is ISO 8601 with a Z.
+
+    `turns` are those of the timeline, by which a path of another turn is known.
+    """
 
     turn: str
     call: str
     tool: str
     ts: str
+    turns: Collection[str] = ()
 
     def path(self, part: Part) -> str:
         """Where the call, its notices or its result are."""

@@ -1,32 +1,64 @@
 """The stamp of a call on its timeline: which of its paths are free, and what time it is.
 
     first call abc of turn_1         tc:turn_1.abc.call
-    abc again, once that has ended   tc:turn_1.abc-2.call
+    abc again, for another call      tc:turn_1.abc-2.call
+    tool-call-1                      tc:turn_1.tc_0123456789ab.call
 
+A call is the same as one on the timeline if tool and input are, and that has no result yet.
 Models number their calls anew in each text, and a turn may have many: no two calls of one turn
 share a path.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import count
 
+from callblocks.model.blocks import Block
+from callblocks.model.calls import Call
 from callblocks.model.errors import BadPath
-from callblocks.model.paths import CallPath, call_segment, is_turn_id
+from callblocks.model.paths import CallPath, Part, call_segment, is_turn_id
+from callblocks.timeline.emitting.call_blocks import input_digest
 from callblocks.timeline.plain_json import whole
 from callblocks.timeline.stamp import Stamp
 from callblocks.timeline.state import State
+from callblocks.timeline.uses import Uses
 
-__all__ = ("moment", "stamp_of")
+__all__ = ("is_written", "moment", "stamp_of", "stamp_of_call", "stamp_of_next", "stamp_of_running")
 
 
-def stamp_of(state: State, turn: str, call_id: str | None, tool: str, seconds: float) -> Stamp:
-    """The stamp of what happens now, in a turn or in a call; no turn is a `BadPath`."""
+def stamp_of(turn: str, seconds: float, tool: str = "") -> Stamp:
+    """The stamp of what happens now in a turn, and in no call; no turn is a `BadPath`."""
     if not is_turn_id(turn):
         raise BadPath(turn, "is no turn; use letters, digits, _ and -")
-    call = "" if call_id is None else _segment(state, turn, call_id)
-    return Stamp(turn, call, tool, moment(seconds))
+    return Stamp(turn, "", tool, moment(seconds))
+
+
+def stamp_of_call(state: State, turn: str, call: Call, seconds: float) -> Stamp:
+    """The stamp of a call: where it was written before, else at the first path that is free."""
+    stamp = stamp_of(turn, seconds, call.name)
+    own = (one for one, block in _running(state, turn, call.id) if _is_of(block, call))
+    return _at(stamp, next(own, None) or _free(state, turn, call.id), state)
+
+
+def stamp_of_next(state: State, turn: str, id: str, seconds: float) -> Stamp:
+    """The stamp of the next call with that id, which is not on the timeline yet."""
+    return _at(stamp_of(turn, seconds), _free(state, turn, id), state)
+
+
+def stamp_of_running(state: State, turn: str, id: str, tool: str, seconds: float) -> Stamp:
+    """The stamp of a call that runs, for its tool, which knows no more of it than the id.
+
+    It is the newest call of that tool with that id which has no result.
+    """
+    stamp = stamp_of(turn, seconds, tool)
+    own = [one for one, block in _running(state, turn, id) if block.tool_id == whole(tool)]
+    return _at(stamp, own[-1] if own else _free(state, turn, id), state)
+
+
+def is_written(state: State, stamp: Stamp) -> bool:
+    """Whether the call of a stamp is on the timeline."""
+    return state.has(stamp.path("call"))
 
 
 def moment(seconds: float) -> str:
@@ -35,14 +67,46 @@ def moment(seconds: float) -> str:
     return text.replace("+00:00", "Z")
 
 
-def _segment(state: State, turn: str, id: str) -> str:
-    """The id as paths write it: the first that is the call's own, and has no result yet."""
-    names = (call_segment(id if number == 1 else f"{id}-{number}") for number in count(1))
-    return next(name for name in names if _is_open(state, turn, name, id))
+def _at(stamp: Stamp, call: str, state: State) -> Stamp:
+    return Stamp(stamp.turn, call, stamp.tool, stamp.ts, state.turns)
 
 
-def _is_open(state: State, turn: str, segment: str, id: str) -> bool:
-    calls = state.at(str(CallPath(turn, segment, "call")))
-    if calls and calls[0].block.meta.get("id", segment) != whole(id):
-        return False
-    return not state.at(str(CallPath(turn, segment, "result")))
+def _segment(turn: str, id: str, at: int) -> str:
+    """The name in paths of the call that uses an id for the first, the second, the n-th time."""
+    return call_segment(turn, id if at == 1 else f"{id}-{at}")
+
+
+def _uses(state: State, turn: str, id: str) -> Uses:
+    """What an id was used for, up to the end of the timeline."""
+    uses = state.uses[turn, id]
+    while _is_taken(state, turn, segment := _segment(turn, id, uses.taken + 1)):
+        uses.taken += 1
+        uses.running.append(segment)
+    uses.running = [one for one in uses.running if not state.has(_path(turn, one, "result"))]
+    return uses
+
+
+def _running(state: State, turn: str, id: str) -> Iterator[tuple[str, Block]]:
+    """The calls of that id that have no result yet, and where they stand."""
+    for segment in _uses(state, turn, id).running:
+        block = state.at(_path(turn, segment, "call"))[0].block
+        if block.meta.get("id", segment) == whole(id):
+            yield segment, block
+
+
+def _is_of(block: Block, call: Call) -> bool:
+    """Whether a block is of this very call; one of another program may not tell its input."""
+    said = block.meta.get("input")
+    return block.tool_id == whole(call.name) and (said is None or said == input_digest(call))
+
+
+def _free(state: State, turn: str, id: str) -> str:
+    return _segment(turn, id, _uses(state, turn, id).taken + 1)
+
+
+def _is_taken(state: State, turn: str, segment: str) -> bool:
+    return any(state.has(_path(turn, segment, part)) for part in ("call", "result"))
+
+
+def _path(turn: str, segment: str, part: Part) -> str:
+    return str(CallPath(turn, segment, part))

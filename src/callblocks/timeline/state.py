@@ -7,11 +7,13 @@ It comes from the entries alone, in their order, so a program that starts again 
 state. Each entry costs the same, however long the timeline is.
 
 A `timeline.hidden` record lies over the blocks at its path whose number is between `after` and
-`before` of its meta. What is frozen at that moment it does not touch (see `rounds`).
+`before` of its meta. What is frozen at that moment it does not touch: all up to `frozen`, the
+furthest cache point that there ever was. Other settings do not bring it back.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,7 +21,8 @@ import msgspec
 
 from callblocks.model.blocks import RECORDS, Block, Entry
 from callblocks.timeline.pool import SourcesPool
-from callblocks.timeline.rounds import CacheSettings, Rounds, call_key
+from callblocks.timeline.rounds import CacheSettings, CallKey, Rounds
+from callblocks.timeline.uses import Uses
 
 __all__ = ("State",)
 
@@ -27,6 +30,8 @@ __all__ = ("State",)
 class State:
     """A timeline read so far.
 
+    `turns` are those that any block is of, also a record: they are taken. `uses` is what is known
+    of the ids in them, for whoever names calls.
     `hidden` names the hidden blocks: the number of each, and the number of the record over it.
     `settings` are those that the timeline says, else those given.
     """
@@ -35,7 +40,10 @@ class State:
         self.last = 0
         self.settings = settings or CacheSettings()
         self.rounds = Rounds()
-        self.pool = SourcesPool()
+        self.frozen = 0
+        self.pool = SourcesPool(lambda path: path in self._at)
+        self.turns: set[str] = set()
+        self.uses: defaultdict[CallKey, Uses] = defaultdict(Uses)
         self.hidden: dict[int, int] = {}
         self.placeholders: dict[int, str] = {}
         self._shown: list[Entry] = []
@@ -47,14 +55,20 @@ class State:
         for entry in entries:
             self.rounds.feed(entry)
             self.last = entry.seq
+            self.turns.add(entry.block.turn_id)
             if entry.block.type in RECORDS:
                 self._record(entry)
             else:
                 self._show(entry)
+            self.frozen = max(self.frozen, self.rounds.cache_point(self.settings))
 
     def at(self, path: str) -> list[Entry]:
         """Every block that was written at a path, hidden or not, oldest first."""
         return list(self._at.get(path, ()))
+
+    def has(self, path: str) -> bool:
+        """Whether any block was written at a path."""
+        return path in self._at
 
     def visible(self, path: str) -> list[Entry]:
         """The blocks at a path that are not hidden, oldest first."""
@@ -80,8 +94,7 @@ class State:
                 self.settings = _settings(entry.block, self.settings)
 
     def _hide(self, entry: Entry) -> None:
-        frozen = self.rounds.cache_point(self.settings, without=call_key(entry.block))
-        after = max(frozen, _number(entry.block.meta.get("after"), 0))
+        after = max(self.frozen, _number(entry.block.meta.get("after"), 0))
         before = _number(entry.block.meta.get("before"), entry.seq)
         visible = self._visible.get(entry.block.path, [])
         newer: list[Entry] = []

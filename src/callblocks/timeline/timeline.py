@@ -51,9 +51,12 @@ class Timeline:
         """The entries above `after`, and then each new one as it comes."""
         return self.store.follow(self.name, after)
 
-    def verify(self) -> list[Finding]:
-        """Everything that is wrong with it; nothing, if all is well."""
-        return verify(self.store, self.name)
+    def verify(self, known: Head | None = None) -> list[Finding]:
+        """Everything that is wrong with it; nothing, if all is well.
+
+        `known` is an end that it had, noted elsewhere: so a cut end is noticed as well.
+        """
+        return verify(self.store, self.name, known)
 
     def close(self) -> None:
         """Close the store."""

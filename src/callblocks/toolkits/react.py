@@ -4,13 +4,16 @@
     react.read    paths                          brings blocks, files, sources and skills back
     react.hide    path                           puts a placeholder where blocks were
 
-What they bring and hide is left with the recorder, which appends it after the result of the call.
+What they bring and hide is left with the recorder, which appends it with the result of the call.
 Text of others that is read again taints the turn again.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Collection
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
 
 from callblocks.model.blocks import Block
 from callblocks.model.errors import BadPath, ToolError
@@ -19,6 +22,7 @@ from callblocks.model.written_path import WrittenPath, written_path
 from callblocks.runtime.files.diff import change_text
 from callblocks.runtime.files.text import encode_text
 from callblocks.timeline.keeping.written import check_written
+from callblocks.timeline.reading.asked import asked_paths
 from callblocks.timeline.reading.finding import Finder, Shows
 from callblocks.timeline.reading.hiding import hide
 from callblocks.timeline.reading.reading import read_paths
@@ -35,6 +39,20 @@ _NOT_HOSTING = ("unsafe_path", "protected_path", "file_too_large", "not_text")
 """Failures of writing that are not the machine's fault."""
 
 
+def _listed(given: Any) -> Any:
+    return [given] if isinstance(given, str) else given
+
+
+Paths = Annotated[
+    list[str],
+    BeforeValidator(_listed),
+    Field(
+        json_schema_extra={"examples": [["fi:turn_1.files/report.md", "so:sources_pool[1,3-5]"]]}
+    ),
+]
+"""Paths of the timeline; one text with all of them is taken too."""
+
+
 def react_tools(recorder: Recorder, turn: str, shows: Shows | None = None) -> tuple[Tool, ...]:
     """`react.write`, `react.read` and `react.hide` for one turn of a timeline.
 
@@ -45,9 +63,12 @@ def react_tools(recorder: Recorder, turn: str, shows: Shows | None = None) -> tu
 
 
 def _write(recorder: Recorder, turn: str) -> Tool:
+    def target_of(path: str) -> WrittenPath:
+        return _target(path, turn, recorder.state.turns)
+
     def preview(path: str, content: str, channel: str = "canvas", kind: str = "display") -> str:
         try:
-            target = _target(path, turn).path
+            target = target_of(path).path
             return change_text(
                 target.physical, recorder.holdings.read(target), encode_text(content)
             )
@@ -62,7 +83,7 @@ def _write(recorder: Recorder, turn: str) -> Tool:
         kind="writer",
         body="content",
         preview=preview,
-        paths=lambda given: [_target(given["path"], turn).path.physical],
+        paths=lambda given: [target_of(given["path"]).path.physical],
         origin="builtin",
     )
     def react_write(
@@ -83,7 +104,7 @@ def _write(recorder: Recorder, turn: str) -> Tool:
                 nobody but you
             kind: display for what is to be looked at, file for what is to be downloaded
         """
-        target = _target(path, turn)
+        target = target_of(path)
         if target.rewritten:
             _tell_rewritten(context, path, target.path)
         new = encode_text(content)
@@ -100,9 +121,9 @@ def _write(recorder: Recorder, turn: str) -> Tool:
     return react_write
 
 
-def _target(path: str, turn: str) -> WrittenPath:
+def _target(path: str, turn: str, turns: Collection[str]) -> WrittenPath:
     try:
-        return written_path(path, turn)
+        return written_path(path, turn, turns)
     except BadPath as error:
         raise ToolError(error.code, f"{error}; nothing was written") from error
 
@@ -138,15 +159,15 @@ def _check(path: FilePath, content: bytes) -> None:
 
 
 def _read(recorder: Recorder, turn: str, shows: Shows | None) -> Tool:
-    @tool(name="react.read", read_only=True, origin="builtin")
-    def react_read(paths: list[str], context: Context) -> dict[str, Any]:
+    @tool(name="react.read", read_only=True, body="paths", origin="builtin")
+    def react_read(paths: Paths, context: Context) -> dict[str, Any]:
         """Bring things of the timeline before you again, also hidden ones.
 
         What you can see already is not repeated.
 
         Args:
-            paths: what to read: fi:turn_1.files/report.md, tc:turn_1.abc.result,
-                so:sources_pool[1,3-5], sk:namespace.id, or another path that a result named
+            paths: what to read, a path each: fi:turn_1.files/report.md, tc:turn_1.abc.result,
+                so:sources_pool[1,3-5], sk:namespace.id, or another that a result named
         """
         with recorder.lock:
             finder = Finder(
@@ -156,11 +177,14 @@ def _read(recorder: Recorder, turn: str, shows: Shows | None) -> Tool:
                 stamp=recorder.stamp(turn, context.call_id, "react.read"),
                 shows=shows,
             )
-            reading = read_paths(paths, finder)
+            asked = asked_paths(paths, finder.knows)
+            if not asked:
+                raise ToolError("invalid_input", "name what to read, such as fi:turn_1.files/a.md")
+            reading = read_paths(asked, finder)
         for notice in reading.notices:
             context.notice(notice.code, notice.message, **notice.details)
         _taint(context, reading.blocks, but=finder.stamp.path("result"))
-        recorder.bring(context.call_id, reading.blocks)
+        recorder.bring(finder.stamp, reading.blocks)
         return reading.status
 
     return react_read
@@ -195,16 +219,12 @@ def _hide(recorder: Recorder, turn: str) -> Tool:
             path: what to hide, by the path that its result named
         """
         with recorder.lock:
-            hidden = hide(
-                path,
-                state=recorder.state,
-                tokens=recorder.holdings.tokens,
-                stamp=recorder.stamp(turn, context.call_id, "react.hide"),
-            )
+            stamp = recorder.stamp(turn, context.call_id, "react.hide")
+            hidden = hide(path, state=recorder.state, tokens=recorder.holdings.tokens, stamp=stamp)
         if hidden.failure is not None:
             raise ToolError(hidden.failure.code, hidden.failure.message)
         if hidden.record is not None:
-            recorder.lay(context.call_id, hidden.record)
+            recorder.lay(stamp, hidden.record)
         return {
             "ok": True,
             "path": hidden.path,

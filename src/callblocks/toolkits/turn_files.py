@@ -44,6 +44,10 @@ class FolderFiles:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def turns(self) -> list[str]:
+        """The turns that have a folder already."""
+        return os.listdir(self._root.fileno())
+
     def read(self, path: FilePath) -> bytes | None:
         """The content of a file; `None` where there is none that can be read."""
         try:
@@ -59,9 +63,9 @@ class FolderFiles:
         if len(content) > MAX_FILE:
             words = f"{brief(physical)}: {len(content)} bytes are more than {MAX_FILE}"
             raise ToolError("file_too_large", f"{words}; nothing was written")
-        if path.place == "files":
-            # What a person attached may have any name; it is not the model's doing.
-            refuse_protected(relative(physical), self._root.protected)
+        # What a person attached may steer other programs; it is not the model's doing.
+        table = self._root.protected if path.place == "files" else ()
+        refuse_protected(relative(physical), table)
         with self._at(path, make=True) as (folder, name):
             old = look_if_there(folder, name)
             if old is not None:

@@ -38,10 +38,10 @@ __all__ = ("Options", "tool")
 class Options(TypedDict, total=False):
     """What may be said of a tool beside its function.
 
-    `body` names the string parameter that takes a block's body. `preview` takes the same
-    values as the function and tells what the call would change. `paths` takes the input and
-    gives the paths that a policy judges, where single parameters do not say them. `isolated`
-    runs the function in a process of its own.
+    `body` names the parameter that takes a block's body: a string, or a list of strings, one on
+    each line. `preview` takes the same values as the function and tells what the call would
+    change. `paths` takes the input and gives the paths that a policy judges, where single
+    parameters do not say them. `isolated` runs the function in a process of its own.
     """
 
     name: str | None
@@ -105,10 +105,11 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
         text = read_docstring(function.__doc__)
         taken = TypedInput(named, signature.parameters, text.parameters)
         schema = taken.schema()
-        _require_body(named, body, schema["properties"])
         words = text.description if description is None else description
+        spec = ToolSpec(named, words, schema, body)
+        _require_body(spec)
         return Tool(
-            spec=ToolSpec(named, words, schema, body),
+            spec=spec,
             check=TypedCheck(taken.adapter, schema, taken.defaults),
             function=function,
             traits=traits,
@@ -167,14 +168,18 @@ def _require_sense(name: str, traits: Traits, timeout: float | None, origin: str
         raise BadTool(f"{name}: timeout is a number of seconds above 0, not {brief(timeout)}")
 
 
-def _require_body(name: str, body: str | None, properties: Mapping[str, Any]) -> None:
-    if body is None:
+def _require_body(spec: ToolSpec) -> None:
+    if spec.body is None:
         return
-    if body not in properties:
+    properties = spec.properties
+    if spec.body not in properties:
         known = ", ".join(properties) or "none"
-        raise BadTool(f"{name}: body={body!r} is no parameter; there are: {known}")
-    if properties[body].get("type") != "string":
-        raise BadTool(f"{name}: body={body!r} must be a `str`: a body is text")
+        raise BadTool(f"{spec.name}: body={spec.body!r} is no parameter; there are: {known}")
+    if properties[spec.body].get("type") != "string" and not spec.body_is_lines:
+        raise BadTool(
+            f"{spec.name}: body={spec.body!r} must be a `str` or a `list[str]`: "
+            "a body is text, or lines of it"
+        )
 
 
 def _require_preview(name: str, preview: Callable[..., str] | None, names: Iterable[str]) -> None:

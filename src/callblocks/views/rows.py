@@ -32,6 +32,7 @@ Bit: TypeAlias = tuple[Kind, str]
 Row: TypeAlias = tuple[Bit, ...]
 
 _EMOJI_STYLE = "\ufe0f"
+_JOINTS = "/.:"
 
 
 @lru_cache(maxsize=4096)
@@ -54,7 +55,10 @@ def plain(row: Iterable[Bit]) -> str:
 
 
 def wrap(row: Row, width: int, hang: Row = ()) -> list[Row]:
-    """Break a row to a width, at a blank where there is one; further rows begin with `hang`."""
+    """Break a row to a width, at a blank where there is one; further rows begin with `hang`.
+
+    A word that is too long, as a path is, breaks behind one of `/ . :` where that is possible.
+    """
     text = plain(row)
     if len(text) * 2 <= width or columns(text) <= width:
         return [row]
@@ -98,7 +102,15 @@ def _fit(text: str, start: int, room: int) -> int:
     blank = text.rfind(" ", start, end)
     # A blank far back would leave the row half empty, and an indent is no place to break.
     worth = blank > start + (end - start) // 2 and not text[start:blank].isspace()
-    return blank if worth else end
+    return blank if worth else _joint(text, start, end)
+
+
+def _joint(text: str, start: int, end: int) -> int:
+    """Where to break a word that does not fit: behind one of its joints, or else anywhere."""
+    for at in range(end, start + (end - start) // 2, -1):
+        if text[at - 1] in _JOINTS and text[at] not in _JOINTS:
+            return at
+    return end
 
 
 def _slice(row: Row, start: int, end: int) -> Iterator[Bit]:

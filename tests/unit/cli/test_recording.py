@@ -157,7 +157,9 @@ def test_calls_that_have_a_result_are_left_alone(state: Path) -> None:
     text = "Old.\n🛠️[add 1 2]\n🛠️[/end]\n🛠️[/result 1]\n3\n🛠️[/end]\nNew.\n🛠️[add 3 4]\n🛠️[/end]\n"
     record(text)
     assert [block.type for block in blocks(state)].count("react.tool.call") == 1
-    assert [block.text for block in blocks(state) if block.type == "react.notes"] == ["New."]
+    assert [block.text for block in blocks(state) if block.type == "react.notes"] == [
+        "Old.\n\nNew."
+    ]
 
 
 def test_a_call_is_on_the_timeline_before_it_runs(state: Path, workspace: Path) -> None:
@@ -241,3 +243,129 @@ def test_what_was_done_is_shown_though_it_could_not_be_written(
     result = record(fence("note", "n", text="a"))
     assert (result.exit_code, result.stderr) == (1, "callblocks: store_full: no room\n")
     assert "note(text=a) → written" in result.stdout
+
+
+def test_calls_that_are_not_recorded_are_counted() -> None:
+    one = "🛠️[add 1 2]\n🛠️[/end]\n🛠️[/result 1]\n3\n🛠️[/end]\n"
+    assert record(one).stdout.splitlines()[-1] == (
+        "ⓘ not recorded: 1 call, which has its result in the text already"
+    )
+    result = record("Old.\n" + one + one.replace("1]", "2]"), "--reply")
+    assert result.stderr.splitlines()[-1] == (
+        "callblocks: not recorded: 2 calls, which have their result in the text already"
+    )
+
+
+def test_timelines_of_one_name_in_two_stores_share_nothing(state: Path) -> None:
+    record(fence("react.write", "w", path="report.md", content="# Ours"))
+    path = "fi:turn_1.files/report.md"
+    other = ["--store", "other.sqlite", "--json"]
+    record(fence("add", "a", a=1, b=2), *other)
+    result = record(fence("react.read", "r", paths=[path]), *other)
+    assert json.loads(result.stdout)["output"]["missing"] == [path]
+    record(fence("react.write", "w", path="report.md", content="# Theirs"), *other)
+    assert "recorded in t, turn_2 (" in record(fence("add", "a", a=1, b=2)).stdout
+    mine, theirs = sorted((state / "timelines").iterdir())
+    assert mine.name == "t"
+    assert theirs.name.startswith("t+")
+    assert (mine / "turn_1/files/report.md").read_text() == "# Ours"
+    assert (theirs / "turn_3/files/report.md").read_text() == "# Theirs"
+
+
+def test_the_turn_is_on_the_timeline_before_anything_runs(state: Path) -> None:
+    record(TEXT)
+    first = blocks(state)[0]
+    assert (first.type, first.turn_id) == ("timeline.settings", "turn_1")
+
+
+def test_a_turn_that_is_taken_while_the_text_is_read_is_left_to_the_other(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from callblocks.cli.running import Run
+    from callblocks.toolkits.recording import open_recorder
+
+    read = Run.read
+
+    def slow(*args: object) -> None:
+        read(*args)  # pyright: ignore[reportArgumentType] passed on as it came
+        with open_recorder(state, "t") as other:
+            assert other.new_turn() == "turn_1"
+
+    monkeypatch.setattr(Run, "read", slow)
+    result = record(fence("react.write", "w", path="a.md", content="# A") + fence("add", a=1, b=2))
+    assert "recorded in t, turn_2 (" in result.stdout
+    assert (state / "timelines/t/turn_2/files/a.md").read_text() == "# A"
+    assert {block.turn_id for block in blocks(state)[1:]} == {"turn_2"}
+
+
+def test_what_the_person_asked_and_gave_is_written_first(state: Path) -> None:
+    Path("numbers.csv").write_text("1,2\n")
+    Path("more.txt").write_text("3\n")
+    record(
+        fence("react.read", "r", paths=["fi:turn_1.user.attachments/numbers.csv"]),
+        *("--prompt", "Add them up.", "--attach", "numbers.csv", "--attach", "more.txt"),
+    )
+    found = blocks(state)
+    assert kinds(found)[:7] == [
+        ("timeline.settings", ""),
+        ("user.prompt", ""),
+        *[("user.attachment", "")] * 4,
+        ("react.tool.call", "r"),
+    ]
+    assert found[1].text == "Add them up."
+    assert found[3].text == "1,2\n"
+    assert (state / "timelines/t/turn_1/attachments/more.txt").read_text() == "3\n"
+
+
+def test_a_prompt_alone_is_a_turn(state: Path) -> None:
+    assert "recorded in t, turn_1" in record("", "--prompt", "Hello?").stdout
+    assert [block.type for block in blocks(state)] == ["timeline.settings", "user.prompt"]
+
+
+def test_skills_are_found_in_their_folder() -> None:
+    Path("skills/a").mkdir(parents=True)
+    Path("skills/a/b.md").write_text("# How\n\nSo.\n")
+    Path("skills/a/c.md").write_bytes(b"\xff")
+    result = record(fence("react.read", "r", paths=["sk:a.b"]), "--skills", "skills", "--json")
+    assert json.loads(result.stdout.splitlines()[-1])["output"]["missing_skills"] == []
+    first = result.stderr.splitlines()[0]
+    assert first == "callblocks: --skills: a/c.md is no skill: it is not UTF-8 text"
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--attach", "a.txt", "--attach", "x/a.txt"], "another file has the name a.txt"),
+        (["--attach", "nowhere"], "nowhere"),
+        (["--skills", "nowhere"], "nowhere"),
+        (["--attach", "a\nb"], "--attach"),
+    ],
+)
+def test_what_cannot_be_attached_is_one_line_and_nothing_runs(
+    state: Path, args: list[str], words: str
+) -> None:
+    Path("x").mkdir()
+    for name in ("a.txt", "x/a.txt", "a\nb"):
+        Path(name).write_text("a")
+    result = record(fence("note", "n", text="a"), *args)
+    assert result.exit_code == 2
+    assert words in result.stderr.splitlines()[-1]
+    assert not Path("notes.txt").exists()
+    assert blocks(state) == []
+
+
+def test_a_file_that_is_too_large_is_not_attached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("callblocks.toolkits.turn_files.MAX_FILE", 3)
+    Path("a.txt").write_text("four")
+    result = record("", "--attach", "a.txt")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "callblocks: --attach a.txt: it has more than 3 bytes\n",
+    )
+
+
+@pytest.mark.parametrize("args", [["--prompt", "a"], ["--attach", "tools.py"], ["--skills", "."]])
+def test_what_goes_with_a_timeline_needs_one(args: list[str]) -> None:
+    result = run("run", *args, text="")
+    assert result.exit_code == 2
+    assert f"{args[0]} goes with --timeline" in result.stderr

@@ -154,6 +154,39 @@ def test_verify_names_what_was_changed(state: Path) -> None:
     assert run("timeline", "verify", "short").exit_code == 0
 
 
+def test_what_was_noted_of_a_list_shows_that_the_end_was_cut(state: Path) -> None:
+    noted = run("timeline", "list").stdout.splitlines()[1].split()[-1]
+    whole = json.loads(run("timeline", "list", "--json").stdout.splitlines()[1])
+    for last in (noted, f"{whole['count']}:{whole['hash']}"):
+        assert run("timeline", "verify", "talk", "--last", last).exit_code == 0
+    with closing(sqlite3.connect(state / "timelines.sqlite")) as connection, connection:
+        connection.execute("delete from blocks where timeline = 1 and seq > 4")
+        connection.execute(
+            "update timelines set count = 4, hash = (select hash from blocks"
+            " where timeline = 1 and seq = 4) where name = 'talk'"
+        )
+    assert run("timeline", "verify", "talk").exit_code == 0
+    result = run("timeline", "verify", "talk", "--last", noted)
+    assert result.exit_code == 1
+    assert "15 blocks were noted, and there are 4" in result.stdout
+
+
+@pytest.mark.usefixtures("state")
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--last", f"1:{'0' * 64}"],
+        ["talk", "short", "--last", f"1:{'0' * 64}"],
+        ["talk", "--last", "15"],
+        ["talk", "--last", "1:abc"],
+        ["talk", "--last", f"0:{'0' * 64}"],
+        ["talk", "--last", f"1:{'0' * 65}"],
+    ],
+)
+def test_what_cannot_have_been_noted_is_usage(args: list[str]) -> None:
+    assert run("timeline", "verify", *args).exit_code == 2
+
+
 def test_what_else_is_there_can_still_be_read(state: Path, home: Path) -> None:
     with closing(sqlite3.connect(state / "timelines.sqlite")) as connection, connection:
         connection.execute("update blocks set body = x'00' where seq = 3")
@@ -313,3 +346,86 @@ def test_the_same_goes_for_a_server(address: str, monkeypatch: pytest.MonkeyPatc
     assert run("timeline", "verify", "talk").exit_code == 0
     assert run("timeline", "export", "talk").stdout_bytes == Path("talk.jsonl").read_bytes()
     assert "unknown_timeline" in one_line(run("timeline", "show", "short"), 1)
+
+
+def lose(state: Path, *numbers: int) -> None:
+    """Take blocks of the timeline `talk` away."""
+    with closing(sqlite3.connect(state / "timelines.sqlite")) as connection, connection:
+        for seq in numbers:
+            connection.execute(
+                "delete from blocks where seq = ? and timeline ="
+                " (select id from timelines where name = 'talk')",
+                (seq,),
+            )
+
+
+@pytest.mark.parametrize("form", ["jsonl", "markdown", "html"])
+def test_an_export_with_a_gap_names_what_is_missing(state: Path, form: str) -> None:
+    lose(state, 1, 3, 4, 15)
+    result = run("timeline", "export", "talk", "-f", form)
+    line = one_line(result, 1)
+    assert line == "callblocks: chain_broken: these numbers are missing: 1, 3 to 4, 15"
+    if form == "jsonl":
+        lines = [json.loads(line) for line in result.stdout.splitlines()[1:-1]]
+        assert [one["seq"] for one in lines] == list(range(1, 16))
+        assert [one["seq"] for one in lines if one["block"] is None] == [1, 3, 4, 15]
+    else:
+        for words in ("Block 1 is", "Blocks 3 to 4 are", "Block 15 is"):
+            assert f"{words} missing." in result.stdout
+
+
+@pytest.mark.parametrize("view", ["chat", "raw", "model"])
+def test_what_is_shown_of_a_gap_is_one_line(state: Path, view: str) -> None:
+    lose(state, 3, 4, 15)
+    result = run("timeline", "show", "talk", "--view", view)
+    assert (result.exit_code, result.stderr) == (0, "")
+    said = result.stdout.lower()
+    assert said.count("blocks 3 to 4 are missing") == said.count("block 15 is missing") == 1
+
+
+def test_a_gap_may_be_of_the_turn_that_is_shown(state: Path) -> None:
+    lose(state, 3)
+    assert "Block 3 is missing." in run("timeline", "show", "talk", "--turn", "turn_1").stdout
+
+
+def test_a_turn_that_is_not_there_is_told(state: Path) -> None:
+    line = one_line(run("timeline", "show", "talk", "--turn", "turn_7"), 1)
+    assert line == "callblocks: talk has no block of turn_7"
+    line = one_line(run("timeline", "show", "talk", "--turn", "turn_1", "--after", "15"), 1)
+    assert line == "callblocks: talk has no block of turn_1 after 15"
+
+
+@pytest.mark.usefixtures("state")
+@pytest.mark.parametrize("args", [[], ["--view", "raw"], ["--view", "raw", "--json"]])
+def test_nothing_after_the_end_is_told(args: list[str]) -> None:
+    result = run("timeline", "show", "talk", "--after", "15", *args)
+    assert one_line(result, 0) == "callblocks: talk ends with block 15: there is none after 15"
+    assert result.stdout == ""
+
+
+def test_a_timeline_of_records_alone_has_no_chat_and_says_so(state: Path) -> None:
+    with open_store(state / "timelines.sqlite") as store:
+        store.append("new", [said("timeline.settings", "{}")])
+    result = run("timeline", "show", "new")
+    assert "--view raw shows every block" in one_line(result, 0)
+
+
+@pytest.mark.usefixtures("state")
+def test_a_place_that_cannot_be_written_is_named_as_it_was_given() -> None:
+    line = one_line(run("timeline", "export", "talk", "-o", "nowhere/x"), 2)
+    assert line == "callblocks: nowhere/x: No such file or directory"
+
+
+def test_a_refused_import_makes_no_store(home: Path) -> None:
+    for args in ([], ["--store", "new.sqlite"]):
+        one_line(run("timeline", "import", "-", *args, text="nonsense"), 1)
+    assert not Path("new.sqlite").exists()
+    assert not (home.parent / "state" / "timelines.sqlite").exists()
+
+
+def test_a_store_that_cannot_be_opened_is_not_to_be_verified(home: Path) -> None:
+    Path("my store.sqlite").write_bytes(b"no database at all " * 100)
+    line = one_line(run("timeline", "list", "--store", "my store.sqlite"), 1)
+    assert "restore a copy of it" in line
+    assert "sqlite3 'my store.sqlite' .recover" in line
+    assert "verify" not in line

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from callblocks.cli.timeline_store import Readable, open_timelines, shown_store
 from callblocks.model.errors import TimelineError
+from callblocks.timeline.stores.address import server_address
 from support.command import run
 
 SECRET = "s3cr3t-w0rd"
@@ -27,6 +28,17 @@ SECRET = "s3cr3t-w0rd"
         f"postgresql://u:{SECRET}@127.0.0.1:port/db",
         f"postgresql://u:x%20{SECRET}@127.0.0.1:1/db?sslmode=odd",
         f"postgresql://:{SECRET}@127.0.0.1:1",
+        f"postgresql+psycopg://u:{SECRET}@127.0.0.1:1/db",
+        f"POSTGRESQL://u:{SECRET}@127.0.0.1:1/db",
+        f" postgresql://u:{SECRET}@127.0.0.1:1/db",
+        f"postgresql:/u:{SECRET}@127.0.0.1:1/db",
+        f"postgresql//u:{SECRET}@127.0.0.1:1/db",
+        f"postgresql:u:{SECRET}@127.0.0.1:1/db",
+        f"'postgresql://u:{SECRET}@127.0.0.1:1/db'",
+        f"mysql://u:{SECRET}@127.0.0.1:1/db",
+        f"host=127.0.0.1 port=1 password={SECRET}",
+        f"password = {SECRET}",
+        f"/x/postgresql://u:{SECRET}@127.0.0.1:1/db",
     ],
 )
 def test_a_password_is_never_printed(address: str) -> None:
@@ -36,6 +48,45 @@ def test_a_password_is_never_printed(address: str) -> None:
     assert line.startswith("callblocks: store_unavailable: ")
     assert SECRET not in line
     assert SECRET not in shown_store(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"postgresql:/u:{SECRET}@127.0.0.1/db",
+        f"host=127.0.0.1 password={SECRET}",
+        f"mysql://u:{SECRET}@127.0.0.1/db",
+    ],
+)
+def test_what_is_nearly_an_address_makes_no_folder_and_is_not_shown(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chat.txt").write_text("hello")
+    (tmp_path / "trip.jsonl").write_text("")
+    for command in (
+        ("run", "--timeline", "trip", "--store", address, "chat.txt"),
+        ("timeline", "import", "trip.jsonl", "--store", address),
+    ):
+        result = run(*command)
+        assert result.exit_code
+        assert SECRET not in result.output + result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["chat.txt", "trip.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["postgresql+psycopg://u@host/db", "POSTGRES://u@host/db", " postgresql://u@host/db\n"],
+)
+def test_what_is_an_address_in_other_letters_is_one(address: str) -> None:
+    assert server_address(address) == "postgresql://u@host/db"
+
+
+@pytest.mark.parametrize(
+    "path", ["a:b@c.sqlite", "user=me/t.sqlite", "C:/t.sqlite", "./postgres:x", "/a/b:/c", "pg.db"]
+)
+def test_what_looks_like_a_path_is_one(path: str) -> None:
+    assert server_address(path) is None
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=3))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from callblocks.cli.transcript import Transcript
+from callblocks.cli.transcript import Prose, Transcript
 from callblocks.dialects import dialects
 from callblocks.model.calls import Call, Result
 from callblocks.model.events import CallResult
@@ -93,5 +93,12 @@ def test_prose_is_what_was_said_around_the_calls_that_wait() -> None:
     parsed = parse(text, "emoji-bracket", reasoning=[("<think>", "</think>")])
     transcript.add(parsed.events)
     first, _ = transcript.waiting
-    assert transcript.prose().before == {first.id: "New."}
+    assert transcript.prose().before == {first.id: "Old.\n\nNew."}
     assert transcript.prose().after == "Done."
+
+
+def test_what_was_said_before_calls_with_a_result_is_kept_where_no_call_follows() -> None:
+    text = "Old.\n🛠️[ls]\n🛠️[/end]\n🛠️[/result 1]\na\n🛠️[/end]\nDone.\n"
+    transcript = Transcript()
+    transcript.add(parse(text, "emoji-bracket").events)
+    assert transcript.prose() == Prose({}, "Old.\n\nDone.")

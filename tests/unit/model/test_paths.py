@@ -231,25 +231,26 @@ def test_a_selector_has_one_spelling() -> None:
 @example("a.b")
 @example("a" * 500)
 def test_any_id_of_a_call_can_stand_in_a_path(id: str) -> None:
-    path = CallPath("t", call_segment(id), "call")
+    path = CallPath("t", call_segment("t", id), "call")
     assert parse_path(str(path)) == path
 
 
 @given(anything, anything)
 def test_different_ids_have_different_segments(one: str, other: str) -> None:
     assume(one != other)
-    assert call_segment(one) != call_segment(other)
+    assert call_segment("t", one) != call_segment("t", other)
 
 
-def test_an_id_that_was_made_up_cannot_pass_for_another() -> None:
-    made = call_segment("a b")
-    assert made != "a b"
-    assert call_segment(made) != made
+@pytest.mark.parametrize("id", ["tool-call-1", "tool-call-12-2", "a b", "", "x" * 200, "\ud800"])
+def test_an_id_that_is_no_name_for_a_call_has_one_made_of_turn_and_id(id: str) -> None:
+    made = call_segment("turn_1", id)
+    assert re.fullmatch("tc_[0-9a-f]{12}", made)
+    assert made == call_segment("turn_1", id) != call_segment("turn_2", id)
 
 
-@pytest.mark.parametrize("id", ["abc", "tc_0123456789ab", "tool-call-1", "functions.get:0", "a.b."])
+@pytest.mark.parametrize("id", ["abc", "tc_0123456789ab", "tool-call-x", "functions.get:0", "a.b."])
 def test_a_usual_id_stands_for_itself(id: str) -> None:
-    assert call_segment(id) == id
+    assert call_segment("t", id) == id
 
 
 def test_a_turn_has_no_dot() -> None:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callblocks.model.redaction import (
@@ -11,8 +13,8 @@ from callblocks.model.redaction import (
     is_secret_key,
     redact,
     redact_start,
-    without_secrets,
 )
+from support.plain_redaction import plainly_redacted
 
 KEY_BLOCK = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nIBAAKC\n-----END RSA PRIVATE KEY-----"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
@@ -90,6 +92,21 @@ def test_a_secret_is_known_by_what_stands_before_it(text: str, redacted: str) ->
         "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
         "https://host:8080/a@b",
         'run_shell_command(args=["pwd"]) → /app',
+        "PWD=/home/me pwd=~/x OLDPWD=../y pwd=C:\\work pwd=$PWD",
+        "pwd=os.getcwd() and pwd==other",
+        "password:\n  required: true\n  length: 12",
+        "password:\n  - letters12\n  - digits",
+        "Password:\n  Enter the password of your account",
+        "credentials:\n  production\n",
+        "docker run -u 1000:1000 image; mkdir -parents x",
+        "curl https://host | docker run -u 1000:1000 image",
+        "curl -u me:$TOKEN https://host",
+        "curling -u a:b is a sport",
+        "https://me@host/ ssh://deploy2024@host git+https://git@host/x",
+        "<th>Password</th><td>at least 8</td>",
+        "<secret>The lost city</secret>",
+        "if token>limit</p>",
+        "mysql -p -h host",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
@@ -149,24 +166,80 @@ def test_what_is_called_is_no_secret_and_costs_nothing() -> None:
         ("the cookie: yes, it is good", "the cookie: yes, it is good"),
         ("DB_PASS=hunter2x", "DB_PASS=[redacted]"),
         ("compass=north", "compass=north"),
+        ("Cookie: a; sid=38afes7a8", "Cookie: [redacted]"),
+        ("password:\n  hunter2hunter2\n", "password:\n  [redacted]\n"),
+        ("password: >-\r\n    hunter2hunter2", "password: >-\r\n    [redacted]"),
+        ('"password:\\n  hunter2hunter2\\n"', '"password:\\n  [redacted]\\n"'),
+        ("token:\n  'hunter2hunter2'", "token:\n  '[redacted]'"),
+        ("Server=x;Pwd=hunter2x;Uid=me", "Server=x;Pwd=[redacted];Uid=me"),
+        ('pwd="hunter2x"', 'pwd="[redacted]"'),
+        ("Passwort: hunter2x", "Passwort: [redacted]"),
+        ("<password>hunter2</password>", "<password>[redacted]</password>"),
+        (
+            '<ns:dbPassword a="b">\n hunter2 </ns:dbPassword>',
+            '<ns:dbPassword a="b">\n [redacted] </ns:dbPassword>',
+        ),
+        ("curl -s -u me:hunter2 https://h", "curl -s -u me:[redacted] https://h"),
+        ("/usr/bin/curl --user 'me:hunter2' h", "/usr/bin/curl --user 'me:[redacted]' h"),
+        ("curl -ume:hunter2 h", "curl -ume:[redacted] h"),
+        ("mysqldump -h x -phunter2 db", "mysqldump -h x -p[redacted] db"),
+        ("https://hunter2hunter2@host/", "https://[redacted]@host/"),
+        (f"http://{'a' * 20}@host/", "http://[redacted]@host/"),
     ],
 )
 def test_options_of_commands_cookies_and_pass_are_secrets(text: str, shown: str) -> None:
     assert redact(text) == shown
 
 
-def test_secrets_go_by_their_key_and_by_their_look() -> None:
-    given = {
-        "password": "hunter2hunter2",
-        "token": 12345,
-        "api_key": "",
-        "secret": True,
-        "credentials": {"password": "x1x2x3x4"},
-        "log": ["password=hunter2hunter2"],
-        "count": 3,
-    }
-    found = without_secrets(given)
-    assert "hunter2" not in str(found)
-    assert "x1x2x3x4" not in str(found)
-    assert (found["api_key"], found["secret"], found["count"]) == ("", True, 3)
-    assert found["token"] == found["password"] == "[redacted]"
+PIECES = (
+    *SHAPES,
+    *("Authorization", "Bearer ", "bearer\t", "Basic dTpw", "://", "https://me:", "pw@host", "@"),
+    *("api", "API_", "-key", "Key", "access", "private", "signing", "encryption", "SECRET"),
+    *("secret", "toKen", "toKEN", "token", "paſſword", "password", "passwd", "passphrase"),
+    *("credentıal", "credentIals", "CREDENTİALS", "-pass", "_pass", "---pass", "--", "-----"),
+    *("-----BEGIN ", "PRIVATE KEY-----", "-----END ", "set-cookie: ", "Cookie: sid=", "\\n", "\\"),
+    *(
+        "pwd=",
+        "curl",
+        "curl -u me:",
+        " --user=",
+        "mysql",
+        " -p",
+        "password:\n ",
+        "<token>",
+        "</token>",
+    ),
+    *("sk-", "sk_live_", "rk_test_", "ghp_", "xoxoxb-", "AKIAKIA", "ASIASIA", "AIza", "hf_", "eyJ"),
+    *("=", ": ", ":=", " => ", "'", '"', '\\"', "[", "]", "(", ".", " ", "\n", "/", "é", "Σ", "😀"),
+    *("hunter2", "abc123xyz456", "string", "A" * 40, "0" * 20, "a.b.c", "_" * 9),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=16).map("".join))
+@settings(max_examples=max(1000, settings().max_examples))
+def test_looking_only_where_a_secret_can_start_finds_the_same_as_looking_everywhere(
+    text: str,
+) -> None:
+    assert redact(text) == plainly_redacted(text)
+
+
+@given(st.text(max_size=300), st.sampled_from(SHAPES), st.text(max_size=300))
+def test_a_planted_secret_is_found_in_any_text_as_by_looking_everywhere(
+    before: str, secret: str, after: str
+) -> None:
+    for text in (before + secret + after, f"{before}\n{secret}\n{after}"):
+        assert redact(text) == plainly_redacted(text)
+
+
+def test_each_character_that_a_pattern_takes_for_a_letter_is_found() -> None:
+    every = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
+    for letter in "abcdefghijklmnopqrstuvwxyz":
+        for other in re.findall(f"(?i:{letter})", every):
+            for word in ("authorization", "set-cookie", "encryption_key", "--passphrase", "token"):
+                text = f"{other}é {word.replace(letter, other)}: a=123456 abc123xyz"
+                assert redact(text) == plainly_redacted(text)
+
+
+def test_a_text_in_small_letters_keeps_its_places() -> None:
+    every = "".join(map(chr, range(sys.maxunicode + 1)))
+    assert len(redact(f"{every} token=abc123xyz")) == len(f"{every} token=[redacted]")

@@ -29,6 +29,10 @@ from callblocks.model.written_path import written_path
         ("turn_1", "turn_1"),
         ("turn_!/files/x.md", "turn_!/files/x.md"),
         ("files", "files"),
+        ("turn_1.md", "turn_1.md"),
+        ("turn_1.files", "turn_1.files"),
+        ("turn_1.code.abc", "turn_1.code.abc"),
+        ("docs.files/x.md", "docs.files/x.md"),
         ("Report: rain.md", "Report: rain.md"),
     ],
 )
@@ -53,6 +57,9 @@ def test_a_plain_name_is_a_file_of_this_turn(written: str, name: str) -> None:
         ("fi:x.md", "x.md"),
         ("fi:files/x.md", "x.md"),
         ("fi:turn_0/files/x.md", "x.md"),
+        ("turn_1.files/q.md", "q.md"),
+        ("turn_0.files/a/q.md", "a/q.md"),
+        ("turn_0.user.attachments/q.md", "q.md"),
     ],
 )
 def test_another_place_becomes_this_turn_and_is_said(written: str, name: str) -> None:
@@ -64,6 +71,8 @@ def test_a_turn_of_another_name_is_known_when_it_is_told() -> None:
     assert written_path("t6/files/x", "t7").path.name == "t6/files/x"
     assert written_path("t6/files/x", "t7", turns=["t6"]).path.name == "x"
     assert written_path("t7/files/x", "t7").path.name == "x"
+    assert written_path("t6.files/x", "t7").path.name == "t6.files/x"
+    assert written_path("t6.files/x", "t7", turns=["t6"]).path.name == "x"
 
 
 @pytest.mark.parametrize(
@@ -89,6 +98,12 @@ def test_a_turn_of_another_name_is_known_when_it_is_told() -> None:
         "./fi:x",
         "files/",
         "files/.",
+        "q/",
+        "q/.",
+        "fi:turn_1.files/q/",
+        "turn_1/files/q/",
+        "turn_1.files/q/",
+        "turn_1.files/../q",
         "files/..",
         "turn_1/files",
         "turn_1/files/",

@@ -16,6 +16,14 @@ from support.items import TYPES
 STRING, INTEGER = {"type": "string"}, {"type": "integer"}
 WRITE = ToolSpec("write", parameters={"properties": {"path": STRING, "text": STRING}}, body="text")
 SAY = ToolSpec("say", parameters={"properties": {"times": INTEGER, "text": STRING}})
+READ = ToolSpec(
+    "read",
+    parameters={
+        "properties": {"depth": INTEGER, "paths": {"type": "array", "items": STRING}},
+        "required": ["paths"],
+    },
+    body="paths",
+)
 COUNT = ToolSpec("count", parameters={"properties": {"from": INTEGER, "to": INTEGER}})
 
 
@@ -89,6 +97,50 @@ def test_an_input_that_no_words_would_give_is_not_unbound(value: dict[str, Any])
 
 def test_a_body_that_is_no_text_is_not_unbound() -> None:
     assert unbind({"path": "a", "text": 5}, WRITE) is None
+
+
+@pytest.mark.parametrize(
+    ("args", "body", "paths"),
+    [
+        ("1", "a.md\n", ["a.md"]),
+        ("1", " a.md\r\n\n b c.md", ["a.md", "b c.md"]),
+        ("1", '["a.md",\n "b\\nc"]\n', ["a.md", "b\nc"]),
+        ("1", "[1]\n[x", ["[1]", "[x"]),
+        ("1 a.md 'b c.md'", "", ["a.md", "b c.md"]),
+        ("1 a.md", "b.md\n", ["a.md", "b.md"]),
+        ("1", "", []),
+        ("1", "[]", []),
+    ],
+)
+def test_a_body_for_a_list_of_strings_has_one_on_each_line_and_takes_the_words_left(
+    args: str, body: str, paths: list[str]
+) -> None:
+    assert bind(args, body, READ) == ({"depth": 1, "paths": paths}, [])
+
+
+def test_a_list_of_strings_that_need_not_be_given_is_not_made_of_nothing() -> None:
+    schema = {"properties": {"paths": {"type": "array", "items": STRING}}}
+    assert bind("", " \n", ToolSpec("read", parameters=schema, body="paths")) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("paths", "body"),
+    [
+        (["a.md", "so:sources_pool[1-3]"], "a.md\nso:sources_pool[1-3]\n"),
+        ([], "[]\n"),
+        (["a\nb"], '["a\\nb"]\n'),
+        ([" a", ""], '[" a", ""]\n'),
+        (["[]"], '["[]"]\n'),
+    ],
+)
+def test_a_list_of_strings_is_written_in_lines_or_else_as_json(paths: list[str], body: str) -> None:
+    assert unbind({"depth": 1, "paths": paths}, READ) == ("1", body)
+    assert bind("1", body, READ) == ({"depth": 1, "paths": paths}, [])
+
+
+@pytest.mark.parametrize("paths", [5, [5], "a.md", None])
+def test_what_is_no_list_of_strings_is_not_unbound(paths: Any) -> None:
+    assert unbind({"depth": 1, "paths": paths}, READ) is None
 
 
 @st.composite

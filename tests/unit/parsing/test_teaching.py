@@ -84,3 +84,9 @@ def input_of(tool: ToolSpec) -> dict[str, Any]:
     _, call = example_items([tool])
     assert isinstance(call, Call)
     return call.input
+
+
+def test_a_prompt_says_that_a_body_has_one_on_each_line() -> None:
+    schema = {"properties": {"paths": {"type": "array", "items": {"type": "string"}}}}
+    told = prompt([], [ToolSpec("read", "", schema, body="paths")], "EXAMPLE")
+    assert told.endswith("- paths (array, optional, the body, one on each line)\n")

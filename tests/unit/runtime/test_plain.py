@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.model.errors import ToolError
-from callblocks.model.redaction import without_secrets
+from callblocks.model.secret_values import without_secrets
 from callblocks.runtime.plain import plain
 
 

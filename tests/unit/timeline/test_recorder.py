@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,12 @@ from typing import Any
 import pytest
 
 from callblocks.model.blocks import Block
+from callblocks.model.calls import Call
 from callblocks.model.errors import BadPath, TimelineError, ToolError
 from callblocks.model.outcomes import Failure, Outcome
+from callblocks.model.paths import call_segment
 from callblocks.timeline import recorder as recorder_module
+from callblocks.timeline.emitting.call_blocks import input_digest
 from callblocks.timeline.emitting.fitting import ROOM
 from callblocks.timeline.keeping.artifacts import Artifacts
 from callblocks.timeline.recorder import Recorder
@@ -21,7 +25,7 @@ from callblocks.timeline.rounds import CacheSettings
 from callblocks.timeline.timeline import Timeline
 from callblocks.timeline.tokens import Tokens
 from support.documents import pdf
-from support.entries import result_block
+from support.entries import result_block, stamp
 from support.memory_artifacts import FullDisk, MemoryArtifacts
 from support.memory_files import MemoryFiles
 from support.recording import NOON, TS
@@ -175,10 +179,101 @@ def test_an_id_that_is_used_again_in_a_turn_gets_paths_of_its_own(timeline: Time
         "tc:turn_1.c1-3.call",
         "tc:turn_2.c1.call",
     ]
-    assert calls[1].meta == {"id": "c1"}
+    assert calls[1].meta["id"] == "c1"
+    assert "id" not in calls[0].meta
     assert "ar:turn_1.react.notes.c1-2" in paths(timeline)
     results = recorder.state.at("tc:turn_1.c1-3.result")
     assert results[-1].block.text == "third"
+
+
+@pytest.mark.parametrize(
+    "other", [call("look", at=2), call("find", at=1), call("look", at=1, more=None)]
+)
+def test_two_calls_that_run_side_by_side_under_one_id_each_have_their_own_result(
+    timeline: Timeline, other: Call
+):
+    recorder, first = a_recorder(timeline), call("look", at=1)
+    recorder.started("turn_1", first)
+    assert len(recorder.started("turn_1", other)) == 1
+    assert recorder.started("turn_1", first) == recorder.started("turn_1", other) == []
+    again = a_recorder(timeline)
+    again.ended("turn_1", other, outcome(output="of the other"))
+    again.ended("turn_1", first, outcome(output="of the first"))
+    assert again.state.at("tc:turn_1.c1.result")[-1].block.text == "of the first"
+    assert again.state.at("tc:turn_1.c1-2.result")[-1].block.text == "of the other"
+
+
+def test_a_long_content_that_begins_the_same_is_another_call(timeline: Timeline):
+    recorder = a_recorder(timeline)
+    for end in ("a", "b"):
+        one = call("react.write", path="a.md", content="x" * 500 + end)
+        assert recorder.started("turn_1", one)
+
+
+def test_no_secret_can_be_guessed_from_what_tells_calls_apart(timeline: Timeline):
+    digests = {input_digest(call("look", password=word)) for word in ("hunter2", "hunter3")}
+    assert len(digests) == 1
+
+
+def test_a_call_that_another_program_wrote_is_known_by_its_tool(timeline: Timeline):
+    block = stamp("c1", tool="look").block(
+        "react.tool.call", path="tc:turn_1.c1.call", text="{}", author="assistant"
+    )
+    timeline.append([block])
+    recorder = a_recorder(timeline)
+    assert recorder.started("turn_1", call("look")) == []
+    assert recorder.started("turn_1", call("find"))[-1].block.call_id == "c1-2"
+
+
+def test_ids_that_a_parser_made_are_others_in_each_turn(timeline: Timeline):
+    recorder, one = a_recorder(timeline), call("look", "tool-call-1")
+    for turn in ("turn_1", "turn_2"):
+        recorder.notes(turn, one, "I look.")
+        recorder.started(turn, one)
+        recorder.ended(turn, one, outcome("tool-call-1"))
+    segments = {block.call_id for block in blocks(timeline) if block.call_id}
+    assert len(segments) == 2
+    assert all(re.fullmatch("tc_[0-9a-f]{12}", segment) for segment in segments)
+    calls = [block for block in blocks(timeline) if block.type == "react.tool.call"]
+    assert [block.meta["id"] for block in calls] == ["tool-call-1"] * 2
+    assert {json.loads(block.text or "")["tool_call_id"] for block in calls} == segments
+
+
+def test_two_ids_that_share_a_segment_are_two_calls(timeline: Timeline):
+    recorder, made = a_recorder(timeline), call_segment("turn_1", "a b")
+    for id in ("a b", made):
+        recorder.started("turn_1", call("look", id))
+    for id in ("a b", made):
+        recorder.ended("turn_1", call("look", id), outcome(id, f"of {id}"))
+    assert recorder.state.at(f"tc:turn_1.{made}.result")[-1].block.text == "of a b"
+    assert recorder.state.at(f"tc:turn_1.{made}-2.result")[-1].block.text == f"of {made}"
+
+
+def test_notes_stand_at_the_call_that_they_are_of(timeline: Timeline):
+    recorder = a_recorder(timeline)
+    first, second = call("look", at=1), call("look", at=2)
+    for one, words in ((first, "First."), (second, "Second.")):
+        recorder.notes("turn_1", one, words)
+        recorder.started("turn_1", one)
+    assert recorder.notes("turn_1", first, "First.") == [], "they are there since the crash"
+    recorder.notes("turn_1", "c1", "Third.")
+    said = {block.path: block.text for block in blocks(timeline) if block.type == "react.notes"}
+    assert said == {
+        "ar:turn_1.react.notes.c1": "First.",
+        "ar:turn_1.react.notes.c1-2": "Second.",
+        "ar:turn_1.react.notes.c1-3": "Third.",
+    }
+
+
+def test_what_calls_of_two_turns_bring_is_not_mixed(timeline: Timeline):
+    recorder, one = a_recorder(timeline), call("react.read")
+    for turn in ("turn_1", "turn_2"):
+        recorder.started(turn, one)
+        own = recorder.stamp(turn, "c1", "react.read")
+        recorder.bring(own, [own.result("content", f"of {turn}")])
+    for turn in ("turn_1", "turn_2"):
+        done = Outcome(id="c1", name="react.read", output={})
+        assert recorder.ended(turn, one, done)[-1].block.text == f"of {turn}"
 
 
 def test_a_second_call_does_not_take_the_paths_of_another(timeline: Timeline):
@@ -210,20 +305,20 @@ def test_what_a_tool_brings_is_written_after_its_status(timeline: Timeline):
         type="timeline.hidden", author="timeline", turn_id="turn_1", ts=TS, path="fi:turn_1.files/a"
     )
     recorder.started("turn_1", call("react.read"))
-    recorder.lay("c1", record)
-    recorder.bring("c1", [result_block("c1", "brought", "fi:turn_1.files/a")])
+    recorder.lay(recorder.stamp("turn_1", "c1", "react.read"), record)
+    recorder.bring(stamp("c1"), [result_block("c1", "brought", "fi:turn_1.files/a")])
     done = Outcome(id="c1", name="react.read", output={"paths": []})
     recorder.ended("turn_1", call("react.read"), done)
     written = blocks(timeline)[2:]
-    assert [block.text for block in written[:2]] == ['{"paths":[]}', "brought"]
-    assert written[2] == record
+    assert written[0] == record, "it stands before the results, which end the round"
+    assert [block.text for block in written[1:]] == ['{"paths":[]}', "brought"]
     recorder.ended("turn_1", call("react.read"), done)
     assert "brought" not in [block.text for block in blocks(timeline)[5:]]
 
 
 def test_what_a_call_brought_too_late_is_not_brought_by_the_next(timeline: Timeline):
     recorder = a_recorder(timeline)
-    recorder.bring("c1", [result_block("c1", "late")])
+    recorder.bring(stamp("c1"), [result_block("c1", "late")])
     recorder.started("turn_1", call("react.read"))
     recorder.ended("turn_1", call("react.read"), Outcome(id="c1", name="react.read", output={}))
     assert "late" not in [block.text for block in blocks(timeline)]

@@ -86,19 +86,6 @@ def test_with_no_offset_all_rounds_are_frozen() -> None:
     assert fed(of(3)).cache_point(settings) == 6
 
 
-def test_a_call_can_be_left_out_while_its_round_is_written() -> None:
-    rounds = fed(of(3))
-    assert rounds.cache_point(SETTINGS) == 4
-    assert rounds.cache_point(SETTINGS, without=("turn_1", "c2")) == 2
-    assert rounds.cache_point(SETTINGS, without=("turn_1", "c1")) == 4
-
-
-def test_a_round_that_is_over_is_not_left_out() -> None:
-    for after in (call_block("c2"), prompt()):
-        rounds = fed([*of(3), after])
-        assert rounds.cache_point(SETTINGS, without=("turn_1", "c2")) == 4
-
-
 blocks = st.lists(
     st.builds(
         lambda make, call: make(call),

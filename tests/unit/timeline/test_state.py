@@ -80,9 +80,27 @@ def test_bounds_that_are_no_numbers_do_not_count(bound: Any) -> None:
 def test_a_record_never_touches_what_is_frozen() -> None:
     first = [call_block("a"), result_block("a", "old", A)]
     second = [call_block("b"), result_block("b", "new", A)]
-    state = fed([*first, *second, *round_of("h"), hidden(A, "h")], FEW)
+    call, *results = round_of("h")
+    state = fed([*first, *second, call, hidden(A, "h"), *results], FEW)
     assert seqs(state.visible(A)) == [2]
-    assert state.hidden == {4: 7}
+    assert state.hidden == {4: 6}
+    assert state.frozen == 4
+
+
+def test_a_record_after_the_results_of_its_call_does_not_touch_what_they_froze() -> None:
+    first = [call_block("a"), result_block("a", "old", A)]
+    state = fed([*first, *round_of("h"), hidden(A, "h")], FEW)
+    assert state.frozen == 2
+    assert seqs(state.visible(A)) == [2]
+
+
+def test_what_is_frozen_stays_so_under_other_settings() -> None:
+    later = settings_record('{"cache": {"cache_point_offset_rounds": 9}}')
+    first = [call_block("a"), result_block("a", "old", A)]
+    state = fed([*first, *round_of("b"), later, hidden(A)], FEW)
+    assert state.rounds.cache_point(state.settings) == 0
+    assert state.frozen == 2
+    assert seqs(state.visible(A)) == [2]
 
 
 def test_what_was_hidden_once_stays_hidden() -> None:
@@ -132,7 +150,7 @@ def told(state: State) -> tuple[Any, ...]:
         state.hidden,
         state.placeholders,
         state.rounds.count,
-        state.rounds.cache_point(state.settings),
+        state.frozen,
         [(seqs(state.at(path)), seqs(state.visible(path))) for path in every],
         list(state.backwards()),
     )
@@ -157,9 +175,9 @@ def test_every_block_is_visible_or_hidden_and_never_both(blocks: list[Block]) ->
 
 
 def ended(call: str, path: str, hides: str) -> list[Block]:
-    """What one append holds when a call ends: results, and perhaps a record."""
+    """What one append holds when a call ends: perhaps a record, and results."""
     results = [result_block(call, "x", path), result_block(call, "y", path)]
-    return [*results, hidden(hides, call)] if hides else results
+    return [hidden(hides, call), *results] if hides else results
 
 
 steps = st.tuples(
@@ -182,7 +200,7 @@ def appends(plan: list[tuple[str, str, str]]) -> Iterator[list[Block]]:
 def test_what_is_frozen_is_never_hidden_afterwards(plan: list[tuple[str, str, str]]) -> None:
     state = State(FEW)
     for batch in appends(plan):
-        frozen = state.rounds.cache_point(state.settings)
+        frozen = state.frozen
         before = {seq for seq in state.hidden if seq <= frozen}
         state.feed(numbered(batch, state.last))
         assert {seq for seq in state.hidden if seq <= frozen} == before

@@ -86,6 +86,16 @@ def test_what_steers_other_programs_is_written_for_the_person_only(files: Folder
     assert files.read(given) == b"x"
 
 
+def test_a_name_that_is_swept_away_is_not_written(files: FolderFiles) -> None:
+    for path in (
+        FilePath("turn_1", ".callblocks-0123456789abcdef.tmp"),
+        FilePath("turn_1", ".callblocks-0123456789abcdef.tmp", "attachments"),
+    ):
+        with pytest.raises(ToolError) as raised:
+            files.write(path, b"report")
+        assert code_of(raised) == "protected_path"
+
+
 def test_what_is_too_large_is_neither_read_nor_written(
     files: FolderFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

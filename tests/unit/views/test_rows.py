@@ -56,3 +56,11 @@ def test_runs_say_the_same_with_fewer_bits(row: Row) -> None:
     chars: list[Bit] = [(kind, char) for kind, text in row for char in text]
     assert plain(runs(chars)) == plain(row)
     assert all(one[0] != other[0] for one, other in zip(runs(chars), runs(chars)[1:], strict=False))
+
+
+def test_a_path_breaks_at_its_joints() -> None:
+    path = "fi:turn_12.user.attachments/annual_reports/summary.pdf"
+    found = [plain(row) for row in wrap((("plain", path),), 30)]
+    assert found == ["fi:turn_12.user.attachments/", "annual_reports/summary.pdf"]
+    assert next(plain(row) for row in wrap((("plain", "https://" + "x" * 10),), 9)) == "https://"
+    assert next(plain(row) for row in wrap((("plain", "a/" + "x" * 20),), 12)) == "a/xxxxxxxxxx"

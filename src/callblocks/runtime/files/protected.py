@@ -6,6 +6,8 @@ push. Source code, tests and build files are not here: a policy speaks of those.
 
     .git/hooks/pre-commit   sub/.GIT/config   a/.ssh/authorized_keys   .github/workflows/ci.yml
 
+The names of files that callblocks is still writing are not for others: it sweeps them away.
+
 An entry counts at any depth, with all that is below it. Names are compared as the loosest file
 system would: without case, without invisible characters, without dots and blanks at the end.
 """
@@ -22,6 +24,7 @@ import msgspec
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
+from callblocks.runtime.files.replace import is_temporary
 
 __all__ = ("PROTECTED", "Protected", "own_paths", "refuse_protected")
 
@@ -130,14 +133,19 @@ PROTECTED = (
 
 
 def refuse_protected(path: str, table: Iterable[Protected]) -> None:
-    """Raise `protected_path` if an entry of the table covers the path."""
-    for entry in table:
+    """Raise `protected_path` if an entry of the table covers the path, or it would be swept."""
+    for entry in (*table, *_swept(path)):
         if entry.covers(path):
             raise ToolError(
                 "protected_path",
                 f"{brief(path)} is never written by a call: {entry.reason}; "
                 "show the person what to change, or write another file",
             )
+
+
+def _swept(path: str) -> tuple[Protected, ...]:
+    is_swept = any(map(is_temporary, _keys(path)))
+    return (Protected("callblocks removes files of that name", (path,)),) if is_swept else ()
 
 
 def own_paths(folder: str | os.PathLike[str], paths: Iterable[str | os.PathLike[str]]) -> Protected:

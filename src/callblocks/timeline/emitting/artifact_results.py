@@ -20,6 +20,7 @@ from callblocks.timeline.emitting.exec_results import EMBEDDED
 from callblocks.timeline.emitting.file_blocks import TurnFile, file_blocks
 from callblocks.timeline.emitting.holdings import left_out
 from callblocks.timeline.emitting.notices import error_payload, notice_of_failure
+from callblocks.timeline.keeping.mime import said_mime
 
 __all__ = ("artifact_path", "artifact_results")
 
@@ -33,7 +34,7 @@ def artifact_results(ended: Ended, artifacts: Iterable[Artifact], hidden: set[st
         path = artifact_path(ended.stamp.turn, ended.stamp.call, artifact)
         if isinstance(content, Failure):
             failure = replace(content, where=str(path))
-            notices.append(notice_of_failure(failure))
+            notices.append(notice_of_failure(ended.stamp, failure))
             results.append(_broken(ended, path, artifact, failure))
             continue
         file = ended.holdings.hosted(path, content, artifact)
@@ -68,12 +69,12 @@ def _blocks(ended: Ended, file: TurnFile, without_content: bool) -> list[Block]:
 def _broken(ended: Ended, path: FilePath, artifact: Artifact, failure: Failure) -> Block:
     text = digest_text(
         artifact_path=str(path),
-        mime=artifact.mime,
+        mime=said_mime(artifact.mime, artifact.path, b""),
         kind="file",
         visibility="internal",
         tool_call_id=ended.stamp.call,
         size_bytes=artifact.size,
-        error=error_payload(failure),
+        error=error_payload(ended.stamp, failure),
         sha256=artifact.digest,
     )
     return ended.stamp.result("digest", text)

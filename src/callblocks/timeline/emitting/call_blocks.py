@@ -5,18 +5,20 @@
 What stands elsewhere on the timeline is not repeated: of the content of `react.write`, and of
 code, at most 100 characters stay, then `... [see fi:…]`. All other parameters stay whole: the
 call is the record. Only where a block cannot hold them are long ones kept as artifacts.
-Secrets are not in it.
+Secrets are not in it. `meta.input` tells calls with the same id apart: a digest of tool and input.
 """
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any
 
 from callblocks.model.blocks import Block
 from callblocks.model.calls import Call
 from callblocks.model.errors import BadPath
 from callblocks.model.outcomes import Artifact
-from callblocks.model.redaction import redact_start, without_secrets
+from callblocks.model.redaction import redact_start
+from callblocks.model.secret_values import without_secrets
 from callblocks.model.written_path import written_path
 from callblocks.timeline.emitting.fitting import fits, shown
 from callblocks.timeline.emitting.shapes import Shape
@@ -24,7 +26,7 @@ from callblocks.timeline.plain_json import json_text, plain
 from callblocks.timeline.stamp import JSON, Stamp
 from callblocks.tools.context import Keep
 
-__all__ = ("call_blocks", "code_of")
+__all__ = ("call_blocks", "code_of", "input_digest")
 
 _START = 100
 """Characters that stay of a parameter which stands elsewhere."""
@@ -44,7 +46,9 @@ def call_blocks(stamp: Stamp, call: Call, shape: Shape, keep: Keep | None = None
     text = _payload(stamp, params)
     if not fits(text):
         text = _payload(stamp, _smaller(stamp, params, keep, kept))
-    meta: dict[str, Any] = {} if call.id == stamp.call else {"id": plain(call.id)}
+    meta: dict[str, Any] = {"input": input_digest(call)}
+    if call.id != stamp.call:
+        meta["id"] = plain(call.id)
     if kept:
         meta["artifacts"] = [{"path": one.path, "digest": one.digest} for one in kept]
     call_block = stamp.block(
@@ -56,6 +60,15 @@ def call_blocks(stamp: Stamp, call: Call, shape: Shape, keep: Keep | None = None
         author="assistant",
     )
     return [*blocks, call_block]
+
+
+def input_digest(call: Call) -> str:
+    """What is the same for the same call only: of its tool, and its whole input without secrets.
+
+    A secret that is in nothing else but a digest could be guessed from it.
+    """
+    text = json_text([call.name, without_secrets(plain(call.input))])
+    return sha256(text.encode()).hexdigest()
 
 
 def code_of(call: Call) -> str | None:
@@ -95,7 +108,9 @@ def _written_at(stamp: Stamp, call: Call) -> str:
     """Where the content is: the file, or the result that says why there is none."""
     path = call.input.get("path")
     try:
-        return str(written_path(path if isinstance(path, str) else "", stamp.turn).path)
+        return str(
+            written_path(path if isinstance(path, str) else "", stamp.turn, stamp.turns).path
+        )
     except BadPath:
         return stamp.path("result")
 

@@ -1,9 +1,10 @@
-"""An outcome of any tool as blocks: the code, the call, notices, results, and records last.
+"""An outcome of any tool as blocks: the code, the call, notices, records, and results last.
 
     emit(call, outcome, stamp=stamp, shape=shape_of(call.name), holdings=holdings)
 
-What the model said before the call, its notes, is written by the session and no part of this.
-Nothing that a tool or a model did makes this raise.
+Records stand before the results: once those are there the round has ended, and what it freezes
+can no longer be hidden. What the model said before the call, its notes, is written by the session
+and no part of this. Nothing that a tool or a model did makes this raise.
 """
 
 from __future__ import annotations
@@ -85,9 +86,9 @@ def result_blocks(
     notices = (*outcome.notices, *emitted.notices, *others.notices, *cut_short)
     return [
         *notice_blocks(stamp, _told(notices, shape)),
-        *results,
         *(block for block in brought if block.type in RECORDS),
         *emitted.records,
+        *results,
     ]
 
 

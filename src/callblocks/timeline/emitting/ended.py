@@ -15,7 +15,7 @@ from callblocks.model.calls import Call
 from callblocks.model.outcomes import Artifact, Failure, Notice, Outcome
 from callblocks.timeline.emitting.digest import digest_text
 from callblocks.timeline.emitting.holdings import Holdings
-from callblocks.timeline.emitting.notices import error_payload, notice_of_failure
+from callblocks.timeline.emitting.notices import NOT_RUN, error_payload, notice_of_failure
 from callblocks.timeline.stamp import Stamp
 
 __all__ = ("Emitted", "Ended", "failed")
@@ -41,9 +41,18 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
         output = self.outcome.output
         return cast("Mapping[str, Any]", output) if isinstance(output, Mapping) else {}
 
+    @property
+    def has_run(self) -> bool:
+        """Whether the tool was begun at all; what did not run made no file.
+
+        A call that was stopped before its turn came took no time.
+        """
+        code = self.outcome.error.code if self.outcome.error else ""
+        return self.outcome.seconds > 0 if code == "cancelled" else code not in NOT_RUN
+
 
 class Emitted(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be told, the results, and the records that come last.
+    """What is to be told, the results, and the records that come before them.
 
     `kept` are artifacts made on the way; `shown` are the digests of files in the results.
     """
@@ -60,8 +69,8 @@ def failed(ended: Ended, failure: Failure, **fields: Any) -> Emitted:
     said = {
         "artifact_path": ended.stamp.path("result"),
         "tool_call_id": ended.stamp.call,
-        "error": error_payload(failure),
+        "error": error_payload(ended.stamp, failure),
         **fields,
     }
     digest = ended.stamp.result("digest", digest_text(**said))
-    return Emitted(notices=(notice_of_failure(failure),), results=(digest,))
+    return Emitted(notices=(notice_of_failure(ended.stamp, failure),), results=(digest,))

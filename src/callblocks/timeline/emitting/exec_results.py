@@ -7,12 +7,13 @@
     - turn_1/files/summary.pdf
 
 Which files there should be is the call's `contract`: `[{filename, description}]`. A list that
-would be empty is left out. All errors are in the report: there are no notices of errors.
+would be empty is left out. All errors are in the report: there are no notices of errors. What did
+not run made no file, whatever stands at the paths of its contract.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -21,15 +22,16 @@ from callblocks.model.blocks import Block
 from callblocks.model.brief import brief
 from callblocks.model.outcomes import Failure, Notice
 from callblocks.model.paths import FilePath
-from callblocks.model.redaction import without_secrets
+from callblocks.model.secret_values import without_secrets
 from callblocks.timeline.emitting.ended import Emitted, Ended
 from callblocks.timeline.emitting.file_blocks import TurnFile, file_blocks
-from callblocks.timeline.emitting.file_results import target_of
+from callblocks.timeline.emitting.file_results import rewritten, target_of
 from callblocks.timeline.emitting.fitting import shown
 from callblocks.timeline.emitting.holdings import left_out
 from callblocks.timeline.emitting.notices import error_payload
 from callblocks.timeline.keeping.written import check_written
 from callblocks.timeline.plain_json import json_text, plain, whole
+from callblocks.timeline.stamp import Stamp
 
 __all__ = ("EMBEDDED", "exec_results")
 
@@ -37,8 +39,14 @@ EMBEDDED = 20_000
 """Bytes of a text file that are shown."""
 
 _NAME = 300
+_CODE = 100
+_LINE = 1_000
+_ROWS = 100
+"""Files that the report names in a list."""
+
 _DESCRIPTION = 2_000
 _OUTPUT = 100_000
+_PROMISE = 'write [{"filename": "report.md", "description": "…"}]'
 _FAULTS = {"file_not_found": "file not produced", "empty_file": "file is empty"}
 
 
@@ -63,7 +71,7 @@ def exec_results(ended: Ended) -> Emitted:
     found = _found(ended, notices)
     faults = [one for one in found.values() if isinstance(one, _Fault)]
     produced = [one for one in found.values() if isinstance(one, _Produced)]
-    report = _report(ended.outcome.error, faults, produced)
+    report = _report(ended, faults, produced)
     results = [_report_block(ended, report)]
     for one in produced:
         results += _blocks(ended, one)
@@ -79,38 +87,45 @@ def _found(ended: Ended, notices: list[Notice]) -> dict[str, _Produced | _Fault]
     """Each file of the contract once, by where it should be."""
     found: dict[str, _Produced | _Fault] = {}
     for expected in _contract(ended.call.input.get("contract")):
-        target = target_of(expected.filename, ended.stamp.turn)
+        if isinstance(expected, _Fault):
+            found.setdefault(expected.where, expected)
+            continue
+        target = target_of(expected.filename, ended.stamp)
         if isinstance(target, Failure):
             name = brief(whole(expected.filename), _NAME)
             found.setdefault(name, _Fault(name, "is no name of a file of this turn"))
-        elif target.path.physical not in found:
+            continue
+        notices += rewritten(ended, expected.filename, target)
+        if target.path.physical not in found:
             found[target.path.physical] = _look(ended, target.path, expected, notices)
     return found
 
 
-def _contract(given: Any) -> list[_Expected]:
-    """The files that a call promises; what is no promise of a file is left out."""
-    if not isinstance(given, list | tuple):
+def _contract(given: Any) -> list[_Expected | _Fault]:
+    """The files that a call promises, and what is no promise of a file."""
+    if given is None:
         return []
-    return [one for one in map(_expected, cast("list[Any]", given)) if one.filename]
+    if not isinstance(given, list | tuple):
+        return [_Fault("contract", f"is no list of files; {_PROMISE}")]
+    return [_expected(at, one) for at, one in enumerate(cast("list[Any]", given))]
 
 
-def _expected(given: Any) -> _Expected:
+def _expected(at: int, given: Any) -> _Expected | _Fault:
     if isinstance(given, str):
-        return _Expected(given)
-    if not isinstance(given, Mapping):
-        return _Expected("")
-    entry = cast("Mapping[str, Any]", given)
+        given = {"filename": given}
+    entry = cast("Mapping[str, Any]", given if isinstance(given, Mapping) else {})
     name, description = entry.get("filename"), entry.get("description")
-    return _Expected(
-        name if isinstance(name, str) else "",
-        shown(description, _DESCRIPTION) if isinstance(description, str) else "",
-    )
+    if not isinstance(name, str) or not name.strip():
+        return _Fault(f"contract[{at}]", f"promises no file; {_PROMISE}")
+    told = shown(description, _DESCRIPTION) if isinstance(description, str) else ""
+    return _Expected(name, told)
 
 
 def _look(
     ended: Ended, path: FilePath, expected: _Expected, notices: list[Notice]
 ) -> _Produced | _Fault:
+    if not ended.has_run:
+        return _Fault(path.physical, _FAULTS["file_not_found"])
     content = ended.holdings.read(path)
     written = check_written(path.name, content)
     if content is None or written.error is not None:
@@ -125,20 +140,34 @@ def _look(
     return _Produced(kept, fields)
 
 
-def _report(error: Failure | None, faults: list[_Fault], produced: list[_Produced]) -> str:
-    lines = [_runtime_error(error)]
+def _report(ended: Ended, faults: list[_Fault], produced: list[_Produced]) -> str:
+    lines = [_runtime_error(ended.stamp, ended.outcome.error)]
     if faults:
-        lines += ["File errors:", *(f"- {fault.where}: {fault.problem}" for fault in faults)]
+        lines += ["File errors:", *_rows(f"{fault.where}: {fault.problem}" for fault in faults)]
     if produced:
-        lines += ["Succeeded:", *(f"- {one.file.path.physical}" for one in produced)]
-    return "\n".join(lines)
+        lines += ["Succeeded:", *_rows(one.file.path.physical for one in produced)]
+    return "\n".join(map(_line, lines))
 
 
-def _runtime_error(error: Failure | None) -> str:
+def _rows(told: Iterable[str]) -> list[str]:
+    rows = [f"- {one}" for one in told]
+    more = len(rows) - _ROWS
+    return [*rows[:_ROWS], f"- … and {more} more"] if more > 0 else rows
+
+
+def _line(text: str) -> str:
+    """One line of the report: a message with more of them would say what the report says."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LINE else f"{line[:_LINE]}…"
+
+
+def _runtime_error(stamp: Stamp, error: Failure | None) -> str:
     if error is None:
         return "Runtime error: none"
-    payload = error_payload(error)
-    return f"Runtime error: {payload['code']} — {payload['message']}"
+    payload = error_payload(stamp, error)
+    code = "_".join(payload["code"][:_CODE].split())
+    # No failure is called none: that is the word for a run without one.
+    return f"Runtime error: {code if code not in ('', 'none') else 'error'} — {payload['message']}"
 
 
 def _report_block(ended: Ended, report: str) -> Block:

@@ -25,7 +25,7 @@ from callblocks.model.outcomes import Artifact
 from callblocks.model.paths import FilePath
 from callblocks.timeline.emitting.digest import digest_text
 from callblocks.timeline.emitting.fitting import TEXT, fits_base64, shown
-from callblocks.timeline.keeping.mime import is_shown_binary, is_text
+from callblocks.timeline.keeping.mime import is_shown_binary, is_text, said_mime
 from callblocks.timeline.stamp import Stamp
 from callblocks.timeline.tokens import Tokens
 
@@ -43,13 +43,20 @@ Binary: TypeAlias = Literal["none", "empty"]
 
 
 class TurnFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of a turn: its content, what it is, and where it is kept."""
+    """A file of a turn: its content, what it is, and where it is kept.
+
+    A `mime` that is none, or that the content shows not to be true, is not taken over.
+    """
 
     path: FilePath
     content: bytes
     mime: str
     artifact: Artifact | None = None
     hosting: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        mime = said_mime(self.mime, self.path.name, self.content)
+        msgspec.structs.force_setattr(self, "mime", mime)
 
     @property
     def digest(self) -> str:

@@ -20,8 +20,16 @@ from callblocks.timeline.emitting.ended import Emitted, Ended, failed
 from callblocks.timeline.emitting.file_blocks import Binary, TurnFile, file_blocks
 from callblocks.timeline.emitting.holdings import left_out
 from callblocks.timeline.keeping.written import Written, check_written
+from callblocks.timeline.stamp import Stamp
 
-__all__ = ("PATH_REWRITTEN", "file_fault", "rendering_results", "target_of", "write_results")
+__all__ = (
+    "PATH_REWRITTEN",
+    "file_fault",
+    "rendering_results",
+    "rewritten",
+    "target_of",
+    "write_results",
+)
 
 PATH_REWRITTEN = "protocol_violation.path_rewritten"
 HOSTING_FAILED = "react.write.hosting_failed"
@@ -55,10 +63,10 @@ def rendering_results(ended: Ended) -> Emitted:
     return _results(ended, _Manner({"kind": "file", "visibility": "external"}, "none", "not_kept"))
 
 
-def target_of(text: str, turn: str) -> WrittenPath | Failure:
+def target_of(text: str, stamp: Stamp) -> WrittenPath | Failure:
     """Where a file that a call names is; or why it is nowhere."""
     try:
-        return written_path(text, turn)
+        return written_path(text, stamp.turn, stamp.turns)
     except BadPath as error:
         return Failure(code=error.code, message=str(error))
 
@@ -75,16 +83,19 @@ def file_fault(path: FilePath, written: Written) -> Failure:
 
 
 def _results(ended: Ended, manner: _Manner) -> Emitted:
-    target = target_of(ended.param("path"), ended.stamp.turn)
+    target = target_of(ended.param("path"), ended.stamp)
     if isinstance(target, Failure):
         return failed(ended, ended.outcome.error or target, **manner.fields)
     emitted = _file(ended, target.path, manner)
-    told = (*_rewritten(ended, target), *emitted.notices)
+    told = (*rewritten(ended, ended.param("path"), target), *emitted.notices)
     return msgspec.structs.replace(emitted, notices=told)
 
 
 def _file(ended: Ended, path: FilePath, manner: _Manner) -> Emitted:
     """The file as it is, or what is wrong with it."""
+    if not ended.has_run and ended.outcome.error is not None:
+        # A file that is there is not of this call.
+        return failed(ended, ended.outcome.error, **manner.fields)
     fields = {**manner.fields, "artifact_path": str(path), "physical_path": path.physical}
     if ended.outcome.error is not None:
         return failed(ended, ended.outcome.error, **fields)
@@ -122,11 +133,12 @@ def _shown(
     )
 
 
-def _rewritten(ended: Ended, target: WrittenPath) -> tuple[Notice, ...]:
+def rewritten(ended: Ended, original: str, target: WrittenPath) -> tuple[Notice, ...]:
     """The notice of a path that was written another way; a tool may have given it itself."""
-    if not target.rewritten or any(n.code == PATH_REWRITTEN for n in ended.outcome.notices):
+    told = (n.details.get("original") for n in ended.outcome.notices if n.code == PATH_REWRITTEN)
+    if not target.rewritten or original in told:
         return ()
-    original, normalized = ended.param("path"), target.path.physical
+    normalized = target.path.physical
     words = f"files of this turn are written to {normalized}; give that path, or a bare name"
     details = {"original": original, "normalized": normalized}
     return (Notice(code=PATH_REWRITTEN, message=words, details=details),)

@@ -1,7 +1,7 @@
 """Notices: what the model should know of a call beside its results.
 
     {"code":"protocol_violation.path_rewritten","message":"…","original":"…","normalized":"…"}
-    {"code":"tool_result_error","message":"…","error":{"code":"empty_file","message":"…"}}
+    {"code":"tool_result_error","message":"…","error":{"code":"…","message":"…","where":"…"}}
 
 A failure is told by one of two notices:
 
@@ -9,7 +9,8 @@ A failure is told by one of two notices:
     tool_result_error   the tool answered, and its answer is an error or holds no good file:
                         every other code, so also those that tools make up
 
-Code that was run tells of its errors in its report, and gives neither.
+Code that was run tells of its errors in its report, and gives neither. Of one call `MOST` notices
+are told, those of failures before others, and then how many more there were.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, Literal
 
 from callblocks.model.blocks import Block
 from callblocks.model.outcomes import Failure, Notice
-from callblocks.model.redaction import without_secrets
+from callblocks.model.secret_values import without_secrets
 from callblocks.timeline.emitting.fitting import shown
 from callblocks.timeline.plain_json import json_text, plain, whole
 from callblocks.timeline.stamp import JSON, Stamp
@@ -27,13 +28,15 @@ from callblocks.timeline.stamp import JSON, Stamp
 __all__ = (
     "CALL_ERRORS",
     "ERROR_NOTICES",
+    "MOST",
+    "NOT_RUN",
     "error_notice",
     "error_payload",
     "notice_blocks",
     "notice_of_failure",
 )
 
-CALL_ERRORS = frozenset(
+NOT_RUN = frozenset(
     (
         "unknown_tool",
         "not_runnable",
@@ -46,20 +49,22 @@ CALL_ERRORS = frozenset(
         "approval_expired",
         "approval_revoked",
         "approval_mismatch",
-        "tool_error",
-        "tool_died",
-        "timeout",
-        "cancelled",
-        "indeterminate",
         "not_kept",
         "sandbox_unavailable",
         "sandbox_failed",
     )
 )
+"""The codes of failures which say that a call did not run."""
+
+CALL_ERRORS = NOT_RUN | {"tool_error", "tool_died", "timeout", "cancelled", "indeterminate"}
 """The codes of failures which say that a call did not run, or that its run broke."""
 
 ERROR_NOTICES = ("tool_call_error", "tool_result_error")
 
+MOST = 50
+"""Notices of one call."""
+
+_CODE = 100
 _MESSAGE = 4_000
 _DETAILS = 100_000
 
@@ -69,19 +74,24 @@ def error_notice(code: str) -> Literal["tool_call_error", "tool_result_error"]:
     return "tool_call_error" if code in CALL_ERRORS else "tool_result_error"
 
 
-def notice_of_failure(failure: Failure) -> Notice:
+def notice_of_failure(stamp: Stamp, failure: Failure) -> Notice:
     """The notice that tells of a failure."""
-    payload = error_payload(failure)
+    payload = error_payload(stamp, failure)
     return Notice(
         code=error_notice(failure.code), message=payload["message"], details={"error": payload}
     )
 
 
-def error_payload(failure: Failure) -> dict[str, Any]:
-    """`{code, message, where?, details?}` without secrets, of a length that a model can read."""
-    payload: dict[str, Any] = {"code": _said(failure.code), "message": _said(failure.message)}
-    if failure.where:
-        payload["where"] = _said(failure.where)
+def error_payload(stamp: Stamp, failure: Failure) -> dict[str, Any]:
+    """`{code, message, where, details?}` without secrets, of a length that a model can read.
+
+    A failure that does not say where it happened did so in the tool.
+    """
+    payload: dict[str, Any] = {
+        "code": _said(failure.code, _CODE),
+        "message": _said(failure.message),
+        "where": _said(failure.where or stamp.tool or stamp.path("call")),
+    }
     if failure.details:
         payload["details"] = _details(failure.details)
     return payload
@@ -89,7 +99,7 @@ def error_payload(failure: Failure) -> dict[str, Any]:
 
 def notice_blocks(stamp: Stamp, notices: Iterable[Notice]) -> list[Block]:
     """A block for each notice; the same notice is not told twice."""
-    texts = dict.fromkeys(map(_text, notices))
+    texts = _few({_text(notice): notice.code for notice in notices})
     return [
         stamp.block(
             "react.notice", path=stamp.path("notice"), mime=JSON, text=text, author="timeline"
@@ -98,16 +108,26 @@ def notice_blocks(stamp: Stamp, notices: Iterable[Notice]) -> list[Block]:
     ]
 
 
+def _few(texts: dict[str, str]) -> list[str]:
+    """At most so many texts in their order, by their codes."""
+    if len(texts) <= MOST:
+        return list(texts)
+    first = sorted(texts, key=lambda text: texts[text] not in ERROR_NOTICES)[:MOST]
+    told, more = set(first), len(texts) - MOST
+    rest = Notice(code="more_notices", message=f"{more} more notices of this call are not told")
+    return [*(text for text in texts if text in told), _text(rest)]
+
+
 def _text(notice: Notice) -> str:
-    said = {"code": _said(notice.code), "message": _said(notice.message)}
+    said = {"code": _said(notice.code, _CODE), "message": _said(notice.message)}
     details = _details(notice.details)
     # A detail may have the name of what stands there already.
     beside = {"details": details} if said.keys() & details.keys() else details
     return json_text({**said, **beside})
 
 
-def _said(text: str) -> str:
-    return shown(whole(text), _MESSAGE)
+def _said(text: str, size: int = _MESSAGE) -> str:
+    return shown(whole(text), size)
 
 
 def _details(details: dict[str, Any]) -> dict[str, Any]:

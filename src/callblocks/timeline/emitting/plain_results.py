@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from callblocks.model.outcomes import Artifact, Notice
-from callblocks.model.redaction import without_secrets
+from callblocks.model.secret_values import without_secrets
 from callblocks.timeline.emitting.digest import digest_text
 from callblocks.timeline.emitting.ended import Emitted, Ended, failed
 from callblocks.timeline.emitting.fitting import TEXT, shown
@@ -34,7 +34,7 @@ def content_results(ended: Ended, output: Any, *, mime: str = JSON, path: str = 
     """An output as the result: its digest, then its text without secrets, at `path`."""
     path = path or ended.stamp.path("result")
     error = ended.outcome.error
-    told: tuple[Notice, ...] = () if error is None else (notice_of_failure(error),)
+    told: tuple[Notice, ...] = () if error is None else (notice_of_failure(ended.stamp, error),)
     text, cut_short, kept = _fitting(ended, output, mime)
     fields: dict[str, Any] = {
         "artifact_path": path,
@@ -42,7 +42,7 @@ def content_results(ended: Ended, output: Any, *, mime: str = JSON, path: str = 
         "kind": "file",
         "visibility": "internal",
         "tool_call_id": ended.stamp.call,
-        "error": error and error_payload(error),
+        "error": error and error_payload(ended.stamp, error),
         "tokens": ended.holdings.tokens.text(text),
     }
     digest = ended.stamp.result("digest", digest_text(**fields))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callblocks.model.redaction import without_secrets
+from callblocks.model.secret_values import without_secrets
 from callblocks.timeline.emitting.ended import Emitted, Ended
 from callblocks.timeline.emitting.plain_results import plain_results
 from callblocks.timeline.plain_json import json_text, plain

@@ -4,21 +4,21 @@
     fetch    digest, then the pages by URL with their numbers, at `tc:…result`
 
 Rows keep the order in which they were found. A long text is cut in the block and stays longer in
-the pool, from where `react.read` brings it. New sources are a record, after all results.
+the pool, from where `react.read` brings it. New sources are a record, before all results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, cast
 
 import msgspec
 
 from callblocks.model.blocks import Block
+from callblocks.model.outcomes import Notice
 from callblocks.model.paths import SourcesPath
-from callblocks.model.redaction import redact, without_secrets
+from callblocks.model.secret_values import without_secrets
 from callblocks.model.selector import ranges_of
-from callblocks.model.sources import Source, rows_text, source_of
+from callblocks.model.sources import Source, rows_text
 from callblocks.timeline.emitting.ended import Emitted, Ended
 from callblocks.timeline.emitting.fitting import ROOM, shown
 from callblocks.timeline.emitting.plain_results import content_results, plain_results
@@ -26,7 +26,10 @@ from callblocks.timeline.emitting.spilled import whole_output
 from callblocks.timeline.plain_json import json_text, plain
 from callblocks.timeline.stamp import JSON
 
-__all__ = ("PAGE_TEXT", "ROW_TEXT", "SOURCE_TEXT", "fetch_results", "search_results")
+__all__ = ("MOST_ROWS", "PAGE_TEXT", "ROW_TEXT", "SOURCE_TEXT", "fetch_results", "search_results")
+
+MOST_ROWS = 1_000
+"""Rows of one search that become sources; a notice counts the others."""
 
 ROW_TEXT = 4_000
 """Characters that a result of a search shows of its text."""
@@ -45,13 +48,17 @@ def search_results(ended: Ended) -> Emitted:
     given = whole_output(ended)
     if not isinstance(given, list):
         return plain_results(ended)
-    sids = ended.holdings.pool.add(_bounded(source_of(row)) for row in _rows(given))
+    pool = ended.holdings.pool
+    given_rows = _rows(given)
+    sids = pool.add(_bounded(pool.read(row)) for row in given_rows[:MOST_ROWS])
     if not sids:
         return content_results(ended, given)
     found = [ended.holdings.pool.get(sid) for sid in dict.fromkeys(sids)]
     rows = [_row(source) for source in found if source is not None]
     path = str(SourcesPath(ranges_of(sids)))
-    return _recorded(ended, content_results(ended, rows, path=path))
+    emitted = content_results(ended, rows, path=path)
+    told = (*emitted.notices, *_left_out(len(given_rows)))
+    return _recorded(ended, msgspec.structs.replace(emitted, notices=told))
 
 
 def fetch_results(ended: Ended) -> Emitted:
@@ -73,7 +80,7 @@ def _page(ended: Ended, url: str, page: Any) -> Any:
         return page
     said = cast("dict[str, Any]", page)
     cut_short = {name: _cut(value) for name, value in said.items()}
-    source = source_of({**said, "url": url})
+    source = ended.holdings.pool.read({**said, "url": url})
     if said.get("error") or not (source.text or source.title):
         return cut_short
     (sid,) = ended.holdings.pool.add((_bounded(source),))
@@ -84,8 +91,15 @@ def _cut(value: Any) -> Any:
     return shown(value, PAGE_TEXT) if isinstance(value, str) else value
 
 
-def _rows(given: Any) -> Iterator[dict[str, Any]]:
-    return (cast("dict[str, Any]", row) for row in plain(given) if isinstance(row, dict))
+def _rows(given: Any) -> list[dict[str, Any]]:
+    return [cast("dict[str, Any]", row) for row in plain(given) if isinstance(row, dict)]
+
+
+def _left_out(count: int) -> list[Notice]:
+    if count <= MOST_ROWS:
+        return []
+    words = f"the search found {count} rows; only the first {MOST_ROWS} are sources: ask for less"
+    return [Notice(code="rows_left_out", message=words, details={"count": count - MOST_ROWS})]
 
 
 def _row(source: Source) -> dict[str, Any]:
@@ -98,7 +112,8 @@ def _bounded(source: Source) -> Source:
     """A source without secrets, of a size that many fit into one block."""
     meta = source.meta if len(json_text(source.meta)) <= _META else {}
     return Source(
-        url=redact(source.url[:_META]),
+        url=source.url,
+        digest=source.digest,
         path=source.path[:_META],
         title=shown(source.title, _META),
         text=shown(source.text, SOURCE_TEXT),

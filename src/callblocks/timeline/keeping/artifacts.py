@@ -4,11 +4,13 @@
 
 A second name for the same content is a second link to it. A file appears whole or not at all, and
 once keeping returns it outlives a loss of power. Nothing in the folder is believed: what is read
-must fit its digest, what does not fit is written anew, and a link is not followed.
+must fit its digest, what does not fit is written anew, and a link is not followed. A file larger
+than any that is kept is not looked into.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -19,9 +21,12 @@ from callblocks.model.brief import brief
 from callblocks.model.errors import TimelineError
 from callblocks.model.outcomes import Artifact
 from callblocks.timeline.keeping.kept_files import open_folder, put, read_file, regular_files, sweep
-from callblocks.timeline.keeping.mime import mime_of
+from callblocks.timeline.keeping.mime import said_mime
 
-__all__ = ("Artifacts",)
+__all__ = ("MAX_ARTIFACT", "Artifacts")
+
+MAX_ARTIFACT = 1 << 30
+"""Bytes of the largest file that is kept."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ODD = re.compile(r"[^\w.+-]")
@@ -37,10 +42,13 @@ class Artifacts:
         self._swept = False
 
     def __call__(self, name: str, content: bytes, mime: str = "") -> Artifact:
-        """Keep a file; its path is relative to the folder. `OSError` if there is no room.
+        """Keep a file; its path is relative to the folder. `OSError` if there is no room for it.
 
-        Without a MIME type it is told by content and name.
+        Without a MIME type, or with one that cannot be true, it is told by content and name.
         """
+        size = len(content)
+        if size > MAX_ARTIFACT:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         digest = hashlib.sha256(content).hexdigest()
         kept = _file_name(name)
         with ExitStack() as stack:
@@ -48,15 +56,16 @@ class Artifacts:
             shelf = stack.enter_context(open_folder(top, digest[:2], make=True))
             place = stack.enter_context(open_folder(shelf, digest, make=True))
             self._sweep(top)
-            if read_file(place, kept) != content and not _link(place, kept, content):
+            there = read_file(place, kept, range(size, size + 1))
+            if there != content and not _link(place, kept, content):
                 put(top, place, kept, content)
             for folder in (place, shelf, top):
                 os.fsync(folder)
         return Artifact(
             path=f"{digest[:2]}/{digest}/{kept}",
-            size=len(content),
+            size=size,
             digest=digest,
-            mime=mime or mime_of(name, content),
+            mime=said_mime(mime, name, content),
         )
 
     def read(self, digest: str) -> bytes:
@@ -71,9 +80,6 @@ class Artifacts:
         if found is None:
             words = f"artifact {digest} is not in {self.folder}"
             raise TimelineError("artifact_missing", words, digest=digest)
-        if hashlib.sha256(found).hexdigest() != digest:
-            words = f"artifact {digest} in {self.folder} has another content"
-            raise TimelineError("artifact_damaged", words, digest=digest)
         return found
 
     def check(self, digest: str) -> str | None:
@@ -102,8 +108,8 @@ class Artifacts:
             sweep(top)
 
     def _find(self, digest: str) -> bytes | None:
-        """The right content; without one, a wrong one; `None` if nothing is there."""
-        wrong: bytes | None = None
+        """The right content; `None` if nothing is there, and an error if only a wrong one is."""
+        is_wrong = False
         with ExitStack() as stack:
             try:
                 top = stack.enter_context(open_folder(str(self.folder)))
@@ -111,16 +117,20 @@ class Artifacts:
                 place = stack.enter_context(open_folder(shelf, digest))
             except (FileNotFoundError, NotADirectoryError):
                 return None
-            for _, content in regular_files(place):
-                if hashlib.sha256(content).hexdigest() == digest:
+            for _, content in regular_files(place, range(MAX_ARTIFACT + 1)):
+                if content is not None and hashlib.sha256(content).hexdigest() == digest:
                     return content
-                wrong = content
-        return wrong
+                is_wrong = True
+        if is_wrong:
+            words = f"artifact {digest} in {self.folder} has another content"
+            raise TimelineError("artifact_damaged", words, digest=digest)
+        return None
 
 
 def _link(place: int, name: str, content: bytes) -> bool:
     """Give content that is there under another name this name too, if that can be done."""
-    for other, found in regular_files(place):
+    size = len(content)
+    for other, found in regular_files(place, range(size, size + 1)):
         if found == content:
             try:
                 os.link(other, name, src_dir_fd=place, dst_dir_fd=place, follow_symlinks=False)

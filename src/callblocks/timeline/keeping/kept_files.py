@@ -44,27 +44,38 @@ def open_folder(parent: int | str, name: str = "", *, make: bool = False) -> Gen
         os.close(folder)
 
 
-def regular_files(folder: int) -> Iterator[tuple[str, bytes]]:
-    """The name and the content of each file in a folder; but links, pipes and `.names`."""
+def regular_files(folder: int, sizes: range) -> Iterator[tuple[str, bytes | None]]:
+    """The name and the content of each file in a folder; but links, pipes and `.names`.
+
+    A file of another size is not read: `None`. A hole costs no room on a disk, and much in memory.
+    """
     for name in sorted(os.listdir(folder)):
-        content = None if name.startswith(".") else read_file(folder, name)
-        if content is not None:
+        is_file, content = (False, None) if name.startswith(".") else _read(folder, name, sizes)
+        if is_file:
             yield name, content
 
 
-def read_file(folder: int, name: str) -> bytes | None:
-    """The content of a file in a folder; `None` if no file is there, or a link, or a pipe."""
+def read_file(folder: int, name: str, sizes: range) -> bytes | None:
+    """The content of a file in a folder; `None` if no file of such a size is there, or a link."""
+    return _read(folder, name, sizes)[1]
+
+
+def _read(folder: int, name: str, sizes: range) -> tuple[bool, bytes | None]:
+    """Whether a regular file is there, and its content."""
     try:
         opened = os.open(name, _READ, dir_fd=folder)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):
-            return None
+            return False, None
         raise
     try:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
-            return None
+        found = os.fstat(opened)
+        if not stat.S_ISREG(found.st_mode):
+            return False, None
+        if found.st_size not in sizes:
+            return True, None
         with open(opened, "rb", closefd=False) as file:
-            return file.read()
+            return True, file.read(found.st_size)
     finally:
         os.close(opened)
 

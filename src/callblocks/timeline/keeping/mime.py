@@ -16,8 +16,9 @@ import msgspec
 from callblocks.timeline.keeping.magic import TOLD_BY_CONTENT, content_type
 from callblocks.timeline.keeping.mime_names import named_type
 
-__all__ = ("is_shown_binary", "is_text", "mime_of")
+__all__ = ("is_shown_binary", "is_text", "mime_of", "said_mime")
 
+_SAID = re.compile(r"[a-z0-9.+-]{1,60}/[a-z0-9.+-]{1,100}")
 _BINARY = "application/octet-stream"
 _PLAIN = "text/plain"
 _SVG = "image/svg+xml"
@@ -57,6 +58,17 @@ def mime_of(name: str, content: bytes) -> str:
     if named in TOLD_BY_CONTENT or (_is_text_type(named) and not _could_be_text(content)):
         return _BINARY
     return named or _BINARY
+
+
+def said_mime(said: str, name: str, content: bytes) -> str:
+    """The type that somebody says a file has, if it is a type and can be true; else `mime_of`.
+
+    A web server says what it likes: what the content would show is not believed without it.
+    """
+    mime = said.partition(";")[0].strip().lower()
+    if not _SAID.fullmatch(mime) or mime in TOLD_BY_CONTENT:
+        return mime_of(name, content)
+    return mime
 
 
 def is_text(mime: str, content: bytes) -> bool:

@@ -4,18 +4,69 @@
     so:sources_pool[1,2]    so:sources_pool[1-99]     the same rows, if there are two
 
 A selector is held against the pool, and never reaches beyond it.
+
+A list of them may come as one text: a path on each line, with or without `- `, paths side by
+side, a JSON list, `paths: […]`. What a bracket or a quote has cut off is put right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, cast
 
 from callblocks.model.errors import BadPath
 from callblocks.model.paths import Path, SourcesPath, parse_path, parse_physical
 from callblocks.model.selector import ranges_of
 from callblocks.timeline.state import State
 
-__all__ = ("path_of", "rows_path", "spellings")
+__all__ = ("asked_paths", "path_of", "rows_path", "spellings")
+
+_LABEL = re.compile(r"\s*paths\s*[:=]")
+_BULLET = re.compile(r"(?:[-*•]|[0-9]{1,3}[.)])(?:[ \t]+|\Z)")
+_BETWEEN = re.compile(r"[,\s]+(?=[\"'`]?(?:ar|fi|sk|so|tc):)")
+_AROUND = " \t\r\n\"'`,"
+
+
+def asked_paths(given: Iterable[str], known: Callable[[str], bool]) -> list[str]:
+    """The paths in a list, or in the text of one; those that are `known` stay as they are."""
+    items = list(given)
+    if all(map(known, items)):
+        return items
+    text = _LABEL.sub("", "\n".join(items), count=1)
+    listed = _json_list(text)
+    if listed is not None:
+        return listed
+    return [path for line in text.split("\n") for path in _on_line(line.strip(), known)]
+
+
+def _json_list(text: str) -> list[str] | None:
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(value, dict):
+        value = cast("dict[str, Any]", value).get("paths")
+    items = cast("list[Any]", value) if isinstance(value, list) else [value]
+    return items if all(isinstance(one, str) for one in items) else None
+
+
+def _on_line(line: str, known: Callable[[str], bool]) -> Iterator[str]:
+    if known(line):
+        yield line
+        return
+    for piece in _BETWEEN.split(_BULLET.sub("", line, count=1)):
+        if path := _whole(piece.strip(_AROUND)):
+            yield path
+
+
+def _whole(piece: str) -> str:
+    """A path without the brackets around it, and with the one that a head could not hold."""
+    path = piece.lstrip("[{").strip(_AROUND)
+    if "[" not in path:
+        return path.rstrip("]}").strip(_AROUND)
+    return f"{path.partition(']')[0]}]" if path.startswith("so:") else path
 
 
 def path_of(text: str) -> Path | None:

@@ -1,7 +1,8 @@
 """What a path stands for, as blocks that can be brought before the model again.
 
     fi: files, attachments    digest and content, from the folder of the turn, else from what
-                              was kept; the file is then written back into its folder
+                              was kept; the file is then written back into its folder. A file
+                              that no block names is missing (see `named`)
     fi: code, tc:, ar:        the newest blocks at the path
     so:                       rows that are files as those files; the others as one block
     sk:                       the skill, after all that it imports
@@ -12,13 +13,11 @@ A copy is always a result of the call that reads, whatever it is a copy of.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import TypeAlias
 
 import msgspec
 
 from callblocks.model.blocks import Block
-from callblocks.model.errors import TimelineError, ToolError
 from callblocks.model.outcomes import Notice
 from callblocks.model.paths import FilePath, Path, SkillPath, SourcesPath
 from callblocks.model.sources import Source, rows_text
@@ -26,15 +25,25 @@ from callblocks.timeline.emitting.file_blocks import TurnFile, file_blocks
 from callblocks.timeline.emitting.holdings import Holdings, left_out
 from callblocks.timeline.keeping.mime import mime_of
 from callblocks.timeline.reading.asked import path_of, rows_path
+from callblocks.timeline.reading.costs import cost_of
+from callblocks.timeline.reading.digests import digest_of, fields_kept
+from callblocks.timeline.reading.named import is_named
+from callblocks.timeline.reading.recovering import GONE, noted_digest, recovered
 from callblocks.timeline.reading.skills import Skill, Skills
 from callblocks.timeline.rounds import call_key
 from callblocks.timeline.stamp import JSON, Stamp
 from callblocks.timeline.state import State
 
-__all__ = ("MAX_TEXT", "Finder", "Found", "Piece", "Shows")
+__all__ = ("MAX_SIZE", "MAX_TEXT", "MAX_TOKENS", "Finder", "Found", "Piece", "Shows")
 
 MAX_TEXT = 200_000
 """Bytes that are shown of one text file, or characters of rows of the sources pool."""
+
+MAX_TOKENS = 50_000
+"""Tokens after which one call brings no more."""
+
+MAX_SIZE = 32 * 2**20
+"""Characters of text and base64 after which one call brings no more."""
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -43,12 +52,21 @@ class Piece(msgspec.Struct, frozen=True):
     path: str
     blocks: tuple[Block, ...]
 
+    @property
+    def size(self) -> int:
+        """Characters of text and base64."""
+        return sum(len(block.text or "") + len(block.base64 or "") for block in self.blocks)
+
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What a path stands for, what of it is not there or too much, and what to tell."""
+    """What a path stands for, what of it is not there or too much, and what to tell.
+
+    `why` has words for what is missing, where more is known than that it is not there.
+    """
 
     pieces: tuple[Piece, ...] = ()
     missing: tuple[str, ...] = ()
+    why: dict[str, str] = {}
     missing_skills: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     notices: tuple[Notice, ...] = ()
@@ -70,13 +88,21 @@ class Finder(msgspec.Struct, frozen=True, kw_only=True):
     stamp: Stamp
     shows: Shows | None = None
 
+    def knows(self, text: str) -> bool:
+        """Whether a text is a path at which there are blocks."""
+        path = path_of(text)
+        return path is not None and bool(self.state.at(str(path)))
+
     def seen(self, path: str) -> list[Block]:
         """The blocks at a path that the model sees now."""
         visible = self.state.visible(path)
         return [one.block for one in visible if self.shows is None or self.shows(one.seq)]
 
     def find(self, path: Path) -> Found:
-        """Look a path up; never raises for what is not there."""
+        """Look a path up; never raises for what is not there.
+
+        Of rows that are files only as many are loaded as one call may bring.
+        """
         match path:
             case FilePath():
                 return self._file(path)
@@ -88,9 +114,15 @@ class Finder(msgspec.Struct, frozen=True, kw_only=True):
                 return self._newest(str(path))
 
     def _file(self, path: FilePath) -> Found:
+        if not is_named(path, self.state, self.stamp.turn):
+            return Found(missing=(str(path),))
+        about = digest_of(path, self.state)
         content = self.holdings.read(path)
         if content is None:
-            content = self._kept(path)
+            noted = noted_digest(path, self.state) or str(about.get("sha256", ""))
+            content = recovered(path, noted, self.state, self.holdings)
+            if content is None and noted:
+                return Found(missing=(str(path),), why={str(path): GONE})
         if content is None:
             return self._newest(str(path), whole=False)
         file = self._turn_file(path, content)
@@ -98,7 +130,7 @@ class Finder(msgspec.Struct, frozen=True, kw_only=True):
             self.stamp,
             file,
             tokens=self.holdings.tokens,
-            fields={"visibility": "internal"},
+            fields={"visibility": "internal", **fields_kept(about, file.digest)},
             text_limit=MAX_TEXT,
         )
         piece = Piece(str(path), tuple(blocks))
@@ -111,18 +143,6 @@ class Finder(msgspec.Struct, frozen=True, kw_only=True):
             return kept
         # What cannot be kept again can still be read.
         return TurnFile(path=path, content=content, mime=mime)
-
-    def _kept(self, path: FilePath) -> bytes | None:
-        """The content that was kept when the file came, written back to where it was."""
-        metas = (entry.block.meta for entry in reversed(self.state.at(str(path))))
-        digest = next((meta["digest"] for meta in metas if isinstance(meta.get("digest"), str)), "")
-        try:
-            content = self.holdings.artifacts.read(digest)
-        except (TimelineError, OSError):
-            return None
-        with suppress(ToolError, OSError):
-            self.holdings.files.write(path, content)
-        return content
 
     def _newest(self, path: str, *, whole: bool = True) -> Found:
         """The newest blocks at a path; without `whole`, only those with its content."""
@@ -144,16 +164,34 @@ class Finder(msgspec.Struct, frozen=True, kw_only=True):
             mime=block.mime,
             text=block.text,
             base64=block.base64,
-            meta=block.meta,
+            meta={**block.meta, "role": _role(block)},
         )
 
     def _sources(self, path: SourcesPath) -> Found:
         rows = self.state.pool.select(path.ranges)
         if not rows:
             return Found(missing=(str(path),))
-        files = [self._file(file) for row in rows if (file := _file_of(row))]
         others = [row for row in rows if not _file_of(row)]
-        return _together([*files, self._rows(others)] if others else files)
+        found = self._files([row for row in rows if _file_of(row)])
+        return _together([*found, self._rows(others)] if others else found)
+
+    def _files(self, rows: list[Source]) -> list[Found]:
+        """The files of rows, until they are more than one call may bring."""
+        found: list[Found] = []
+        tokens = size = 0
+        for at, row in enumerate(rows):
+            if tokens >= MAX_TOKENS or size >= MAX_SIZE:
+                rest = rows_path(one.sid for one in rows[at:])
+                return [*found, Found(left_out=(rest,))]
+            path = _file_of(row)
+            found.append(Found() if path is None else self._file(path))
+            tokens += sum(map(self.cost, found[-1].pieces))
+            size += sum(piece.size for piece in found[-1].pieces)
+        return found
+
+    def cost(self, piece: Piece) -> int:
+        """The tokens of a piece."""
+        return sum(cost_of(block, self.holdings.tokens) for block in piece.blocks)
 
     def _rows(self, rows: list[Source]) -> Found:
         """One block of rows, as many as it may show."""
@@ -181,6 +219,7 @@ def _together(founds: Iterable[Found]) -> Found:
     return Found(
         pieces=tuple(piece for found in parts for piece in found.pieces),
         missing=tuple(path for found in parts for path in found.missing),
+        why={path: words for found in parts for path, words in found.why.items()},
         left_out=tuple(path for found in parts for path in found.left_out),
         notices=tuple(notice for found in parts for notice in found.notices),
     )
@@ -190,6 +229,16 @@ def _holds_content(block: Block) -> bool:
     """Whether what a file held is in the block: a digest only says what it was."""
     filled = block.text is not None or block.base64 is not None
     return filled and block.meta.get("role") != "digest"
+
+
+def _role(block: Block) -> str:
+    """What a copy is: the digest of a result is one again, all else is content.
+
+    A notice, a report or a status would say something of the call that reads.
+    """
+    results = ("react.tool.result", "user.attachment")
+    is_digest = block.type in results and block.meta.get("role") == "digest"
+    return "digest" if is_digest else "content"
 
 
 def _file_of(row: Source) -> FilePath | None:

@@ -6,8 +6,11 @@
            the cache point
 
 Only the tail can be hidden. What is frozen is in the caches of the provider, and hiding what is
-far back would make the rest of the prompt be read anew. The call that hides is left out of the
-count: it is on the timeline already when this is judged.
+far back would make the rest of the prompt be read anew. The call that hides is on the timeline
+already when this is judged: it is no round yet, and is left out of the count of tokens.
+
+What the person said is never hidden, nor what they were answered: the text of a tool could talk a
+model into forgetting what it was asked.
 
 Of several blocks at one path those in the tail are hidden. Nothing is edited: a record lies over
 the blocks, and `react.read` brings a fresh copy.
@@ -20,6 +23,7 @@ import msgspec
 from callblocks.model.blocks import Block, Entry
 from callblocks.model.brief import brief
 from callblocks.model.outcomes import Failure
+from callblocks.model.paths import MessagePath
 from callblocks.timeline.plain_json import json_text
 from callblocks.timeline.reading.asked import path_of, spellings
 from callblocks.timeline.reading.costs import cost_of
@@ -48,22 +52,25 @@ def hide(path: str, *, state: State, tokens: Tokens, stamp: Stamp) -> Hidden:
     known = next((way for way in ways if state.at(way)), None)
     if known is None:
         return _refused(path, "not_found")
+    if isinstance(asked, MessagePath):
+        return _refused(known, "hide_refused")
     visible = state.visible(known)
     if not visible:
         return Hidden(path=known)
     own = (stamp.turn, stamp.call)
-    frozen = state.rounds.cache_point(state.settings, without=own)
     tail = _tail(state, tokens, own)
-    if visible[-1].seq <= frozen:
+    if visible[-1].seq <= state.frozen:
         return _refused(known, "hide_before_cache")
     if visible[-1].seq < tail:
         return _refused(known, "hide_too_old")
-    after = max(frozen, tail - 1)
+    after = max(state.frozen, tail - 1)
     return _hidden(known, [one for one in visible if one.seq > after], after, state, tokens, stamp)
 
 
 _WORDS = {
     "not_found": "nothing on this timeline is at {path}; give a path as the results show it",
+    "hide_refused": "{path} is what was said between you and the person, and is never hidden; "
+    "hide results or files",
     "hide_before_cache": "{path} is before the cache point and stays as it is; "
     "only what is newer can be hidden",
     "hide_too_old": "{path} is too far back to be hidden; only the newest blocks can be",

@@ -4,8 +4,10 @@
      "exists_in_visible_context": [], "total_tokens": 120}
 
 What the model sees already, at the same path and with the same content, is not brought again. At
-most `MAX_PATHS` paths are looked up, and blocks are brought until they cost `MAX_TOKENS`; what is
-left is named in `left_out`, for another call. The first thing found is brought whatever it costs.
+most `MAX_PATHS` paths are looked up, and blocks are brought until they cost `MAX_TOKENS` or have
+`MAX_SIZE` characters; what is left is named in `left_out`, for another call. `why` says what became
+of a file that is missing though the timeline has it. The first thing found is brought whatever it
+costs.
 """
 
 from __future__ import annotations
@@ -21,16 +23,12 @@ from callblocks.model.paths import Path
 from callblocks.timeline.emitting.fitting import TRUNCATED
 from callblocks.timeline.plain_json import whole
 from callblocks.timeline.reading.asked import path_of
-from callblocks.timeline.reading.costs import cost_of
-from callblocks.timeline.reading.finding import Finder, Found, Piece
+from callblocks.timeline.reading.finding import MAX_SIZE, MAX_TOKENS, Finder, Found, Piece
 
 __all__ = ("MAX_PATHS", "MAX_TOKENS", "Reading", "read_paths")
 
 MAX_PATHS = 50
 """Paths that one call may read."""
-
-MAX_TOKENS = 50_000
-"""Tokens after which one call brings no more."""
 
 _SAID = 200
 
@@ -60,23 +58,25 @@ class _Tray:
         self.notices: list[Notice] = []
         self._finder = finder
         self._missing: list[str] = []
+        self._why: dict[str, str] = {}
         self._missing_skills: list[str] = []
         self._exists: list[str] = []
         self._left_out: list[str] = []
         self._taken: set[tuple[str, str, str]] = set()
-        self._tokens = 0
+        self._tokens = self._size = 0
 
     def read(self, text: str, path: Path | None, *, looking: bool) -> None:
         """Take what a path stands for; without `looking` it is only named."""
         if path is None:
             self._missing.append(text)
-        elif not looking or self._tokens >= MAX_TOKENS:
+        elif not looking or self._tokens >= MAX_TOKENS or self._size >= MAX_SIZE:
             self._left_out.append(text)
         else:
             self._take_all(self._finder.find(path))
 
     def _take_all(self, found: Found) -> None:
         self._missing.extend(found.missing)
+        self._why |= found.why
         self._missing_skills.extend(found.missing_skills)
         self._left_out.extend(found.left_out)
         self.notices.extend(found.notices)
@@ -87,13 +87,14 @@ class _Tray:
                 self._take(piece)
 
     def _take(self, piece: Piece) -> None:
-        cost = sum(cost_of(block, self._finder.holdings.tokens) for block in piece.blocks)
+        cost = self._finder.cost(piece)
         if self._is_seen(piece):
             self._exists.append(piece.path)
         elif self._tokens and self._tokens + cost > MAX_TOKENS:
             self._left_out.append(piece.path)
         else:
             self._tokens += cost
+            self._size += piece.size
             self.blocks.extend(map(_shown, piece.blocks))
 
     def _is_seen(self, piece: Piece) -> bool:
@@ -108,7 +109,11 @@ class _Tray:
             "exists_in_visible_context": _listed(self._exists),
             "total_tokens": self._tokens,
         }
-        return status | {"left_out": _listed(self._left_out)} if self._left_out else status
+        if self._why:
+            status["why"] = self._why
+        if self._left_out:
+            status["left_out"] = _listed(self._left_out)
+        return status
 
 
 def _spelled(text: str, path: Path | None) -> str:

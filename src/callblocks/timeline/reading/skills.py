@@ -11,15 +11,18 @@
 
 All three lines may be missing: the id is then the place of the file (`public/pdf.md` is
 `public.pdf`), the title the first heading, and nothing is imported. A file that cannot be read
-is named in `broken`, and the others load.
+is named in `broken`, and the others load. So is a link, wherever it leads: a skill steers the
+model, and is what stands in the folder itself.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -31,6 +34,8 @@ from callblocks.timeline.reading.front_matter import split_front_matter
 __all__ = ("BrokenSkill", "Skill", "Skills")
 
 _SIZE = 1 << 20
+# A pipe in place of a file would keep its reader waiting for ever.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 
 
@@ -65,15 +70,14 @@ class Skills:
             raise CallerError(f"no folder of skills at {brief(str(folder))}")
         found: dict[str, Skill] = {}
         broken: list[BrokenSkill] = []
-        for file in sorted(top.rglob("*.md")):
-            name = file.relative_to(top).as_posix()
-            try:
-                skill = _read(file, name)
-                if skill.id in found:
-                    raise ValueError(f"another file has the id {skill.id} already")
+        for one in sorted(_each(top), key=lambda one: PurePosixPath(one[0])):
+            name, skill = one
+            if isinstance(skill, Skill) and skill.id in found:
+                skill = f"another file has the id {skill.id} already"
+            if isinstance(skill, Skill):
                 found[skill.id] = skill
-            except (OSError, ValueError) as error:
-                broken.append(BrokenSkill(name, _words(error)))
+            else:
+                broken.append(BrokenSkill(name, skill))
         return cls(found.values(), broken)
 
     def __iter__(self) -> Iterator[Skill]:
@@ -115,19 +119,48 @@ class Skills:
         return iter(skill.imports if skill else ())
 
 
+def _each(top: Path) -> Iterator[tuple[str, Skill | str]]:
+    """The name of each file below the folder, and its skill, or why it is none."""
+    top = top.resolve()
+    failed: list[OSError] = []
+    for above, folders, files, folder in os.fwalk(top, onerror=failed.append):
+        place = Path(above).relative_to(top)
+        # Links to folders are among the folders, and are not entered.
+        links = (name for name in folders if Path(above, name).is_symlink())
+        for name in (*links, *(name for name in (*files, *folders) if name.endswith(".md"))):
+            file = (place / name).as_posix()
+            yield file, _skill_or_problem(folder, name, file)
+    for error in failed:
+        yield os.path.basename(error.filename), _words(error)
+
+
+def _skill_or_problem(folder: int, name: str, file: str) -> Skill | str:
+    try:
+        return _read(folder, name, file)
+    except (OSError, ValueError) as error:
+        return _words(error)
+
+
+_LINK = "it is a link, and none is followed"
+
+
 def _words(error: OSError | ValueError) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8 text"
-    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+    if not isinstance(error, OSError):
+        return str(error)
+    return _LINK if error.errno == errno.ELOOP else error.strerror or str(error)
 
 
-def _read(file: Path, name: str) -> Skill:
-    with file.open("rb") as opened:
+def _read(folder: int, name: str, file: str) -> Skill:
+    with open(os.open(name, _READ, dir_fd=folder), "rb") as opened:
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            raise ValueError("it is no regular file")
         content = opened.read(_SIZE + 1)
     if len(content) > _SIZE:
         raise ValueError(f"it is larger than {_SIZE:,} bytes")
     fields, text = split_front_matter(content.decode("utf-8-sig"), ("id", "title", "imports"))
-    id = _one(fields, "id") or name.removesuffix(".md").replace("/", ".")
+    id = _one(fields, "id") or file.removesuffix(".md").replace("/", ".")
     heading = _HEADING.search(text)
     title = _one(fields, "title") or (heading[1].strip() if heading else id)
     imports = tuple(dict.fromkeys(_id(one) for one in fields.get("imports", ())))

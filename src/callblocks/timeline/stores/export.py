@@ -5,7 +5,8 @@
     {"count":1,"hash":"9f…"}
 
 The blocks are as the store has them, with their hashes, so that whoever reads the lines can
-tell whether they are whole. A block that cannot be read is `null`: the others are kept.
+tell whether they are whole. A block that cannot be read, or is missing, is `null`: the others are
+kept, under their numbers. Of a very large gap only its beginning and its end stand there.
 """
 
 from __future__ import annotations
@@ -49,12 +50,21 @@ class End(msgspec.Struct, frozen=True):
 
 _encoder = msgspec.json.Encoder()
 _NOTHING = msgspec.Raw(b"null")
+_PLACEHOLDERS = 10_000
+"""Lines at the beginning of a gap: a number that was damaged must not fill the disk."""
 
 
 def export_lines(
-    store: Store, name: str, *, lost: Callable[[int], object] = lambda seq: None
+    store: Store,
+    name: str,
+    *,
+    lost: Callable[[int], object] = lambda seq: None,
+    missing: Callable[[int, int], object] = lambda first, last: None,
 ) -> Iterator[bytes]:
-    """The lines of a timeline, each with its end; `lost` is told of each block that is `null`.
+    """The lines of a timeline, each with its end.
+
+    `lost` is told of each block that cannot be read, `missing` of the first and the last number of
+    each gap.
 
     What is appended meanwhile is left out. If the store breaks on the way, the last line is
     written all the same, and then the error is raised: what could be read is in the export.
@@ -62,8 +72,13 @@ def export_lines(
     head = store.head(name)
     yield _line(Header(format=FORMAT, version=VERSION, name=name))
     fault = None
+    last = 0
     try:
         for row in store.rows(name, limit=head.count):
+            if row.seq > last + 1:
+                missing(last + 1, row.seq - 1)
+                yield from _placeholders(last + 1, row.seq - 1)
+            last = row.seq
             body = _NOTHING
             if row.body is not None and _is_block(row.body):
                 body = msgspec.Raw(row.body)
@@ -72,9 +87,19 @@ def export_lines(
             yield _line(Line(row.seq, row.hash, body))
     except TimelineError as error:
         fault = error
+    if fault is None and head.count > last:
+        missing(last + 1, head.count)
+        yield from _placeholders(last + 1, head.count)
     yield _line(End(head.count, head.hash))
     if fault is not None:
         raise fault
+
+
+def _placeholders(first: int, last: int) -> Iterator[bytes]:
+    """A line for each number of a gap, or for as many of them as make sense."""
+    for seq in range(first, min(last, first + _PLACEHOLDERS)):
+        yield _line(Line(seq, "", _NOTHING))
+    yield _line(Line(last, "", _NOTHING))
 
 
 def _line(value: Header | Line | End) -> bytes:

@@ -1,17 +1,22 @@
 """Group commit: callers who wait at the same time share one commit.
 
-Whoever gets the lock leads: it takes all that waits, commits it at once, gives each its answer, and
-calls the next leader if more came meanwhile. There is no thread, and a caller who is alone pays for
-nothing but a lock.
+Whoever gets the lock leads: it commits all that waits at once, gives each its answer, and calls the
+next leader if more came meanwhile. There is no thread, and a caller who is alone pays for nothing
+but a lock.
+
+A caller may be interrupted (Ctrl-C) between any two steps. So the lock is only ever held by a
+`with` statement, which no interrupt can split; a request waits in the queue until it is answered,
+so that it is never in nobody's hands; and who waits looks for himself now and then, in case a call
+was lost.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
-from queue import SimpleQueue
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 
 from callblocks.model.blocks import Entry
 from callblocks.model.errors import TimelineError
@@ -20,6 +25,8 @@ __all__ = ("Group", "Request")
 
 _BATCH = 64 * 1024 * 1024
 """Bytes of a batch; a single request may be larger."""
+_LOOK = 0.25
+"""Seconds after which one who waits looks whether its call was lost."""
 
 
 class Request:
@@ -28,7 +35,7 @@ class Request:
     Whoever commits it sets `entries` or `error`. A call that comes for nothing does no harm.
     """
 
-    __slots__ = ("bodies", "calls", "entries", "error", "expected", "name", "size")
+    __slots__ = ("bodies", "calls", "entries", "error", "expected", "is_given_up", "name", "size")
 
     def __init__(
         self, name: str, bodies: Sequence[bytes], expected: int | None, size: int = 0
@@ -40,11 +47,17 @@ class Request:
         self.calls: SimpleQueue[None] = SimpleQueue()
         self.entries: list[Entry] | None = None
         self.error: TimelineError | None = None
+        self.is_given_up = False
 
     @property
     def is_answered(self) -> bool:
         """Whether it was written, or refused."""
         return self.entries is not None or self.error is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody waits for it any more."""
+        return self.is_given_up or self.is_answered
 
     def answer(self) -> list[Entry]:
         """What was written; or raise why it was not."""
@@ -62,77 +75,101 @@ class Group:
 
     def __init__(self, commit: Callable[[list[Request]], None]) -> None:
         self._commit = commit
+        # Only who holds the lock takes something out, and only from the front.
         self._waiting: deque[Request] = deque()
+        self._begun: list[Request] = []
         # Held by the one who commits.
         self._lock = threading.Lock()
 
     def run(self, request: Request) -> list[Entry]:
         """Have a request committed, with those of others or alone."""
-        self._waiting.append(request)
-        # Whoever holds the lock sees the request when it lets go, so no call is missed.
-        if not self._lock.acquire(blocking=False) and not self._is_called(request):
-            return request.answer()
         try:
-            # Those who came before may fill a batch of their own.
-            while not request.is_answered:
-                self._lead(request)
-        finally:
-            self._lock.release()
-            self._call_next()
-        return request.answer()
-
-    @contextmanager
-    def paused(self) -> Generator[None, None, None]:
-        """While it lasts nothing is committed; who comes meanwhile waits."""
-        try:
-            with self._lock:
-                yield
-        finally:
-            self._call_next()
-
-    def _is_called(self, request: Request) -> bool:
-        """Wait for the answer, or for the call to lead; then the lock is held."""
-        try:
-            request.calls.get()
-            return not request.is_answered and self._lock.acquire()
+            self._waiting.append(request)
+            self._wait(request)
+            if not request.is_answered:
+                with self._lock:
+                    # Those who came before may fill a batch of their own.
+                    while not request.is_answered:
+                        self._lead(request)
+                self._call_next()
         except BaseException:
-            # Interrupted: the call to lead may have been for this one, so it goes on to the next.
-            with suppress(ValueError):
-                self._waiting.remove(request)
+            # Interrupted: it shall not be written later, and a call goes on to the next.
+            request.is_given_up = True
             self._call_next()
             raise
+        return request.answer()
+
+    def alone(self, work: Callable[[], None]) -> None:
+        """Do something while nothing is committed; who comes meanwhile waits."""
+        try:
+            with self._lock:
+                work()
+        finally:
+            self._call_next()
+
+    def _wait(self, request: Request) -> None:
+        """Wait for the answer, or for the lead.
+
+        Whoever holds the lock sees the request when it lets go, and calls the first that waits.
+        Nobody passes it by: while it wakes up others come, and they share a commit.
+        """
+        is_next = self._first() is request
+        while not request.is_answered and (self._lock.locked() or not is_next):
+            with suppress(Empty):
+                request.calls.get(timeout=_LOOK)
+            # Called; or its call was lost.
+            is_next = True
+
+    def _first(self) -> Request | None:
+        return next((one for one in self._waiting.copy() if not one.is_over), None)
 
     def _call_next(self) -> None:
-        if self._waiting:
-            # An interrupted one may take itself out between the look and the call.
-            with suppress(IndexError):
-                self._waiting[0].calls.put(None)
+        if (request := self._first()) is not None:
+            request.calls.put(None)
 
     def _lead(self, own: Request) -> None:
-        batch = self._take()
+        # A leader that was interrupted twice may have left something.
+        self._end(own)
+        batch = self._next_batch()
+        if not batch:
+            return
+        self._begun = batch
         try:
             self._commit(batch)
         except TimelineError as error:
             _refuse(batch, error)
-        except BaseException as error:
-            # The others must not wait for an answer that never comes.
-            reason = f"interrupted by {type(error).__name__}: look whether the blocks are there"
-            _refuse(batch, TimelineError("store_unavailable", reason))
-            raise
         finally:
-            for request in batch:
-                if request is not own:
-                    request.calls.put(None)
+            self._end(own)
 
-    def _take(self) -> list[Request]:
-        batch = [self._waiting.popleft()]
-        if self._waiting:
-            size = batch[0].size
-            # The end of the queue, or an interrupted one that takes itself out.
-            with suppress(IndexError):
-                while (size := size + self._waiting[0].size) <= _BATCH:
-                    batch.append(self._waiting.popleft())
+    def _next_batch(self) -> list[Request]:
+        """The first that wait, as many as fit; they stay in the queue until they are answered."""
+        batch: list[Request] = []
+        size = 0
+        for request in self._waiting.copy():
+            if request.is_over:
+                continue
+            size += request.size
+            if batch and size > _BATCH:
+                break
+            batch.append(request)
         return batch
+
+    def _end(self, own: Request) -> None:
+        """Let go of the batch that was begun; who has no answer must not wait for one."""
+        batch = self._begun
+        # What was begun may have been written: it must not be written again.
+        _refuse(batch, _INTERRUPTED)
+        while self._waiting and self._waiting[0].is_over:
+            self._waiting.popleft()
+        for request in batch:
+            if request is not own:
+                request.calls.put(None)
+        self._begun = []
+
+
+_INTERRUPTED = TimelineError(
+    "store_unavailable", "the write was interrupted: look whether the blocks are there"
+)
 
 
 def _refuse(batch: list[Request], error: TimelineError) -> None:

@@ -22,7 +22,15 @@ from callblocks.timeline.stores.chain import encode, genesis, link
 from callblocks.timeline.stores.export import FORMAT, VERSION, End, Header, Line
 from callblocks.timeline.stores.store import MAX_BLOCK, Head, Store, check_name
 
-__all__ = ("AT_ONCE", "Imported", "import_timeline", "read_export")
+__all__ = (
+    "AT_ONCE",
+    "Checked",
+    "Imported",
+    "check_import",
+    "import_checked",
+    "import_timeline",
+    "read_export",
+)
 
 AT_ONCE = 64 * 1024 * 1024
 """Bytes of lines that are appended in one go."""
@@ -40,6 +48,15 @@ class Imported(msgspec.Struct, frozen=True):
     head: Head
 
 
+class Checked(msgspec.Struct, frozen=True):
+    """An export that was found right: the name it had, the one it gets, and its blocks."""
+
+    source: str
+    target: str
+    count: int
+    start: int
+
+
 class _Any(msgspec.Struct):
     """Enough of a line to tell what it is."""
 
@@ -48,16 +65,27 @@ class _Any(msgspec.Struct):
 
 def import_timeline(store: Store, file: BinaryIO, name: str | None = None) -> Imported:
     """Put an export into a store, under its own name or another; the file can be read again."""
+    return import_checked(store, file, check_import(file, name))
+
+
+def check_import(file: BinaryIO, name: str | None = None) -> Checked:
+    """Look at all of an export before there is a store to put it into."""
     start = file.tell()
     source, blocks = read_export(file)
     count = sum(1 for _ in blocks)
     target = check_name(name or source)
-    if store.head(target).count:
-        raise _exists(target)
     if not count:
         _refuse("bad_import", "it has no blocks, and a timeline begins with its first")
-    file.seek(start)
-    return Imported(target, source, _append(store, target, file, count))
+    return Checked(source, target, count, start)
+
+
+def import_checked(store: Store, file: BinaryIO, checked: Checked) -> Imported:
+    """Put an export that was checked into a store."""
+    if store.head(checked.target).count:
+        raise _exists(checked.target)
+    file.seek(checked.start)
+    head = _append(store, checked.target, file, checked.count)
+    return Imported(checked.target, checked.source, head)
 
 
 def read_export(file: BinaryIO) -> tuple[str, Iterator[tuple[Block, int]]]:

@@ -12,6 +12,7 @@ from typing import Self
 from callblocks.model.blocks import Block, Entry
 from callblocks.model.errors import NotABlock, TimelineError
 from callblocks.timeline.stores.chain import encode
+from callblocks.timeline.stores.forks import Owned
 from callblocks.timeline.stores.group import Group, Request
 from callblocks.timeline.stores.store import MAX_APPEND, MAX_BLOCK, Head, Row, Summary, check_name
 
@@ -22,10 +23,11 @@ PAGE_BYTES = 4 * 1024 * 1024
 """A page ends after this much, so that large blocks do not fill the memory."""
 
 
-class Log(ABC):
+class Log(Owned, ABC):
     """A store, but for what a database does in its own way."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._group = Group(self._commit)
 
     def append(
@@ -34,6 +36,7 @@ class Log(ABC):
         """Write blocks at the end, all or none; they are on disk when this returns."""
         bodies = [encode(_checked(block)) for block in blocks]
         size = _checked_size(bodies)
+        self.check_owner()
         if not bodies and expected is None:
             return []
         return self._group.run(Request(check_name(name), bodies, expected, size))

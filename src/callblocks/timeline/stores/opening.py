@@ -10,21 +10,20 @@ import importlib
 import os
 
 from callblocks.model.errors import TimelineError
+from callblocks.timeline.stores.address import server_address
 from callblocks.timeline.stores.store import Store
 
 __all__ = ("open_store",)
 
-_SERVERS = ("postgresql://", "postgres://")
-
 
 def open_store(target: str | os.PathLike[str]) -> Store:
     """The store at a path or an address; what cannot be opened is a `TimelineError`."""
-    address = os.fspath(target)
-    if address.startswith(_SERVERS):
+    path = os.fspath(target)
+    if (address := server_address(path)) is not None:
         return _open_postgres(address)
     from callblocks.timeline.stores.sqlite_store import SqliteStore
 
-    return SqliteStore(address)
+    return SqliteStore(path)
 
 
 def _open_postgres(address: str) -> Store:

@@ -58,6 +58,7 @@ create table if not exists callblocks_blocks (
     seq bigint not null,
     hash text not null,
     body bytea not null,
+    batch uuid not null,
     primary key (timeline, seq)
 );
 """

@@ -65,13 +65,16 @@ class PostgresStore(Log):
 
     def follow(self, name: str, after: int = 0) -> AsyncGenerator[Entry, None]:
         """The entries above `after`, and then each new one as it comes."""
+        self.check_owner()
         return follow_entries(self.address, check_name(name), after, lambda: self._closed)
 
     def close(self) -> None:
         """Close the connections; followers end."""
         self._closed = True
-        with self._group.paused():
-            self._writer.close()
+        if self.is_inherited:
+            # The parent goes on talking on these connections.
+            return
+        self._group.alone(self._writer.close)
         with self._reading:
             self._drop_reader()
 
@@ -87,6 +90,7 @@ class PostgresStore(Log):
         return [Row(*row) for row in self._read(_ROW, name, seq)]
 
     def _read(self, query: LiteralString, *values: Any) -> list[Any]:
+        self.check_owner()
         with self._reading, told(self.address):
             self._check_open()
             if self._reader is None:

@@ -5,13 +5,15 @@
     careful   the ends are locked and read, and then written
 
 What a quick one does not get done, a careful one does. If the connection goes in the middle,
-nobody knows whether the batch was written: the careful one looks, because a hash says whose it is.
+nobody knows whether the batch was written: the careful one looks. Each block says which batch it
+came with, because equal blocks of another writer at the same place have the same hash.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, LiteralString, TypeAlias
+from uuid import UUID, uuid4
 
 import msgspec
 import psycopg
@@ -30,7 +32,8 @@ with moved as (
     update callblocks_timelines set count = %b, hash = %b, updated = now()
     where id = %b and count = %b and hash = %b returning id
 ), added as (
-    insert into callblocks_blocks (timeline, seq, hash, body) select id, %b, %b, %b from moved
+    insert into callblocks_blocks (timeline, seq, hash, body, batch)
+    select id, %b, %b, %b, %b from moved
 )
 select id, pg_notify(%b, '') from moved
 """
@@ -43,8 +46,8 @@ with moved as (
     where old.id = new.id and old.count = new.was_count and old.hash = new.was_hash
     returning old.id, new.channel
 ), added as (
-    insert into callblocks_blocks (timeline, seq, hash, body)
-    select new.timeline, new.seq, new.hash, new.body
+    insert into callblocks_blocks (timeline, seq, hash, body, batch)
+    select new.timeline, new.seq, new.hash, new.body, %b
     from unnest(%b::bigint[], %b::bigint[], %b::text[], %b::bytea[])
         as new (timeline, seq, hash, body)
     join moved on moved.id = new.timeline
@@ -61,7 +64,7 @@ _LOCK: LiteralString = (
     " where name = any(%s) order by name for update"
 )
 _LOOK: LiteralString = (
-    "select 1 from callblocks_blocks where timeline = %s and seq = %s and hash = %s"
+    "select 1 from callblocks_blocks where timeline = %s and seq = %s and hash = %s and batch = %s"
 )
 _TRIES = 4
 
@@ -74,6 +77,8 @@ class _Work(msgspec.Struct):
 
     left: dict[str, list[Request]]
     sent: dict[str, Placed]
+    # The same for every try: what an earlier one wrote is found by a later one.
+    batch: UUID
 
 
 class PostgresWriter:
@@ -87,7 +92,7 @@ class PostgresWriter:
 
     def write(self, batch: list[Request]) -> None:
         """Write a batch and answer every request; raises what psycopg raises."""
-        work = _Work(by_name(batch), {})
+        work = _Work(by_name(batch), {}, uuid4())
         for left in reversed(range(_TRIES)):
             connection = self._open()
             try:
@@ -142,7 +147,8 @@ class PostgresWriter:
             return
         with connection.transaction():
             heads = self._lock(connection, list(work.left))
-            there = [placed for placed in work.sent.values() if self._is_there(connection, placed)]
+            sent = list(work.sent.values())
+            there = [placed for placed in sent if self._is_there(connection, placed, work)]
             names = {placed.name for placed in there}
             fresh = [
                 place(name, heads[name], requests)
@@ -166,20 +172,20 @@ class PostgresWriter:
         self._ids.update((row[0], row[1]) for row in rows)
         return {row[0]: Head(row[2], row[3]) for row in rows}
 
-    def _is_there(self, connection: _Connection, placed: Placed) -> bool:
+    def _is_there(self, connection: _Connection, placed: Placed, work: _Work) -> bool:
         last = placed.rows[-1]
-        values = (self._ids[placed.name], last.seq, last.hash)
+        values = (self._ids[placed.name], last.seq, last.hash, work.batch)
         return connection.execute(_LOOK, values).fetchone() is not None
 
     def _send(self, connection: _Connection, ready: list[Placed], work: _Work) -> set[int]:
         """Write what is placed; gives the timelines that ended where they were thought to."""
         work.sent.update((placed.name, placed) for placed in ready)
-        query, values = self._statement(ready)
+        query, values = self._statement(ready, work.batch)
         return {row[0] for row in connection.execute(query, values, prepare=True)}
 
-    def _statement(self, ready: list[Placed]) -> tuple[LiteralString, Sequence[Any]]:
+    def _statement(self, ready: list[Placed], batch: UUID) -> tuple[LiteralString, Sequence[Any]]:
         if len(ready) == len(ready[0].rows) == 1:
-            return _WRITE_ONE, self._one(ready[0], ready[0].rows[0])
+            return _WRITE_ONE, self._one(ready[0], ready[0].rows[0], batch)
         ids = [self._ids[placed.name] for placed in ready]
         rows = [(id, row) for id, placed in zip(ids, ready, strict=True) for row in placed.rows]
         return _WRITE, (
@@ -189,16 +195,17 @@ class PostgresWriter:
             [placed.was.hash for placed in ready],
             [placed.head.count for placed in ready],
             [placed.head.hash for placed in ready],
+            batch,
             [id for id, _ in rows],
             [row.seq for _, row in rows],
             [row.hash for _, row in rows],
             [row.body for _, row in rows],
         )
 
-    def _one(self, placed: Placed, row: Row) -> Sequence[Any]:
+    def _one(self, placed: Placed, row: Row, batch: UUID) -> Sequence[Any]:
         id, was = self._ids[placed.name], placed.was
         end = (row.seq, row.hash)
-        return (*end, id, was.count, was.hash, *end, row.body, channel_of(placed.name))
+        return (*end, id, was.count, was.hash, *end, row.body, batch, channel_of(placed.name))
 
     def _settle(self, placed: Placed, head: Head, work: _Work) -> None:
         self._heads[placed.name] = head

@@ -6,12 +6,17 @@ Every commit is on disk (WAL, synchronous=FULL). Only the owner may read the fil
 from __future__ import annotations
 
 import os
+import shlex
 import sqlite3
+import stat
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 
 from callblocks.model.errors import TimelineError
+from callblocks.timeline.stores.forks import check_not_inherited
+from callblocks.timeline.stores.sqlite_tables import check_tables
 
 __all__ = ("APPLICATION", "SCHEMA", "SEQ_BITS", "connect", "fault", "prepare", "told")
 
@@ -19,6 +24,9 @@ APPLICATION = 0x63626C6B
 """The mark of our files, the letters cblk: another program's database is left alone."""
 SCHEMA = 1
 """The version of the tables below; it grows with each change of them."""
+
+_AGAIN = 0.01
+_EVERYBODY = stat.S_IRWXO | stat.S_IWGRP
 
 SEQ_BITS = 40
 """A block's place is the number of its timeline, and then in so many bits its own.
@@ -75,16 +83,31 @@ _ADVICE = {
 
 def prepare(path: Path, patience: float) -> None:
     """Make the file and its tables if they are not there; refuse a newer or a foreign one."""
-    with told(path):
+    with told(path, opening=True):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(_create(path))
-        connection = connect(path, patience)
-        try:
-            if _version(path, connection) < SCHEMA:
-                connection.execute("pragma journal_mode = wal")
-                connection.executescript(_TABLES)
-        finally:
-            connection.close()
+        _create(path)
+        check_not_inherited(path)
+        latest = monotonic() + patience
+        while not _prepared(path, patience, latest):
+            sleep(_AGAIN)
+
+
+def _prepared(path: Path, patience: float, latest: float) -> bool:
+    """Make the tables; false where another makes them, and there is still time to wait for it."""
+    connection = connect(path, patience)
+    try:
+        if _version(path, connection) < SCHEMA:
+            connection.execute("pragma journal_mode = wal")
+            connection.executescript(_TABLES)
+        check_tables(path, connection)
+    except sqlite3.OperationalError as error:
+        # Going over to WAL waits for nobody.
+        if _code(error) != "store_busy" or monotonic() > latest:
+            raise
+        return False
+    finally:
+        connection.close()
+    return True
 
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:
@@ -104,21 +127,30 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
 
 
 @contextmanager
-def told(path: Path) -> Generator[None, None, None]:
-    """Turn what goes wrong with a file into a `TimelineError` that names it."""
+def told(path: Path, *, opening: bool = False) -> Generator[None, None, None]:
+    """Turn what goes wrong with a file into a `TimelineError` that names it.
+
+    A file that is damaged so that `opening` it fails can be read by no command of ours.
+    """
     try:
         yield
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise fault(path, error) from error
+        raise fault(path, error, opening=opening) from error
     except OSError as error:
         message = f"timeline store {path}: {error.strerror}; {_ADVICE['store_unavailable']}"
         raise TimelineError("store_unavailable", message, path=str(path)) from error
 
 
-def fault(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> TimelineError:
+def fault(
+    path: Path, error: sqlite3.Error | UnicodeDecodeError, *, opening: bool = False
+) -> TimelineError:
     """What SQLite says, in our words."""
     code = _code(error)
-    return TimelineError(code, f"timeline store {path}: {error}; {_ADVICE[code]}", path=str(path))
+    advice = _ADVICE[code]
+    if opening and code == "store_damaged":
+        recover = f"sqlite3 {shlex.quote(str(path))} .recover"
+        advice = f"restore a copy of it, or see what is left in it with: {recover}"
+    return TimelineError(code, f"timeline store {path}: {error}; {advice}", path=str(path))
 
 
 def _code(error: sqlite3.Error | UnicodeDecodeError) -> str:
@@ -130,19 +162,35 @@ def _code(error: sqlite3.Error | UnicodeDecodeError) -> str:
     return _EXTENDED.get(number) or _CODES.get(number & 0xFF) or "store_unavailable"
 
 
-def _create(path: Path) -> int:
-    try:
-        return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    except PermissionError:
-        # What may only be read is still read.
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def _create(path: Path) -> None:
+    """Make the file for its owner alone.
+
+    One that is there is not opened: closing it would drop the locks of this process on it.
+    """
+    with suppress(FileExistsError):
+        if not path.exists():
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    for file in (path, f"{path}-wal", f"{path}-shm"):
+        _tighten(file)
+
+
+def _tighten(file: str | Path) -> None:
+    """What is ours and open to everybody becomes the owner's; a group that may read it stays."""
+    with suppress(OSError):
+        found = os.stat(file)
+        is_ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+        if is_ours and found.st_mode & _EVERYBODY:
+            os.chmod(file, 0o600)
 
 
 def _version(path: Path, connection: sqlite3.Connection) -> int:
     """The version of the tables; 0 if the file is empty."""
+    # In one transaction: another may make the tables at this moment.
+    connection.execute("begin")
     (version,) = connection.execute("pragma user_version").fetchone()
     (application,) = connection.execute("pragma application_id").fetchone()
     (tables,) = connection.execute("select count(*) from sqlite_schema").fetchone()
+    connection.execute("commit")
     if application != APPLICATION and (version or application or tables):
         raise TimelineError(
             "store_damaged",

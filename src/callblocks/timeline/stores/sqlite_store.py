@@ -53,16 +53,16 @@ class SqliteStore(Log):
     """A store in a file; `patience` is how many seconds a writer waits for another process."""
 
     def __init__(self, path: str | os.PathLike[str], *, patience: float = 10.0) -> None:
-        super().__init__()
         self.path = Path(path)
         self._patience = patience
         self._closed = False
+        super().__init__()
         self._followers: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
         prepare(self.path, patience)
         # The one who leads a group has the writer; readers take turns.
         self._writer: sqlite3.Connection | None = None
         self._reading = threading.Lock()
-        with told(self.path):
+        with told(self.path, opening=True):
             self._reader = connect(self.path, patience)
             self._reader.execute("pragma query_only = on")
 
@@ -107,11 +107,16 @@ class SqliteStore(Log):
     def close(self) -> None:
         """Close the file; followers end."""
         self._closed = True
+        if self.is_inherited:
+            return
         self._wake()
-        with self._group.paused():
-            self._drop_writer()
+        self._group.alone(self._drop_writer)
         with self._reading:
             self._reader.close()
+
+    def files(self) -> tuple[Path, ...]:
+        """The file, while it is open."""
+        return () if self._closed else (self.path,)
 
     def _commit(self, batch: list[Request]) -> None:
         try:
@@ -160,6 +165,7 @@ class SqliteStore(Log):
     def _read(
         self, query: str, *values: Any, fetch: Callable[[Iterable[Any]], list[Any]] = list
     ) -> list[Any]:
+        self.check_owner()
         with self._reading, told(self.path):
             self._check_open()
             with closing(self._reader.execute(query, values)) as found:

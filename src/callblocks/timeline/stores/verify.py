@@ -1,4 +1,8 @@
-"""Check a timeline against its chain: each hash, each number, and the row that holds the end."""
+"""Check a timeline against its chain: each hash, each number, and the row that holds the end.
+
+Who can write a store can also cut its end off and set the row back, and the chain still fits. Only
+an end that was noted elsewhere tells: `known`.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,13 @@ import msgspec
 
 from callblocks.model.errors import TimelineError
 from callblocks.timeline.stores.chain import DAMAGED, decode, genesis, link
+from callblocks.timeline.stores.gaps import missing_words
 from callblocks.timeline.stores.store import Head, Row, Store
 
-__all__ = ("Finding", "verify")
+__all__ = ("KNOWN_DIGITS", "Finding", "verify")
+
+KNOWN_DIGITS = 12
+"""So many digits of a noted hash, at least: they tell an accident, and all 64 tell a forger."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -21,9 +29,13 @@ class Finding(msgspec.Struct, frozen=True):
     message: str
 
 
-def verify(store: Store, name: str) -> list[Finding]:
-    """Everything that is wrong with a timeline; it goes on after the first break."""
-    check = _Check(genesis(name))
+def verify(store: Store, name: str, known: Head | None = None) -> list[Finding]:
+    """Everything that is wrong with a timeline; it goes on after the first break.
+
+    `known` is an end that the timeline had at some time, as its `head` said then: the block of
+    that number must be there, with that hash.
+    """
+    check = _Check(genesis(name), known)
     findings: list[Finding] = []
     try:
         head = store.head(name)
@@ -46,11 +58,15 @@ class _Check:
     They are two where a row does not fit: either its body was changed, or its hash.
     """
 
-    def __init__(self, first: str) -> None:
+    def __init__(self, first: str, noted: Head | None) -> None:
         self.last = 0
         self.known = {first}
+        self.noted = noted
 
     def row(self, row: Row) -> Iterator[Finding]:
+        if self.noted and row.seq == self.noted.count and not _is_start(self.noted.hash, row.hash):
+            words = f"block {row.seq} has another hash than the one that was noted"
+            yield Finding(row.seq, "chain_broken", f"{words}: it or what stands before was changed")
         if row.seq != self.last + 1:
             yield _missing(self.last + 1, row.seq - 1)
             self.known.clear()
@@ -69,6 +85,9 @@ class _Check:
             yield Finding(row.seq, "damaged_block", f"block {row.seq} holds no block")
 
     def end(self, head: Head) -> Iterator[Finding]:
+        if self.noted and self.noted.count > max(self.last, head.count):
+            words = f"{self.noted.count} blocks were noted, and there are {self.last}"
+            yield Finding(self.last + 1, "chain_broken", f"{words}: the end was cut off")
         if head.count > self.last:
             yield _missing(self.last + 1, head.count)
         elif head.count < self.last:
@@ -79,11 +98,12 @@ class _Check:
             yield Finding(self.last, "chain_broken", words)
 
 
+def _is_start(noted: str, hash: str) -> bool:
+    return len(noted) >= KNOWN_DIGITS and hash.startswith(noted.lower())
+
+
 def _missing(first: int, last: int) -> Finding:
-    words = (
-        f"block {first} is missing" if first == last else f"blocks {first} to {last} are missing"
-    )
-    return Finding(first, "chain_broken", words)
+    return Finding(first, "chain_broken", missing_words(first, last))
 
 
 def _broken(seq: int) -> Finding:

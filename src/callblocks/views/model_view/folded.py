@@ -1,4 +1,8 @@
-"""The one line that stands for what is folded, and says how to get it back."""
+"""The one line that stands for what is folded, and says how to get it back.
+
+What `react.read` brought and `react.hide` hid can be read where it was made: their lines say no
+more than that they were called.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,10 @@ from callblocks.timeline.plain_json import json_text
 from callblocks.views.model_view.layout import header, id_word, word
 from callblocks.views.model_view.section import Section
 
-__all__ = ("round_line", "section_line")
+__all__ = ("again", "files_in", "files_of", "is_message", "is_spent", "round_line", "section_line")
 
+_MESSAGES = ("user.prompt", "assistant.completion", "react.notes")
+_SPENT = ("react.read", "react.hide")
 _PATHS = 3
 _LONGEST = 200
 """Characters of a path, a name or an id that a line can hold."""
@@ -19,26 +25,57 @@ def round_line(sections: list[Section]) -> str:
     results = [one for one in sections if one.block.type == "react.tool.result"]
     faults = (one.status for one in results if one.status != "ok")
     status = next(faults, "ok") if results else "no result"
-    files = [one.path for section in results for one in section.paragraphs if one.is_artifact]
+    name = f"[TOOL CALL {id_word(_short(block.call_id))}] {word(_short(block.tool_id))} → {status}"
+    if is_spent(sections[0]):
+        return f"{name}\n"
+    files = files_in(results)
     others = [section.paragraphs[0].path for section in results]
-    told = "".join(f", {word(path)}" for path in _few(files))
-    name = f"[TOOL CALL {id_word(_short(block.call_id))}] {word(_short(block.tool_id))}"
-    return f"{name} → {status}{told}{_again(files or others)}\n"
+    told = "".join(f", {word(path)}" for path in files[:_PATHS])
+    return f"{name}{told}{again(files or others)}\n"
 
 
 def section_line(section: Section) -> str:
     """A message, or attachments."""
-    again = _again([paragraph.path for paragraph in section.paragraphs])
-    return f"{header(section.block).rstrip()} (folded, about {section.cost} tokens{again})\n"
+    how = again([paragraph.path for paragraph in section.paragraphs])
+    return f"{header(section.block).rstrip()} (folded, about {section.cost} tokens{how})\n"
 
 
-def _again(paths: list[str]) -> str:
-    few = _few(paths)
-    return f"; read it again with react.read(paths={word(json_text(few))})" if few else ""
+def files_in(sections: list[Section]) -> list[str]:
+    """The files among results and attachments, each once."""
+    paths = [
+        one.path
+        for section in sections
+        for one in section.paragraphs
+        if one.is_artifact or section.block.type == "user.attachment"
+    ]
+    return _readable(paths)
 
 
-def _few(paths: list[str]) -> list[str]:
-    return [path for path in dict.fromkeys(paths) if path and len(path) <= _LONGEST][:_PATHS]
+def files_of(section: Section) -> list[str]:
+    """The files that a section shows, or that its line stands for."""
+    if is_spent(section):
+        return []
+    return files_in([section]) if section.line is None else section.files
+
+
+def again(paths: list[str], what: str = "it") -> str:
+    """How to read paths again, as the end of a line."""
+    few = _readable(paths)[:_PATHS]
+    return f"; read {what} again with react.read(paths={word(json_text(few))})" if few else ""
+
+
+def is_message(section: Section) -> bool:
+    """Whether it is what the person or the model said."""
+    return section.block.type in _MESSAGES
+
+
+def is_spent(section: Section) -> bool:
+    """Whether it is of a call that nobody needs to see again."""
+    return section.block.tool_id in _SPENT and not is_message(section)
+
+
+def _readable(paths: list[str]) -> list[str]:
+    return [path for path in dict.fromkeys(paths) if path and len(path) <= _LONGEST]
 
 
 def _short(text: str) -> str:

@@ -8,7 +8,8 @@
                                               and the content: text, an image or a document
 
 Every word that is not of this layout is neutralised. Where a file is hosted is never shown, nor
-is `managed`. JSON begins behind its label: at the start of a line it would look like a call.
+is `managed`. JSON begins behind its label: at the start of a line it would look like a call. No
+block makes this raise: blocks may come from anywhere.
 """
 
 from __future__ import annotations
@@ -21,11 +22,9 @@ from typing import Any, cast
 from callblocks.model.blocks import Block
 from callblocks.timeline.plain_json import json_text
 from callblocks.views.model_view.neutral import neutralize
-from callblocks.views.model_view.parts import DocumentPart, ImagePart, Part
 from callblocks.views.model_view.reserved import HIDDEN
 
 __all__ = (
-    "binary_part",
     "digest_of",
     "header",
     "id_word",
@@ -33,12 +32,18 @@ __all__ = (
     "placeholder",
     "role_of",
     "said",
+    "short",
     "shown_json",
     "word",
 )
 
 _ID = re.compile(r"[\w.:/+~@ …-]+")
 _NOT_SHOWN = frozenset(("hosted_uri", "rn", "key", "managed"))
+_DEPTH = 200
+"""Levels of JSON; `json_text` writes no more of them."""
+
+_TOO_DEEP = {"left_out": "JSON that is nested too deeply"}
+_DIGESTED = ("react.tool.result", "user.attachment")
 _HEADERS = {
     "user.prompt": "[User say]: ",
     "user.attachment": "[User attachment]",
@@ -48,13 +53,21 @@ _HEADERS = {
     "react.tool.call": "[TOOL CALL {id}].call {tool}",
     "react.notice": "[TOOL CALL {id}].notice",
     "react.tool.result": "[TOOL RESULT {id}].{part} {tool}",
+    "timeline.damaged": "[damaged block]",
 }
+_NAME = 200
+"""Characters of an id, a tool or a type in a header."""
 
 
 def header(block: Block, part: str = "") -> str:
     """The line, or the start of it, that says what a block is."""
-    line = _HEADERS[block.type]
-    return line.format(id=id_word(block.call_id), tool=word(block.tool_id), part=part)
+    line = _HEADERS.get(block.type, "[unknown block]")
+    return line.format(id=id_word(short(block.call_id)), tool=word(short(block.tool_id)), part=part)
+
+
+def short(text: str, size: int = _NAME) -> str:
+    """A name of any length, in one that a line can hold."""
+    return text if len(text) <= size else f"{text[:size]}…"
 
 
 @lru_cache(maxsize=4096)
@@ -88,24 +101,15 @@ def placeholder(text: str) -> str:
     return HIDDEN + neutralize(rest, fresh=False) if rest != text else neutralize(text, fresh=False)
 
 
-def binary_part(block: Block) -> Part | None:
-    """An image or a PDF; nothing for any other block."""
-    if not block.base64:
-        return None
-    if block.mime.startswith("image/"):
-        return ImagePart(block.mime, block.base64)
-    return DocumentPart(block.mime, block.base64) if block.mime == "application/pdf" else None
-
-
 def role_of(block: Block) -> str:
-    """What a block is among its results: `digest`, `content`, `status`, `report`, or ""."""
-    role = block.meta.get("role")
+    """What a result or an attachment is: `digest`, `content`, `status`, `report`, or ""."""
+    role = block.meta.get("role") if block.type in _DIGESTED else ""
     return role if isinstance(role, str) else ""
 
 
 def digest_of(block: Block) -> dict[str, Any] | None:
     """The fields of a digest; `None` for a block that is none."""
-    if role_of(block) not in ("", "digest") or '"artifact_path"' not in (block.text or ""):
+    if role_of(block) != "digest":
         return None
     fields = _read(block.text or "")
     return fields if fields and isinstance(fields.get("artifact_path"), str) else None
@@ -121,15 +125,19 @@ def shown_json(text: str) -> str:
 def _read(text: str) -> dict[str, Any] | None:
     try:
         value = json.loads(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
+    except RecursionError:
+        return dict(_TOO_DEEP)
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
-def _without(value: Any) -> Any:
+def _without(value: Any, depth: int = 0) -> Any:
+    if depth > _DEPTH:
+        return value
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value).items()
-        return {name: _without(field) for name, field in fields if name not in _NOT_SHOWN}
+        return {n: _without(one, depth + 1) for n, one in fields if n not in _NOT_SHOWN}
     if isinstance(value, list):
-        return [_without(one) for one in cast("list[Any]", value)]
+        return [_without(one, depth + 1) for one in cast("list[Any]", value)]
     return value

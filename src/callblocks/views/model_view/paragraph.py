@@ -9,23 +9,28 @@ from __future__ import annotations
 from typing import NamedTuple, cast
 
 from callblocks.model.blocks import Block, Entry
+from callblocks.timeline.stores.gaps import gap_of, missing_words
 from callblocks.views.model_view.layout import (
-    binary_part,
     digest_of,
     header,
     labelled,
     placeholder,
     role_of,
     said,
+    short,
     shown_json,
     word,
 )
 from callblocks.views.model_view.parts import Part, TextPart
+from callblocks.views.model_view.pictures import binary_part
 
 __all__ = ("Paragraph", "Rendered")
 
 _CODE = 100
 """Characters of a code; a longer one is none of ours."""
+
+_PATH = 1000
+"""Characters of a path; no path that can be read is longer."""
 
 _LABELS = {"react.tool.code": "code", "react.tool.call": "payload", "react.notice": "notice"}
 
@@ -77,14 +82,15 @@ class Paragraph:
             code = cast("dict[str, object]", error).get("code")
         return code[:_CODE] if isinstance(code, str) else ""
 
-    def attach(self, entry: Entry) -> bool:
-        """Take the content of the digest, if this is it."""
-        if self._content is not None or self.digest is None or digest_of(entry.block) is not None:
+    def awaits(self, block: Block) -> bool:
+        """Whether a block is the content of the digest."""
+        if self._content is not None or block.path != self.path:
             return False
-        if entry.block.path != self.path or role_of(entry.block) in ("status", "report"):
-            return False
+        return role_of(block) in ("", "content")
+
+    def attach(self, entry: Entry) -> None:
+        """Take the content that it awaits."""
         self._content, self._rendered = entry, None
-        return True
 
     def hide(self, seq: int, text: str) -> None:
         """Lay a placeholder over the entry of that number."""
@@ -114,8 +120,8 @@ class Paragraph:
             mime if isinstance(mime, str) else "",
             f"{size} bytes" if isinstance(size, int) else "",
         )
-        told = word(", ".join(filter(None, facts)))
-        return f"- {word(self.path)} ({told})\n" if told else f"- {word(self.path)}\n"
+        told = word(short(", ".join(filter(None, facts))))
+        return f"- {_path(self.path)} ({told})\n" if told else f"- {_path(self.path)}\n"
 
     def _parts(self) -> list[Part]:
         block = self.first.block
@@ -123,26 +129,30 @@ class Paragraph:
             case "user.prompt" | "assistant.completion" | "react.notes":
                 return [TextPart(f"{header(block)}{self._message(block)}\n")]
             case "react.tool.call" | "react.notice" | "react.tool.code":
-                path = f"path: {word(block.path)}\n" if block.type == "react.tool.code" else ""
+                path = f"path: {_path(block.path)}\n" if block.type == "react.tool.code" else ""
                 return [TextPart(f"{header(block)}\n{path}{self._body(_LABELS[block.type])}")]
             case "user.attachment" | "react.tool.result":
                 return self._result(block)
             case "timeline.damaged":
+                gap = gap_of(self.first)
                 line = "it stands on the timeline, and can no longer be read"
+                line = f"{missing_words(*gap)} from the timeline" if gap else line
                 return [TextPart(f"[damaged block {self.first.seq}]: {line}\n")]
             case _:
-                line = f"a block of the type {word(block.type)} is not shown"
+                line = f"a block of the type {word(short(block.type))} is not shown"
                 return [TextPart(f"[unknown block {self.first.seq}]: {line}\n")]
 
     def _result(self, block: Block) -> list[Part]:
         lines = [f"{header(block, 'artifact' if self.is_artifact else 'result')}\n"]
-        lines.append(f"path: {word(self.path)}\n")
+        lines.append(f"path: {_path(self.path)}\n")
         lines.append(self._digest(block))
         picture = None
         if self._content is not None:
             lines.append(self._body("content"))
-            if not self.left_out and self._content.seq not in self._hidden:
+            if not self._instead(self._content, self.path):
                 picture = binary_part(self._content.block)
+        if picture is not None and self._content is not None and self._content.block.text is None:
+            lines.append(f"content: {picture.mime}\n")
         text = TextPart("".join(lines))
         return [text] if picture is None else [text, picture]
 
@@ -157,7 +167,7 @@ class Paragraph:
         if not (self.path.startswith("fi:") or self._content is None or self.error):
             return ""
         physical = self.digest.get("physical_path")
-        line = f"physical: {word(physical)}\n" if isinstance(physical, str) else ""
+        line = f"physical: {_path(physical)}\n" if isinstance(physical, str) else ""
         return f"{line}digest: {shown_json(block.text or '')}\n"
 
     def _message(self, block: Block) -> str:
@@ -169,15 +179,17 @@ class Paragraph:
         block = entry.block
         if instead := self._instead(entry, self.path):
             return f"{label}: {instead}\n"
-        if label == "notice":
+        if label == "notice" or role_of(block) == "digest":
             return f"{label}: {shown_json(block.text or '')}\n"
-        if block.text is not None:
-            return labelled(block, label)
-        return f"{label}: {word(block.mime)}\n" if binary_part(block) else ""
+        return "" if block.text is None else labelled(block, label)
 
     def _instead(self, entry: Entry, path: str) -> str:
         if (hidden := self._hidden.get(entry.seq)) is not None:
             return hidden
         if not self.left_out:
             return ""
-        return f"(about {self.left_out} tokens, too many to show here: {word(path)})"
+        return f"(about {self.left_out} tokens, too many to show here: {_path(path)})"
+
+
+def _path(path: str) -> str:
+    return word(short(path, _PATH))

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
-__all__ = ("DocumentPart", "ImagePart", "Part", "TextPart", "text_of")
+__all__ = ("DocumentPart", "ImagePart", "Part", "TextPart", "binary_line", "text_of")
 
 
 class TextPart(msgspec.Struct, frozen=True, tag="text"):
@@ -42,6 +42,11 @@ Part: TypeAlias = TextPart | ImagePart | DocumentPart
 def text_of(parts: list[Part]) -> str:
     """The text of all parts; an image or a document stands as one line."""
     return "".join(
-        part.text if isinstance(part, TextPart) else f"<{part.mime} b64_len={len(part.base64)}>\n"
-        for part in parts
+        part.text if isinstance(part, TextPart) else f"{binary_line(part)}\n" for part in parts
     )
+
+
+def binary_line(part: ImagePart | DocumentPart) -> str:
+    """The line that stands for an image or a document where there is only text."""
+    kind = "image" if isinstance(part, ImagePart) else "document"
+    return f"<{kind} media_type={part.mime} b64_len={len(part.base64)}>"

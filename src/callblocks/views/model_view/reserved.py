@@ -1,7 +1,8 @@
 r"""What no text of a block may say to a model beside the markers of dialects.
 
     [TOOL RESULT abc].result      the headers of the view itself, in any case
-    [hidden; …]                   its placeholders
+    [hidden; …]  (about 9 tokens, too many …)  (folded, about …)   its placeholders
+    <image media_type=…>  ── cache point ──       what stands for parts where there is only text
     <think>  [/THINK]  ◁think▷    where reasoning begins and ends
     <|im_start|>  [INST]  <s>     the control tokens of chat templates
 
@@ -15,7 +16,7 @@ import re
 
 from callblocks.parsing.markers import Shape
 
-__all__ = ("CONTROLS", "HEADERS", "HIDDEN", "REASONING", "RESERVED")
+__all__ = ("CONTROLS", "HEADERS", "HIDDEN", "PLACEHOLDERS", "REASONING", "RESERVED")
 
 HIDDEN = "[hidden;"
 """How a placeholder begins."""
@@ -30,6 +31,13 @@ _WORDS = (
     "unknown {1,3}block",
 )
 HEADERS = tuple(Shape((re.escape("["), f" {{0,3}}(?i:{words})")) for words in _WORDS)
+
+PLACEHOLDERS = (
+    Shape((re.escape("("), " {0,3}(?i:about {1,3}\\S{1,20} {1,3}tokens, {1,3}too {1,3}many)")),
+    Shape((re.escape("("), " {0,3}(?i:folded, {1,3}about)")),
+    Shape(("<", "(?i:image|document) {1,3}(?i:media_type)")),
+    Shape(("─", "─{0,3} {0,3}(?i:cache {1,3}point)")),
+)
 
 REASONING = (
     Shape(("<", "/?(?i:(?:[a-z]{2,10}:)?(?:think|thinking|thought|reasoning|reflection))>")),
@@ -60,5 +68,5 @@ CONTROLS = (
     Shape(("(?:Human|Assistant):",), at_line_start=True),
 )
 
-RESERVED: tuple[str | Shape, ...] = (*HEADERS, *REASONING, *CONTROLS)
+RESERVED: tuple[str | Shape, ...] = (*HEADERS, *PLACEHOLDERS, *REASONING, *CONTROLS)
 """Every row."""

@@ -5,8 +5,9 @@
     artifacts:
     - fi:turn_1.files/report.md (text/markdown, 1234 bytes)
 
-Results of one call that stand side by side are one section; only the last section of a view
-still grows. What a section costs is added up as its blocks come.
+Results of one call that stand side by side are one section, and so are attachments; those that
+are more than `_MOST` go on in the next. Only the last section of a view still grows. What a section
+costs is added up as its blocks come.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ from callblocks.views.model_view.parts import Part, TextPart
 __all__ = ("Scale", "Section")
 
 _GROWING = ("react.tool.result", "user.attachment")
+_MOST = 50
+"""Things in a section, which is put together anew with each."""
+
 _RUNTIME_ERROR = re.compile(r"Runtime error: (?!none\b)(\S{1,100})")
+_FILE_ERRORS = "Runtime error: none\nFile errors:\n"
 
 
 class Scale:
@@ -51,13 +56,18 @@ class Scale:
 
 
 class Section:
-    """Blocks under one headline. `line` stands for all of them once the section is folded."""
+    """Blocks under one headline. `line` stands for all of them once the section is folded.
 
-    def __init__(self, entry: Entry, scale: Scale) -> None:
+    `files` are then those of all that the line stands for.
+    """
+
+    def __init__(self, entry: Entry, scale: Scale, before: Section | None = None) -> None:
+        self._goes_on = before is not None and before.line is None and before.is_of(entry.block)
         self.block: Block = entry.block
         self.key: CallKey = call_key(entry.block)
         self.first = self.last = entry.seq
         self.line: str | None = None
+        self.files: list[str] = []
         self.paragraphs: list[Paragraph] = []
         self._scale = scale
         self._costs: list[int] = []
@@ -73,20 +83,27 @@ class Section:
 
     @property
     def status(self) -> str:
-        """`ok`, or `error` and its code."""
+        """`ok`, or `error` and its code; code that ran without its files is `file_errors`."""
         codes = (code for paragraph in self.paragraphs if (code := _error(paragraph)))
         code = next(codes, "")
         return f"error {word(code)}" if code else "ok"
 
     def takes(self, block: Block) -> bool:
         """Whether a block that comes next belongs to it."""
-        same = block.type == self.block.type and call_key(block) == self.key
-        return same and block.type in _GROWING
+        if self.line is not None or not self.is_of(block) or block.type not in _GROWING:
+            return False
+        return len(self.paragraphs) < _MOST or self.paragraphs[-1].awaits(block)
+
+    def is_of(self, block: Block) -> bool:
+        """Whether a block is of the same kind, and of the same call."""
+        return block.type == self.block.type and call_key(block) == self.key
 
     def add(self, entry: Entry) -> None:
         """Take the next block."""
         self.last, self._parts = entry.seq, None
-        if not (self.paragraphs and self.paragraphs[-1].attach(entry)):
+        if self.paragraphs and self.paragraphs[-1].awaits(entry.block):
+            self.paragraphs[-1].attach(entry)
+        else:
             self.paragraphs.append(Paragraph(entry))
             self._costs.append(0)
         at = len(self.paragraphs) - 1
@@ -115,9 +132,9 @@ class Section:
             paragraph.leave_out(0)
             self._weigh(at)
 
-    def fold(self, line: str) -> None:
-        """Show this line for all of it."""
-        self.line, self._parts = line, None
+    def fold(self, line: str, files: list[str]) -> None:
+        """Show this line for all of it, and for what these files are of."""
+        self.line, self.files, self._parts = line, files, None
         self._line_cost = self._scale.text(line)
 
     def parts(self) -> list[Part]:
@@ -143,7 +160,10 @@ class Section:
         if not reports and not listing:
             return parts
         rows = f"artifacts:\n{listing}" if listing else ""
-        return [TextPart(f"{self._headline(self.status)}{reports}{rows}"), *parts]
+        status = self.status
+        if self._goes_on and status == "ok":
+            status = "as above"
+        return [TextPart(f"{self._headline(status)}{reports}{rows}"), *parts]
 
     def _headline(self, status: str) -> str:
         return f"{header(self.block, 'summary')}\nstatus: {status}\n"
@@ -164,5 +184,7 @@ class Section:
 
 def _error(paragraph: Paragraph) -> str:
     """The code of what went wrong, in a digest or in the report on code that ran."""
-    found = _RUNTIME_ERROR.match(paragraph.first.block.text or "") if paragraph.is_report else None
-    return found[1] if found else paragraph.error
+    report = (paragraph.first.block.text or "") if paragraph.is_report else ""
+    if found := _RUNTIME_ERROR.match(report):
+        return found[1]
+    return "file_errors" if report.startswith(_FILE_ERRORS) else paragraph.error

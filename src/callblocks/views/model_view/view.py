@@ -86,7 +86,7 @@ class ModelView:
             else:
                 self._show(entry)
             limit = self._scale.limit
-            if limit is not None and self._cost > limit:
+            if limit is not None and self._cost > limit and self._sections:
                 self._fold(limit)
             self._freeze()
 
@@ -96,9 +96,9 @@ class ModelView:
             if mark < len(self._flat):
                 self._flat[mark] = structs.replace(self._flat[mark], cache=False)
         self._marks = []
+        if not self._flat and self._folding.line:
+            self._flat.append(TextPart(self._folding.line))
         for section in self._sections[len(self._ends) :]:
-            if not self._flat and self._folding.line:
-                self._flat.append(TextPart(self._folding.line))
             self._flat += section.parts()
             self._ends.append(len(self._flat))
         if self._frozen:
@@ -128,7 +128,7 @@ class ModelView:
             self._cost -= last.cost
             last.add(entry)
         else:
-            last = Section(entry, self._scale)
+            last = Section(entry, self._scale, last)
             self._sections.append(last)
         self._cost += last.cost
 
@@ -148,14 +148,11 @@ class ModelView:
         self._sections = self._folding.fold(self._sections, limit)
         self._cost = self._folding.cost(self._sections)
         self._frozen = 0
-        self._stale(0)
+        self._ends, self._flat, self._marks = [], [], []
 
     def _freeze(self) -> None:
         """Move on to the cache point; the last section still grows."""
-        last = len(self._sections) - 1
-        # The newest round is not over while its results are last: a record may follow them.
-        key = self._sections[last].key if self._sections else None
-        point = self._state.rounds.cache_point(self._state.settings, without=key)
+        last, point = len(self._sections) - 1, self._state.frozen
         while self._frozen < last and self._sections[self._frozen].last <= point:
             self._frozen += 1
 
@@ -163,7 +160,7 @@ class ModelView:
         """The parts of a section, and those after it, are put together anew."""
         if at < len(self._ends):
             del self._ends[at:]
-            del self._flat[self._ends[-1] if self._ends else 0 :]
+            del self._flat[self._ends[-1] if self._ends else bool(self._folding.line) :]
 
 
 def render(

@@ -16,6 +16,7 @@ import msgspec
 
 from callblocks.model.blocks import Block, Entry
 from callblocks.model.shown import show_call
+from callblocks.timeline.stores.gaps import gap_of, missing_words
 from callblocks.views.grouping import Entry as GroupEntry
 from callblocks.views.grouping import Group
 from callblocks.views.timeline.files import Files, ShownFile, read_digest, read_object
@@ -71,10 +72,11 @@ class Message(msgspec.Struct):
 
 
 class Lost(msgspec.Struct):
-    """A block that cannot be read any more."""
+    """A block that cannot be read any more, or some that are missing; `words` say which."""
 
     seq: int
     turn: str
+    words: str
 
 
 ShownItem: TypeAlias = Message | Batch | Lost
@@ -126,13 +128,20 @@ class _Chat:
             case "react.tool.result" | "react.notice" if key in self._calls:
                 self._calls[key].take(block)
             case "timeline.damaged":
-                self.items.append(Lost(entry.seq, block.turn_id))
+                self._lose(entry)
             case _:
                 pass
 
     def _say(self, entry: Entry, who: Who) -> None:
         block = entry.block
         self.items.append(Message(entry.seq, block.turn_id, who, block.text or "", block.ts))
+
+    def _lose(self, entry: Entry) -> None:
+        """Nobody knows of which turn it was: it stands in the one before."""
+        gap = gap_of(entry)
+        words = missing_words(*gap) if gap else f"block {entry.seq} cannot be read"
+        turn = self.items[-1].turn if self.items else ""
+        self.items.append(Lost(entry.seq, turn, f"{words[0].upper()}{words[1:]}."))
 
     def _attach(self, entry: Entry) -> None:
         """The files of a turn stand where the first of them came."""

@@ -12,6 +12,7 @@ import msgspec
 
 from callblocks.model.blocks import Block
 from callblocks.model.shown import format_size
+from callblocks.views.safe import visible_line
 
 __all__ = ("Files", "ShownFile", "read_digest", "read_object")
 
@@ -29,7 +30,7 @@ class ShownFile(msgspec.Struct):
     def about(self) -> str:
         """The path, the type and the size in one line."""
         size = "" if self.size is None else f", {format_size(self.size)}"
-        return f"{self.path} ({self.mime}{size})"
+        return visible_line(f"{self.path} ({self.mime}{size})")
 
 
 class Files:

@@ -72,8 +72,8 @@ def _item(item: ShownItem) -> str:
             return _message(item)
         case Batch():
             return _batch(item)
-        case Lost(seq=seq):
-            return f'<p class="lost">Block {seq} cannot be read.</p>\n'
+        case Lost(words=words):
+            return f'<p class="lost">{_line(words)}</p>\n'
 
 
 def _message(item: Message) -> str:

@@ -48,8 +48,8 @@ def _lines(item: ShownItem) -> Iterator[str]:
             yield f"**{_count(calls)}**"
             for call in calls:
                 yield from _call(call)
-        case Lost(seq=seq):
-            yield f"*Block {seq} cannot be read.*"
+        case Lost(words=words):
+            yield f"*{words}*"
 
 
 def _count(calls: list[ShownCall]) -> str:

@@ -12,8 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from callblocks.model.shown import format_size
-from callblocks.views.model_view.parts import Part, TextPart
+from callblocks.views.model_view.parts import Part, TextPart, binary_line
 from callblocks.views.rows import Row, wrap
 from callblocks.views.safe import visible, visible_line
 
@@ -28,13 +27,15 @@ def part_rows(parts: Iterable[Part], width: int | None) -> Iterator[Row]:
     for part in parts:
         if isinstance(part, TextPart):
             for line in visible(part.text).removesuffix("\n").split("\n"):
-                row = _styled(line)
-                yield from wrap(row, width) if width else (row,)
+                yield from _wrapped(_styled(line), width)
         else:
-            size = format_size(len(part.base64) * 3 // 4)
-            yield (("key", f"<{visible_line(part.mime)}, {size}>"),)
+            yield from _wrapped((("key", visible_line(binary_line(part))),), width)
         if part.cache:
             yield _POINT
+
+
+def _wrapped(row: Row, width: int | None) -> Iterable[Row]:
+    return wrap(row, width) if width else (row,)
 
 
 def _styled(line: str) -> Row:

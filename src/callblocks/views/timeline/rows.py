@@ -23,6 +23,7 @@ from callblocks.views.timeline.chat import Batch, Lost, Message, ShownItem, grou
 __all__ = ("chat_rows", "entry_json", "entry_rows", "summary_rows")
 
 _HEAD = 300
+_SHORT = 12
 _KINDS: dict[str, Kind] = {
     "user.prompt": "strong",
     "user.attachment": "strong",
@@ -49,7 +50,7 @@ def summary_rows(known: Sequence[Summary], width: int) -> list[Row]:
         head: Row = (
             ("name", f"{visible_line(one.name):<{longest}}"),
             ("plain", f"  {one.count:>{digits}} block{'' if one.count == 1 else 's'}"),
-            ("quiet", f"  {_time(one.updated)}"),
+            ("quiet", f"  {_time(one.updated)}  {one.count}:{visible_line(one.hash[:_SHORT])}"),
         )
         rows += wrap(head, width, (("plain", "  "),))
     return rows
@@ -101,8 +102,8 @@ def _item_rows(item: ShownItem, width: int, expanded: bool) -> list[Row]:
             return rows
         case Batch():
             return [*terminal.draw([grouped(item)]), *_notices(item, width)]
-        case Lost(seq=seq):
-            return [(("error", f"Block {seq} cannot be read."),)]
+        case Lost(words=words):
+            return wrap((("error", words),), width)
 
 
 def _notices(batch: Batch, width: int) -> list[Row]:

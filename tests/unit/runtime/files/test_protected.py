@@ -43,6 +43,11 @@ REFUSED = (
     *(".vim/plugin/x.vim", ".config/nvim/init.lua", ".helix/config.toml", "a/x.code-workspace"),
     *(".cursorrules", ".codex/config.toml", ".gemini/x", "AGENTS.md", "sub/CLAUDE.md", "GEMINI.md"),
     *(".ipython/profile_default/startup/x.py", "usercustomize.py", "lib/sitecustomize.py"),
+    *(
+        ".callblocks-0123456789abcdef.tmp",
+        "a/.CallBlocks-0123456789ABCDEF.tmp.",
+        "b/.callblocks-0123456789abcdef.tmp/x",
+    ),
     *("venv/bin/python", "env/bin/activate", ".local/bin/ls", ".local/lib/python3/x.py"),
 )
 
@@ -56,6 +61,7 @@ FINE = (
         ".github",
         "workflows/x",
     ),
+    *(".callblocks-0123456789abcde.tmp", "callblocks-0123456789abcdef.tmp", ".callblocks-x.tmp"),
     *("HEAD.md", "head.html", "ahead", "bashrc", ".bashrc.md", "my.ssh", "node_modules/x/bin"),
     *(".config", ".config/app.toml", "config/fish", ".cargo/x", "src/HEADER", "cargo/config.toml"),
     *("Makefile", "package.json", ".env", "hooks/pre-commit", "x.git.md", "...", ".", "fish"),

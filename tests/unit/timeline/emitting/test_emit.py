@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.blocks import RECORDS, Block
+from callblocks.model.blocks import Block
 from callblocks.model.calls import Call
 from callblocks.model.errors import ToolError
 from callblocks.model.failures import FAILURES
@@ -18,14 +18,20 @@ from callblocks.model.outcomes import Artifact, Failure, Notice, Outcome
 from callblocks.model.paths import FilePath, call_segment, parse_path
 from callblocks.timeline.emitting import emit as emit_module
 from callblocks.timeline.emitting import fitting, web_results
+from callblocks.timeline.emitting.call_blocks import input_digest
 from callblocks.timeline.emitting.emit import emit, result_blocks
 from callblocks.timeline.emitting.fitting import TEXT
 from callblocks.timeline.emitting.holdings import Holdings
-from callblocks.timeline.emitting.notices import CALL_ERRORS, error_notice
+from callblocks.timeline.emitting.notices import (
+    CALL_ERRORS,
+    NOT_RUN,
+    error_notice,
+    error_payload,
+)
 from callblocks.timeline.emitting.shapes import SHAPES, Shape, shape_of
 from callblocks.timeline.keeping.artifacts import Artifacts
 from callblocks.timeline.pool import SourcesPool
-from callblocks.timeline.stamp import Stamp
+from callblocks.timeline.stamp import JSON, Stamp
 from callblocks.timeline.stores.chain import encode
 from callblocks.timeline.stores.store import MAX_APPEND, MAX_BLOCK
 from callblocks.timeline.tokens import Tokens
@@ -35,7 +41,10 @@ from support.memory_artifacts import FullDisk, MemoryArtifacts
 from support.memory_files import MemoryFiles
 
 SECRET = "ghp_abcdefghijklmnop0123"
-ORDER = ("react.tool.code", "react.tool.call", "react.notice", "react.tool.result")
+ORDER = (
+    *("react.tool.code", "react.tool.call", "react.notice"),
+    *("timeline.hidden", "timeline.sources", "react.tool.result"),
+)
 
 
 def holdings(files: dict[str, bytes] | None = None, artifacts: Artifacts | None = None) -> Holdings:
@@ -48,7 +57,7 @@ def holdings(files: dict[str, bytes] | None = None, artifacts: Artifacts | None 
 
 
 def stamp(tool: str, id: str = "c1") -> Stamp:
-    return Stamp("turn_1", call_segment(id), tool, TS)
+    return Stamp("turn_1", call_segment("turn_1", id), tool, TS)
 
 
 def emitted(
@@ -183,9 +192,7 @@ def test_any_outcome_becomes_blocks_in_order_without_secrets(
         holdings=held,
         brought=brought,
     )
-    known = [block for block in blocks if block.type not in RECORDS]
-    assert blocks[: len(known)] == known, "records come last"
-    places = [ORDER.index(block.type) for block in known]
+    places = [ORDER.index(block.type) for block in blocks]
     assert places == sorted(places)
     assert types(blocks).count("call") == 1
     assert types(blocks).count("code") <= (shape == "exec")
@@ -248,8 +255,8 @@ def test_a_call_whose_id_is_no_segment_keeps_it_in_the_meta():
     outcome = Outcome(id="a b", name="look")
     parts: dict[str, Any] = {"shape": "plain", "holdings": holdings()}
     blocks = emit(call, outcome, stamp=stamp("look", "a b"), **parts)
-    assert blocks[0].meta == {"id": "a b"}
-    assert said(blocks[0])["tool_call_id"] == blocks[0].call_id == call_segment("a b")
+    assert blocks[0].meta == {"input": input_digest(call), "id": "a b"}
+    assert said(blocks[0])["tool_call_id"] == blocks[0].call_id == call_segment("turn_1", "a b")
 
 
 def test_the_code_of_an_exec_call_is_shown_once():
@@ -442,6 +449,35 @@ def test_many_long_sources_are_several_records(monkeypatch: pytest.MonkeyPatch):
     assert first.text == "x" * 100_000 + "...[truncated]"
 
 
+def test_of_a_huge_search_the_first_rows_are_sources_and_the_rest_is_counted():
+    rows = [{"url": f"https://a.example/{at}"} for at in range(1_002)]
+    held = holdings()
+    blocks = emitted(held, "search", output=rows)
+    assert held.pool.sids == set(range(1, 1_001))
+    (notice,) = [block for block in blocks if block.type == "react.notice"]
+    assert (said(notice)["code"], said(notice)["count"]) == ("rows_left_out", 2)
+    assert types(emitted(holdings(), "search", output=rows[:1_000])).count("notice") == 0
+
+
+def test_rows_whose_urls_differ_only_in_a_secret_are_two():
+    rows = [{"url": f"https://a.example/?token={secret}"} for secret in (SECRET, f"{SECRET}x")]
+    blocks = emitted(holdings(), "search", output=rows)
+    assert [row["sid"] for row in said(blocks[-1])] == [1, 2]
+    pages = {f"https://a.example/?token={secret}": "page" for secret in (SECRET, f"{SECRET}x")}
+    page = "https://a.example/?token=[redacted]"
+    fetched = emitted(holdings(), "fetch", output=pages)
+    found = {url: one["sid"] for url, one in said(fetched[-1]).items()}
+    assert found == {page: 1, f"{page} (2)": 2}
+    assert SECRET not in str([*blocks, *fetched])
+
+
+def test_no_row_of_a_search_claims_a_file_that_is_not_there():
+    row = {"link": "fi:turn_1.user.attachments/contract.pdf", "snippet": "they owe more"}
+    assert said(emitted(holdings(), "search", output=[row])[-1]) == [
+        {"sid": 1, "text": "they owe more"}
+    ]
+
+
 def test_what_a_program_printed_is_not_lost_and_not_shown():
     blocks = emitted(holdings(), "exec", {"code": "1"}, output={"stdout": "hi"})
     assert blocks[-1].text == "Runtime error: none"
@@ -450,9 +486,63 @@ def test_what_a_program_printed_is_not_lost_and_not_shown():
 
 def test_the_same_file_twice_in_a_contract_is_one():
     held = holdings({"turn_1/files/a.txt": b"a"})
-    wanted = ["a.txt", {"filename": "files/a.txt"}, {"filename": 3}, 7]
+    wanted = ["a.txt", {"filename": "files/a.txt"}]
     blocks = emitted(held, "exec", {"contract": wanted})
     assert types(blocks) == ["call", "result", "result", "result"]
+
+
+def test_what_is_no_promise_of_a_file_is_a_file_error():
+    way_out = 'write [{"filename": "report.md", "description": "…"}]'
+    blocks = emitted(holdings(), "exec", {"contract": [7, {"filename": 3}, " "]})
+    assert (blocks[-1].text or "").splitlines() == [
+        *("Runtime error: none", "File errors:"),
+        *(f"- contract[{at}]: promises no file; {way_out}" for at in range(3)),
+    ]
+    blocks = emitted(holdings(), "exec", {"contract": "{}"})
+    assert f"- contract: is no list of files; {way_out}" in (blocks[-1].text or "")
+
+
+def test_a_path_of_a_contract_that_is_rewritten_is_told():
+    held = holdings({"turn_1/files/a.txt": b"a", "turn_1/files/b.txt": b"b"})
+    wanted = ["turn_0/files/a.txt", "b.txt", "turn_0/files/a.txt"]
+    blocks = emitted(held, "exec", {"contract": wanted})
+    (notice,) = (said(block) for block in blocks if block.type == "react.notice")
+    assert notice["code"] == "protocol_violation.path_rewritten"
+    assert (notice["original"], notice["normalized"]) == (wanted[0], "turn_1/files/a.txt")
+
+
+@pytest.mark.parametrize("code", [*sorted(NOT_RUN), "cancelled"])
+def test_a_call_that_did_not_run_reports_no_file(code: str):
+    files = {"turn_1/files/old.md": b"# Old"}
+    refused = Failure(code=code, message="no")
+    given = {"path": "old.md", "content": "x", "contract": ["old.md"]}
+    report = emitted(holdings(files), "exec", given, error=refused)
+    assert types(report) == ["call", "result"]
+    assert report[-1].text == (
+        f"Runtime error: {code} — no\nFile errors:\n- turn_1/files/old.md: file not produced"
+    )
+    for shape in ("rendering", "write"):
+        blocks = emitted(holdings(files), shape, given, error=refused)
+        assert types(blocks) == ["call", "notice", "result"]
+        assert said(blocks[-1])["artifact_path"] == "tc:turn_1.c1.result"
+        assert "physical_path" not in said(blocks[-1])
+
+
+def test_code_that_was_stopped_while_it_ran_reports_its_files():
+    held, stopped = holdings({"turn_1/files/a.md": b"# A"}), Failure(code="cancelled", message="x")
+    blocks = emitted(held, "exec", {"contract": ["a.md"]}, error=stopped, seconds=0.1)
+    assert (blocks[1].text or "").endswith("Succeeded:\n- turn_1/files/a.md")
+
+
+@pytest.mark.parametrize("shape", get_args(Shape))
+def test_every_error_says_where(shape: Shape):
+    blocks = emitted(holdings(), shape, {"path": "a.md"}, error=Failure(code="odd", message="no"))
+    errors = [said(block).get("error") for block in blocks[1:] if block.mime == JSON]
+    assert all(error == {"code": "odd", "message": "no", "where": "some.tool"} for error in errors)
+    assert errors or shape == "exec"
+    named = Failure(code="odd", message="no", where="there")
+    assert error_payload(stamp("look"), named)["where"] == "there"
+    assert error_payload(stamp(""), Failure(code="odd", message="no"))["where"]
 
 
 def test_a_file_that_exec_also_kept_is_shown_once():
@@ -477,7 +567,7 @@ def test_a_fetched_page_that_is_a_text_or_long():
         "https://c.example": None,
     }
     held = holdings()
-    found = said(emitted(held, "fetch", output=pages)[2])
+    found = said(emitted(held, "fetch", output=pages)[-1])
     assert found["https://a.example"] == {"sid": 1, "content": "words"}
     assert found["https://c.example"] is None
     assert found["https://b.example"]["content"] == "b" * 20_000 + "...[truncated]"
@@ -498,4 +588,4 @@ def test_a_spilled_output_that_is_damaged_stays_what_is_left_of_it():
         left = f"[...\n... (9B in all, kept as {artifact.path})"
         blocks = emitted(held, "search", output=left, artifacts=(artifact,))
         expected = "so:sources_pool[1]" if content.startswith(b"[") else "tc:turn_1.c1.result"
-        assert blocks[2].path == expected
+        assert blocks[-3].path == expected

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.model.errors import TimelineError
+from callblocks.timeline.keeping import artifacts
 from callblocks.timeline.keeping.artifacts import Artifacts, _file_name
 
 HELLO = hashlib.sha256(b"hello").hexdigest()
@@ -325,6 +326,32 @@ def test_whatever_the_name_it_is_one_safe_name(name: str) -> None:
     assert re.fullmatch(r"[\w.+-]+", found)
     assert not found.startswith((".", "-"))
     assert len(found.encode()) <= 100
+
+
+def test_a_huge_file_beside_an_artifact_is_not_read(keep: Artifacts) -> None:
+    artifact = keep("x.txt", b"hello")
+    place = (keep.folder / artifact.path).parent
+    with (place / "big").open("wb") as huge:
+        huge.truncate(1 << 40)
+    assert keep("y.txt", b"hello").digest == artifact.digest
+    assert keep.read(artifact.digest) == b"hello"
+    for name in ("x.txt", "y.txt"):
+        (place / name).unlink()
+    assert keep.check(artifact.digest) == "artifact_damaged"
+    (place / "big").rename(place / "x.txt")
+    assert keep.read(keep("x.txt", b"hello").digest) == b"hello"
+    empty = keep.folder / keep("x.txt", b"").path
+    os.truncate(empty, 1 << 40)
+    assert keep.read(keep("x.txt", b"").digest) == b""
+
+
+def test_what_is_too_large_to_be_read_again_is_not_kept(
+    keep: Artifacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artifacts, "MAX_ARTIFACT", 4)
+    keep("a", b"1234")
+    with pytest.raises(OSError, match="File too large"):
+        keep("a", b"12345")
 
 
 def test_a_name_of_wide_letters_can_be_kept(keep: Artifacts) -> None:

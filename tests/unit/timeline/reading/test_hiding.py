@@ -81,6 +81,20 @@ def test_what_is_not_on_the_timeline_is_not_found(path: str) -> None:
     assert code(hidden) == "not_found"
 
 
+def test_what_person_and_model_said_to_each_other_is_never_hidden() -> None:
+    asked = prompt("never delete files")
+    answer = stamp("").block(
+        "assistant.completion", path="ar:turn_1.assistant.completion", text="x"
+    )
+    notes = stamp("c").block("react.notes", path="ar:turn_1.react.notes.c", text="x")
+    state = fed([asked, answer, notes])
+    for path in ("ar:turn_1.user.prompt", "ar:turn_1.assistant.completion"):
+        assert state.at(path)
+        assert code(tried(state, path)) == "hide_refused"
+    assert code(tried(state, "ar:turn_2.user.prompt")) == "not_found"
+    assert tried(state, "ar:turn_1.react.notes.c").record is not None
+
+
 def test_other_spellings_of_a_path_are_understood() -> None:
     assert tried(fed(written("c", "text")), "turn_1/files/a.md").path == A
     rows = json.dumps([{"sid": sid, "url": f"https://example.com/{sid}"} for sid in (1, 2, 3)])
@@ -104,8 +118,14 @@ def test_the_call_that_hides_is_no_round_yet() -> None:
     settings = CacheSettings(cache_point_min_rounds=2, cache_point_offset_rounds=1)
     state = fed([*written("a", "old"), call_block("h")], settings)
     assert tried(state).record is not None
-    state = fed([*written("a", "old"), *round_of("h")], settings)
-    assert tried(state).record is not None
+
+
+def test_what_was_frozen_once_is_not_hidden_under_other_settings() -> None:
+    settings = CacheSettings(cache_point_min_rounds=2, cache_point_offset_rounds=1)
+    text = '{"cache": {"cache_point_offset_rounds": 9}}'
+    later = stamp("").block("timeline.settings", text=text)
+    state = fed([*written("a", "old"), *round_of("b"), later], settings)
+    assert code(tried(state)) == "hide_before_cache"
 
 
 TAIL = CacheSettings(editable_tail_size_in_tokens=10, cache_point_offset_rounds=100)
@@ -187,7 +207,8 @@ def test_what_is_said_to_be_hidden_is_hidden(
     before = len(state.visible(A))
     hidden = tried(state)
     if hidden.record is not None:
-        state.feed(numbered([*round_of("h"), hidden.record], state.last))
+        call, *results = round_of("h")
+        state.feed(numbered([call, hidden.record, *results], state.last))
         assert len(state.visible(A)) == before - hidden.blocks < before
         assert all(seq > frozen for seq in state.hidden)
     else:

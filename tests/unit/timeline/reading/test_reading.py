@@ -22,6 +22,7 @@ from callblocks.timeline.keeping.artifacts import Artifacts
 from callblocks.timeline.reading import reading as reading_module
 from callblocks.timeline.reading.finding import MAX_TEXT, Finder
 from callblocks.timeline.reading.reading import MAX_PATHS, Reading, read_paths
+from callblocks.timeline.reading.recovering import GONE
 from callblocks.timeline.reading.skills import Skill, Skills
 from callblocks.timeline.state import State
 from callblocks.timeline.tokens import Tokens
@@ -59,6 +60,12 @@ class Place:
     def add(self, *blocks: Block) -> None:
         self.state.feed(numbered(blocks, self.state.last))
 
+    def put(self, path: FilePath, content: bytes) -> None:
+        """A file on disk that a digest of the timeline names."""
+        self.files.contents[path.physical] = content
+        digest = json.dumps({"artifact_path": str(path)})
+        self.add(stamp("made", path.turn).result("digest", digest))
+
     def read(self, *paths: str) -> Reading:
         """Read, and put what was brought on the timeline."""
         reading = read_paths(paths, self.finder)
@@ -92,7 +99,7 @@ def said(reading: Reading, **fields: Any) -> None:
 
 
 def test_a_file_comes_as_digest_and_content(place: Place) -> None:
-    place.files.contents[NOTES.physical] = b"# Notes"
+    place.put(NOTES, b"# Notes")
     reading = place.read(str(NOTES))
     digest, content = reading.blocks
     assert list(reading.status) == [
@@ -131,7 +138,7 @@ def test_a_file_comes_as_digest_and_content(place: Place) -> None:
 )
 def test_pdf_and_image_come_in_base64(place: Place, name: str, content: bytes, mime: str) -> None:
     path = FilePath("turn_1", name, "attachments")
-    place.files.contents[path.physical] = content
+    place.put(path, content)
     reading = place.read(str(path))
     assert reading.blocks[1].mime == mime
     assert reading.blocks[1].base64 == b64encode(content).decode()
@@ -141,14 +148,39 @@ def test_pdf_and_image_come_in_base64(place: Place, name: str, content: bytes, m
 
 def test_any_other_binary_comes_as_digest_and_an_empty_block(place: Place) -> None:
     path = FilePath("turn_1", "board.pptx")
-    place.files.contents[path.physical] = office("ppt/presentation.xml")
+    place.put(path, office("ppt/presentation.xml"))
     digest, content = place.read(str(path)).blocks
     assert json.loads(digest.text or "")["artifact_path"] == content.path == str(path)
     assert (content.text, content.base64) == (None, None)
 
 
+def test_a_file_that_no_block_names_is_missing(place: Place) -> None:
+    place.put(FilePath("turn_1", "other.md"), b"other")
+    place.add(
+        stamp("d").result("digest", "no JSON"),
+        stamp("d").result("digest", json.dumps({"artifact_path": 1})),
+        stamp("d").result("content", json.dumps({"artifact_path": str(NOTES)})),
+    )
+    place.files.contents[NOTES.physical] = b"of another timeline"
+    reading = place.read(str(NOTES))
+    said(reading, missing=[str(NOTES)])
+    assert reading.blocks == []
+
+
+def test_a_file_of_the_turn_that_runs_needs_no_block_yet(place: Place) -> None:
+    path = FilePath(READ.turn, "made.md")
+    place.files.contents[path.physical] = b"just made"
+    assert place.read(str(path)).blocks[-1].text == "just made"
+
+
+def test_a_file_that_a_source_names_can_be_read(place: Place) -> None:
+    place.files.contents[NOTES.physical] = b"# Notes"
+    place.source({"sid": 1, "path": str(NOTES)})
+    assert place.read(str(NOTES)).blocks[-1].text == "# Notes"
+
+
 def test_a_path_on_disk_is_understood(place: Place) -> None:
-    place.files.contents[NOTES.physical] = b"x"
+    place.put(NOTES, b"x")
     said(place.read("turn_1/files/notes.md", str(NOTES)), paths=[str(NOTES)])
 
 
@@ -157,7 +189,7 @@ def written(place: Place, path: FilePath, content: bytes) -> None:
     artifact = place.artifacts(path.name, content)
     file = TurnFile(path=path, content=content, mime=artifact.mime, artifact=artifact)
     one = stamp("w", tool="react.write")
-    place.files.contents[path.physical] = content
+    place.put(path, content)
     place.add(call_block("w"), *file_blocks(one, file, tokens=Tokens()))
 
 
@@ -196,7 +228,81 @@ def test_a_file_that_is_lost_comes_from_its_block(place: Place) -> None:
     lose_artifacts(place)
     reading = place.read(str(NOTES))
     said(reading)
-    assert [block.text for block in reading.blocks] == ["in the block"]
+    assert reading.blocks[1].text == "in the block"
+    assert place.files.contents == {NOTES.physical: b"in the block"}
+
+
+def test_a_picture_that_is_lost_comes_from_its_block(place: Place) -> None:
+    path = FilePath("turn_1", "a.png")
+    written(place, path, png())
+    place.hide(str(path))
+    place.files.contents.clear()
+    lose_artifacts(place)
+    assert place.read(str(path)).blocks[1].base64 == b64encode(png()).decode()
+
+
+@pytest.mark.parametrize("content", [b"y" * 900_000, b"token=abc123xyz"])
+def test_a_block_that_does_not_have_all_of_a_lost_file_does_not_pretend(
+    place: Place, content: bytes
+) -> None:
+    artifact = place.artifacts(NOTES.name, content)
+    file = TurnFile(path=NOTES, content=content, mime=artifact.mime, artifact=artifact)
+    blocks = file_blocks(stamp("w", tool="react.write"), file, tokens=Tokens(), text_limit=20_000)
+    place.add(call_block("w"), *blocks)
+    place.hide(str(NOTES))
+    lose_artifacts(place)
+    reading = place.read(str(NOTES))
+    said(reading, missing=[str(NOTES)], why={str(NOTES): GONE})
+    assert reading.blocks == []
+
+
+def test_a_lost_file_of_another_program_comes_as_its_block_has_it(place: Place) -> None:
+    block = stamp("w").block("react.tool.result", path=str(NOTES), text="by hand", base64=None)
+    damaged = stamp("w").block("react.tool.result", path=str(NOTES), base64="!")
+    place.add(call_block("w"), damaged, block)
+    place.hide(str(NOTES))
+    assert [one.text for one in place.read(str(NOTES)).blocks] == [None, "by hand"]
+
+
+def test_a_file_that_is_read_again_is_what_it_was(place: Place) -> None:
+    fields = {
+        "kind": "display",
+        "visibility": "external",
+        "channel": "canvas",
+        "description": "notes",
+        "edited": True,
+        "sources_used": [1],
+    }
+    artifact = place.artifacts(NOTES.name, b"text")
+    file = TurnFile(path=NOTES, content=b"text", mime=artifact.mime, artifact=artifact)
+    blocks = file_blocks(stamp("w"), file, tokens=Tokens(), fields=fields)
+    place.files.contents[NOTES.physical] = b"text"
+    place.add(call_block("w"), *blocks)
+    for _ in range(2):
+        place.hide(str(NOTES))
+        digest = json.loads(place.read(str(NOTES)).blocks[0].text or "")
+        assert {name: digest.get(name) for name in fields} == fields
+        assert digest["tool_call_id"] == READ.call
+    # Another content has no such sources, and was not written so.
+    place.files.contents[NOTES.physical] = b"other"
+    digest = json.loads(place.read(str(NOTES)).blocks[0].text or "")
+    assert "sources_used" not in digest
+    assert (digest["kind"], digest["channel"]) == ("display", "canvas")
+
+
+def test_a_file_without_a_block_is_what_its_digest_said_and_comes_from_what_was_kept(
+    place: Place,
+) -> None:
+    path = FilePath("turn_1", "board.pptx")
+    slides = office("ppt/presentation.xml")
+    artifact = place.artifacts(path.name, slides)
+    file = TurnFile(path=path, content=slides, mime=artifact.mime, artifact=artifact)
+    fields = {"visibility": "external"}
+    blocks = file_blocks(stamp("w"), file, tokens=Tokens(), fields=fields, binary="none")
+    place.add(call_block("w"), *blocks, stamp("x").result("digest", "no JSON"))
+    digest = json.loads(place.read(str(path)).blocks[0].text or "")
+    assert digest["visibility"] == "external"
+    assert place.files.contents == {path.physical: slides}
 
 
 def test_a_binary_file_that_is_lost_is_missing(place: Place) -> None:
@@ -205,19 +311,19 @@ def test_a_binary_file_that_is_lost_is_missing(place: Place) -> None:
     place.files.contents.clear()
     lose_artifacts(place)
     reading = place.read(str(path))
-    said(reading, missing=[str(path)])
+    said(reading, missing=[str(path)], why={str(path): GONE})
     assert reading.blocks == []
 
 
 def test_a_file_that_cannot_be_kept_can_be_read(place: Place, tmp_path: Path) -> None:
     (tmp_path / "plain").write_bytes(b"")
     place.artifacts = Artifacts(tmp_path / "plain" / "artifacts")
-    place.files.contents[NOTES.physical] = b"x"
+    place.put(NOTES, b"x")
     assert place.read(str(NOTES)).blocks[1].text == "x"
 
 
 def test_a_long_text_is_cut_and_a_longer_one_that_is_seen_is_enough(place: Place) -> None:
-    place.files.contents[NOTES.physical] = b"x" * (MAX_TEXT + 1)
+    place.put(NOTES, b"x" * (MAX_TEXT + 1))
     reading = place.read(str(NOTES))
     assert reading.blocks[1].text == "x" * MAX_TEXT + "...[truncated]"
     said(place.read(str(NOTES)), exists_in_visible_context=[str(NOTES)])
@@ -228,7 +334,7 @@ def test_a_long_text_is_cut_and_a_longer_one_that_is_seen_is_enough(place: Place
 
 def test_a_picture_that_no_block_can_hold_is_told(place: Place) -> None:
     path = FilePath("turn_1", "huge.png")
-    place.files.contents[path.physical] = png() + bytes(10 * 2**20)
+    place.put(path, png() + bytes(10 * 2**20))
     reading = place.read(str(path))
     assert [notice.code for notice in reading.notices] == ["file_too_large"]
     assert reading.blocks[1].base64 is None
@@ -285,7 +391,7 @@ ROWS = (
 
 
 def test_rows_that_are_files_come_as_files_and_the_others_together(place: Place) -> None:
-    place.files.contents[NOTES.physical] = b"# Notes"
+    place.put(NOTES, b"# Notes")
     place.source(*ROWS)
     reading = place.read("so:sources_pool[1-999999999]")
     rows = "so:sources_pool[2-3]"
@@ -354,7 +460,8 @@ def test_what_is_no_path_is_missing(place: Place) -> None:
 
 def test_no_more_than_so_many_paths_are_read(place: Place) -> None:
     paths = [FilePath("turn_1", f"{number}.md") for number in range(MAX_PATHS * 2 + 5)]
-    place.files.contents.update((path.physical, b"x") for path in paths)
+    for path in paths:
+        place.put(path, b"x")
     reading = place.read(*map(str, paths))
     assert len(reading.blocks) == MAX_PATHS * 2
     left = reading.status["left_out"]
@@ -369,7 +476,7 @@ def test_no_more_than_so_many_tokens_are_brought(
     monkeypatch.setattr(reading_module, "MAX_TOKENS", 150)
     paths = [FilePath("turn_1", f"{number}.md") for number in range(4)]
     for path, size in zip(paths, (8000, 4, 4, 4), strict=True):
-        place.files.contents[path.physical] = b"x" * size
+        place.put(path, b"x" * size)
     a, b, c, d = map(str, paths)
     large = place.read(a, b)
     said(large, left_out=[b])
@@ -394,7 +501,7 @@ def test_reading_never_raises_and_a_second_reading_brings_nothing(
     tmp_path: Path, texts: list[str]
 ) -> None:
     place = Place(tmp_path, SKILLS)
-    place.files.contents[NOTES.physical] = b"# Notes"
+    place.put(NOTES, b"# Notes")
     place.source(*ROWS)
     place.add(prompt(), *round_of("c"))
     place.hide("ar:turn_1.user.prompt")

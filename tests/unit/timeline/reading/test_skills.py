@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import errno
+import os
+import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -82,6 +86,52 @@ def test_a_broken_file_is_named_and_the_others_load(tmp_path: Path) -> None:
         "two": "the front matter has more than one title",
     }
     assert skills.broken[0] == BrokenSkill("bad_id.md", problems["bad_id"])
+
+
+def test_only_regular_files_of_the_folder_itself_are_read(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("of somebody else")
+    folder = tmp_path / "skills"
+    folder.mkdir()
+    (folder / "host.md").symlink_to(outside / "secret.md")
+    (folder / "more").symlink_to(outside)
+    (folder / "null.md").symlink_to("/dev/null")
+    os.mkfifo(folder / "pipe.md")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.fspath(folder / "socket.md"))
+        skills = write(folder, a="text")
+    assert ids(list(skills)) == ["a"]
+    problems = {one.file: one.problem for one in skills.broken}
+    link = "it is a link, and none is followed"
+    assert problems.pop("socket.md")
+    assert problems == {
+        "host.md": link,
+        "more": link,
+        "null.md": link,
+        "pipe.md": "it is no regular file",
+    }
+
+
+def test_the_folder_itself_may_be_a_link(tmp_path: Path) -> None:
+    write(tmp_path / "real", a="text")
+    (tmp_path / "link").symlink_to("real")
+    assert ids(list(Skills.from_folder(tmp_path / "link"))) == ["a"]
+
+
+def test_a_folder_that_cannot_be_entered_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "locked").mkdir()
+    real = os.open
+
+    def refuse(path: Any, *args: Any, **kwargs: Any) -> int:
+        if path == "locked":
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return real(path, *args, **kwargs)
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert write(tmp_path, a="text").broken == (BrokenSkill("locked", "Permission denied"),)
 
 
 def test_a_folder_that_is_not_there_is_the_callers_mistake(tmp_path: Path) -> None:

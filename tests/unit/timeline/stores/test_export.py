@@ -22,7 +22,7 @@ from callblocks.timeline.stores.chain import decode, encode
 from callblocks.timeline.stores.export import export_lines
 from callblocks.timeline.stores.importing import import_timeline, read_export
 from callblocks.timeline.stores.opening import open_store
-from callblocks.timeline.stores.store import MAX_BLOCK, Store
+from callblocks.timeline.stores.store import MAX_BLOCK, Row, Store
 from callblocks.timeline.stores.verify import verify
 from support.postgres import fresh_database
 from support.talks import TS, a_talk, said
@@ -276,6 +276,22 @@ def test_a_block_that_cannot_be_read_is_null_and_the_others_are_there(tmp_path: 
         assert refused(store, b"".join(lines), "two").code == "damaged_block"
     assert lost == [3, 5]
     assert [json.loads(line)["block"] is None for line in lines[1:-1]].count(True) == 2
+
+
+def test_missing_numbers_stay_and_a_large_gap_stays_small(
+    small: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (row, *_) = small.rows("talk")
+    far = Row(10**12, row.body, row.hash)
+    monkeypatch.setattr(small, "rows", lambda *_, **__: iter([row, far]))
+    gaps: list[tuple[int, int]] = []
+    lines = list(export_lines(small, "talk", missing=lambda *gap: gaps.append(gap)))
+    assert gaps == [(2, 10**12 - 1)]
+    found = [json.loads(line) for line in lines[1:-1]]
+    assert [one["seq"] for one in (found[0], found[1], found[-2], found[-1])] == [
+        *(1, 2, 10**12 - 1, 10**12)
+    ]
+    assert len(found) < 20_000
 
 
 def test_a_store_that_breaks_on_the_way_gives_what_it_has(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+import signal
 import threading
 from collections.abc import Callable
 
@@ -48,6 +50,7 @@ def start(work: Callable[[], object], errors: list[BaseException]) -> threading.
 
 def waiting(own: Group, number: int) -> None:
     # The queue is looked at from outside: that the threads are there is what the test needs.
+    # Who leads stands in it too, until it is answered.
     while len(own._waiting) < number:
         threading.Event().wait(0.001)
 
@@ -58,7 +61,7 @@ def lead_and_wait(gate: Gate, names: str) -> tuple[list[threading.Thread], list[
     errors: list[BaseException] = []
     threads = [start(lambda: own.run(request("leader")), errors)]
     gate.entered.acquire()
-    for at, name in enumerate(names, 1):
+    for at, name in enumerate(names, 2):
         threads.append(start(lambda name=name: own.run(request(name)), errors))
         waiting(own, at)
     return threads, errors
@@ -126,7 +129,7 @@ def test_one_that_is_interrupted_while_it_waits_hands_the_call_on() -> None:
         __slots__ = ()
 
     class Calls:
-        def get(self) -> None:
+        def get(self, timeout: float) -> None:
             raise KeyboardInterrupt
 
         def put(self, _: None) -> None: ...
@@ -136,7 +139,7 @@ def test_one_that_is_interrupted_while_it_waits_hands_the_call_on() -> None:
     with pytest.raises(KeyboardInterrupt):
         own.run(gone)
     threads.append(start(lambda: own.run(request("next")), errors))
-    waiting(own, 1)
+    waiting(own, 3)
     gate.open.release(2)
     join(threads)
     assert gate.batches == [["leader"], ["next"]]
@@ -159,14 +162,72 @@ def test_one_request_may_be_larger_than_a_batch(monkeypatch: pytest.MonkeyPatch)
     assert Group(gate).run(request(size=10)) == []
 
 
-def test_who_comes_during_a_pause_is_called_after_it() -> None:
+def test_who_comes_while_one_is_alone_is_called_after_it() -> None:
     gate = Gate()
     gate.open.release()
     own = Group(gate)
     errors: list[BaseException] = []
-    with own.paused():
-        thread = start(lambda: own.run(request("late")), errors)
+    threads: list[threading.Thread] = []
+
+    def work() -> None:
+        threads.append(start(lambda: own.run(request("late")), errors))
         waiting(own, 1)
-    join([thread])
+
+    own.alone(work)
+    join(threads)
     assert gate.batches == [["late"]]
     assert errors == []
+
+
+def test_a_call_that_was_lost_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group, "_LOOK", 0.01)
+    monkeypatch.setattr(Group, "_call_next", lambda self: None)
+    gate = Gate()
+    threads, errors = lead_and_wait(gate, "ab")
+    gate.open.release(9)
+    join(threads)
+    assert errors == []
+
+
+def test_what_a_leader_left_in_the_middle_is_refused_and_not_written_again() -> None:
+    gate = Gate()
+    gate.open.release(9)
+    own = Group(gate)
+    left = request("left")
+    own._waiting.append(left)
+    own._begun = [left]
+    assert own.run(request("next")) == []
+    assert gate.batches == [["next"]]
+    with pytest.raises(TimelineError, match="look whether the blocks are there"):
+        left.answer()
+
+
+def test_no_interrupt_at_any_moment_leaves_the_lock_or_a_request_behind() -> None:
+    def commit(batch: list[Request]) -> None:
+        for one in batch:
+            one.entries = []
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    own = Group(commit)
+    chance = random.Random(7)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    hits = 0
+    try:
+        for _ in range(4000):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-6, 8e-5))
+                for _ in range(20):
+                    own.run(request())
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                hits += 1
+            assert not own._lock.locked()
+    finally:
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert hits > 1000
+    assert own.run(request()) == []
+    assert not own._waiting

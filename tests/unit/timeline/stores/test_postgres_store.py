@@ -154,6 +154,30 @@ def test_when_the_answer_is_lost_blocks_are_written_once(
     assert verify(store, "talk") == []
 
 
+@pytest.mark.parametrize("expected", [1, None])
+def test_equal_blocks_of_another_writer_are_not_taken_for_our_own(
+    store: PostgresStore, address: str, expected: int | None
+) -> None:
+    store.append("talk", [block("a")])
+    writer: Any = store._writer
+
+    class Beaten(Losing):
+        def execute(self, *values: Any, **options: Any) -> Any:
+            with PostgresStore(address) as other:
+                other.append("talk", [block("mine")])
+            return super().execute(*values, **options)
+
+    writer._connection = Beaten(writer._connection, done=False)
+    if expected is None:
+        assert [entry.seq for entry in store.append("talk", [block("mine")])] == [3]
+        assert texts(store) == ["a", "mine", "mine"]
+    else:
+        error = refused(lambda: store.append("talk", [block("mine")], expected))
+        assert error.code == "conflict"
+        assert texts(store) == ["a", "mine"]
+    assert verify(store, "talk") == []
+
+
 def test_when_the_server_stays_away_the_caller_is_told(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

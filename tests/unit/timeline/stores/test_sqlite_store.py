@@ -4,6 +4,7 @@ import asyncio
 import os
 import sqlite3
 import stat
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -300,3 +301,52 @@ def test_a_count_beyond_all_room_is_not_counted_up_to(torn: Path) -> None:
     with SqliteStore(torn) as store:
         assert {one.code for one in verify(store, "talk")} == {"store_damaged", "chain_broken"}
         assert len([row for row in store.rows("talk") if row.body is not None]) > 180
+
+
+ENDLESS = """
+create view blocks as with recursive n (i) as (select 1 union all select i + 1 from n)
+select (1 << 40) + i as place, 'h' as hash, x'7b7d' as body, 1 as timeline, i as seq from n
+"""
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["alter table blocks rename to old", ENDLESS],
+        ["drop table timelines"],
+        ["alter table blocks add column more text"],
+        ["drop table blocks", "create virtual table blocks using fts5 (place)"],
+        ["create trigger more after insert on blocks begin delete from timelines; end"],
+        ["alter table blocks rename to old", ENDLESS, "pragma user_version = 0"],
+    ],
+)
+def test_a_file_whose_tables_are_not_ours_is_refused(path: Path, statements: list[str]) -> None:
+    with SqliteStore(path) as store:
+        store.append("talk", [block()])
+    change(path, *statements)
+    assert refused(lambda: open_store(path)).code == "store_damaged"
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes"), [(0o666, 0o600), (0o644, 0o600), (0o660, 0o600), (0o640, 0o640)]
+)
+def test_a_file_that_is_open_to_everybody_becomes_the_owners(
+    path: Path, was: int, becomes: int
+) -> None:
+    SqliteStore(path).close()
+    path.chmod(was)
+    SqliteStore(path).close()
+    assert stat.S_IMODE(path.stat().st_mode) == becomes
+
+
+def test_many_may_open_a_new_store_at_once(tmp_path: Path) -> None:
+    for number in range(20):
+        place, start = tmp_path / f"{number}.sqlite", threading.Barrier(4)
+
+        def open_it(place: Path = place, start: threading.Barrier = start) -> None:
+            start.wait()
+            SqliteStore(place).close()
+
+        with ThreadPoolExecutor(4) as pool:
+            for done in [pool.submit(open_it) for _ in range(4)]:
+                done.result()

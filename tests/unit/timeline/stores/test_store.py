@@ -254,12 +254,15 @@ def test_one_that_is_refused_does_not_fail_the_others_of_its_commit(address: str
             except TimelineError as error:
                 refused.append(error.code)
 
-        with store._group.paused():
-            threads = [threading.Thread(target=produce, args=(number,)) for number in range(8)]
+        threads = [threading.Thread(target=produce, args=(number,)) for number in range(8)]
+
+        def start() -> None:
             for at, thread in enumerate(threads, 1):
                 thread.start()
                 while len(store._group._waiting) < at:
                     threading.Event().wait(0.001)
+
+        store._group.alone(start)
         for thread in threads:
             thread.join()
         assert commits == [8]

@@ -149,3 +149,44 @@ def test_who_writes_while_one_looks_breaks_nothing(
     monkeypatch.setattr(store, "head", head)
     assert verify(store, "talk") == []
     assert real("talk").count == old.count + 2
+
+
+def test_an_end_that_was_noted_is_there_as_long_as_nothing_was_changed(talk: Tampered) -> None:
+    noted = talk.store.head("talk")
+    talk.store.append("talk", [block("more")])
+    for known in (noted, Head(8, noted.hash[:12].upper()), Head(1, talk.rows[0].hash)):
+        assert verify(talk.store, "talk", known) == []
+
+
+def test_a_cut_end_whose_row_was_set_back_is_found_by_what_was_noted(talk: Tampered) -> None:
+    noted = talk.store.head("talk")
+    talk.change("delete from {b} where timeline = 1 and seq > 6")
+    talk.change("update {t} set count = 6, hash = ? where name = 'talk'", talk.rows[5].hash)
+    assert talk.found() == []
+    (finding,) = verify(talk.store, "talk", noted)
+    assert (finding.seq, finding.code) == (7, BROKEN)
+    assert "8 blocks were noted, and there are 6" in finding.message
+
+
+def test_an_end_that_was_written_anew_is_found_by_what_was_noted(talk: Tampered) -> None:
+    noted = talk.store.head("talk")
+    body = encode(block("another"))
+    hash = link(talk.rows[6].hash, 8, body)
+    talk.change(f"update {{b}} set body = ?, hash = ? {WHERE} 8", body, hash)
+    talk.change("update {t} set hash = ? where name = 'talk'", hash)
+    assert talk.found() == []
+    (finding,) = verify(talk.store, "talk", noted)
+    assert (finding.seq, finding.code) == (8, BROKEN)
+
+
+def test_a_timeline_that_is_gone_is_found_by_what_was_noted(talk: Tampered) -> None:
+    noted = talk.store.head("talk")
+    talk.change("delete from {b} where timeline = 1")
+    talk.change("delete from {t} where name = 'talk'")
+    assert talk.found() == []
+    assert [finding.seq for finding in verify(talk.store, "talk", noted)] == [1]
+
+
+def test_too_few_digits_of_a_hash_say_nothing(talk: Tampered) -> None:
+    assert verify(talk.store, "talk", Head(8, talk.rows[7].hash[:11])) != []
+    assert verify(talk.store, "talk", Head(8, "")) != []

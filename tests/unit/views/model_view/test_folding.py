@@ -159,6 +159,56 @@ def test_in_the_end_old_lines_are_only_counted() -> None:
     assert view.cost <= 1000
 
 
+def test_the_files_of_what_is_not_listed_are_named_the_newest_first() -> None:
+    rounds = [b for n in range(60) for b in around(f"c{n}", file=f"fi:turn_1.files/{n}.md")]
+    view = view_of([prompt("hi"), *rounds], budget=2000)
+    line = text_of(view.parts()).splitlines()[0]
+    counts, _, files = line.partition("; their files, the newest first: ")
+    assert counts.endswith(" messages that came before are not listed here")
+    named, _, how = files.partition("; read one again with ")
+    paths = named.partition(" and ")[0].split(", ")
+    numbers = [int(path.removeprefix("fi:turn_1.files/").removesuffix(".md")) for path in paths]
+    assert numbers == list(range(numbers[0], numbers[0] - len(numbers), -1))
+    assert len(numbers) > 5
+    assert named.endswith(f" and {numbers[-1]} more")
+    assert f"[TOOL CALL c{numbers[0] + 1}]" in text_of(view.parts())
+    assert how == f'react.read(paths=["{paths[0]}"])'
+    assert len(line) / 4 < 2000 / 8 + 25
+    assert view.cost <= 2000
+
+
+def test_a_file_is_named_once_and_an_attachment_too() -> None:
+    attached = "fi:turn_1.user.attachments/a.txt"
+    blocks = [said("user.attachment", TEXT, path=attached), *around("r", file="fi:t.files/r")]
+    rounds = [b for n in range(60) for b in around(f"c{n}", file="fi:turn_1.files/same.md")]
+    line = shown([*blocks, *rounds], budget=1200).splitlines()[0]
+    assert f": fi:turn_1.files/same.md, fi:t.files/r, {attached}; read one" in line
+
+
+def test_a_budget_with_no_room_for_a_file_names_none() -> None:
+    rounds = [b for n in range(30) for b in around(f"c{n}", file=f"fi:turn_1.files/{n}.md")]
+    line = shown(rounds, budget=200).splitlines()[0]
+    assert line.startswith("[folded]: ")
+    assert line.endswith(" are not listed here")
+
+
+@pytest.mark.parametrize("tool", ["react.read", "react.hide"])
+def test_calls_that_nobody_needs_again_are_unlisted_first_and_say_no_more(tool: str) -> None:
+    def spent(id: str) -> list[Block]:
+        stamp = Stamp("turn_1", id, tool, TS)
+        path = "fi:turn_1.files/again.md"
+        return [call(id, tool=tool), stamp.result("content", TEXT, path=path)]
+
+    few = [*around("first"), *spent("s0"), *around("b"), *around("c"), *around("d"), *around("e")]
+    assert f"[TOOL CALL s0] {tool} → ok\n" in shown([prompt("hi"), *few], budget=1200)
+    many = [b for n in range(12) for b in (*around(f"c{n}"), *spent(f"s{n}"))]
+    text = shown([prompt("hi"), *many], budget=1000)
+    assert text.startswith("[folded]: ")
+    assert "] look → ok" in text
+    assert f"] {tool} → ok" not in text
+    assert "again.md" not in text.splitlines()[0]
+
+
 def test_a_block_larger_than_the_budget_is_its_header_and_its_path() -> None:
     text = shown([prompt("hi"), *around("a", TEXT * 9), *around("b", "small")])
     assert TEXT not in text
@@ -170,7 +220,7 @@ def test_a_block_larger_than_the_budget_is_its_header_and_its_path() -> None:
 def test_a_picture_that_there_is_no_room_for_is_left_out() -> None:
     stamp = Stamp("turn_1", "p", "draw", TS)
     path = "fi:turn_1.files/a.png"
-    block = stamp.block("react.tool.result", path=path, mime="image/png", base64="QUJD")
+    block = stamp.block("react.tool.result", path=path, mime="image/png", base64="iVBORw0KGgo=")
     parts = view_of([block], budget=1000).parts()
     assert all(isinstance(part, TextPart) for part in parts)
     assert f"path: {path}\ncontent: (about " in text_of(parts)
@@ -211,7 +261,10 @@ def test_what_is_folded_keeps_its_line() -> None:
 
 
 def test_a_text_shorter_than_what_would_stand_for_it_is_shown() -> None:
-    assert "content:\nok\n" in shown(around("a", "ok"), budget=30)
+    files = [*result("a", "ok"), *result("a", TEXT[:400], file="fi:turn_1.files/a")]
+    text = shown([call("a"), *files], budget=140)
+    assert "content:\nok\n" in text
+    assert TEXT[:400] not in text
 
 
 def test_odd_blocks_are_folded_too() -> None:
@@ -233,7 +286,7 @@ def test_the_callers_way_of_counting_is_used() -> None:
 def test_a_budget_too_small_for_anything_still_gives_a_view(budget: int) -> None:
     blocks = [prompt("hi"), *(b for id in "abcde" for b in around(id))]
     text = shown(blocks, budget)
-    assert "[TOOL RESULT e]" in text
+    assert text.startswith("[folded]: 5 calls and ")
     assert TEXT not in text
 
 

@@ -20,6 +20,7 @@ EXEC = Stamp(TURN, "xyz", "exec_tools.execute_code_python", TS)
 LOOK = Stamp(TURN, "s1", "web_tools.web_search", TS)
 ONE_BACK = CacheSettings(cache_point_min_rounds=1, cache_point_offset_rounds=1)
 READ = Stamp(TURN, "r1", "react.read", TS)
+BINARY = {"image/png": "iVBORw0KGgo=", "application/pdf": "JVBERi0xLjc="}
 
 
 def numbered(*blocks: Block) -> list[Entry]:
@@ -43,7 +44,7 @@ def content(stamp: Stamp, path: str, text: str | None, mime: str = "text/plain")
 
 
 def binary(stamp: Stamp, path: str, mime: str) -> Block:
-    return stamp.block("react.tool.result", path=path, mime=mime, base64="QUJD")
+    return stamp.block("react.tool.result", path=path, mime=mime, base64=BINARY[mime])
 
 
 def hidden(path: str, **fields: Any) -> Block:
@@ -96,7 +97,7 @@ def test_a_file_that_could_not_be_written_has_its_error_in_the_summary() -> None
 def test_a_pdf_is_a_digest_and_a_document() -> None:
     path = "fi:turn_1.files/a.pdf"
     parts = render(numbered(digest(WRITE, path), binary(WRITE, path, "application/pdf")))
-    assert parts[-1] == DocumentPart("application/pdf", "QUJD", cache=True)
+    assert parts[-1] == DocumentPart("application/pdf", BINARY["application/pdf"], cache=True)
     assert isinstance(parts[-2], TextPart)
     assert parts[-2].text.endswith(
         f'digest: {{"artifact_path": "{path}"}}\ncontent: application/pdf\n'
@@ -106,7 +107,7 @@ def test_a_pdf_is_a_digest_and_a_document() -> None:
 def test_an_image_is_a_digest_and_an_image() -> None:
     path = "fi:turn_1.files/a.png"
     parts = render(numbered(digest(WRITE, path), binary(WRITE, path, "image/png")))
-    assert parts[-1] == ImagePart("image/png", "QUJD", cache=True)
+    assert parts[-1] == ImagePart("image/png", BINARY["image/png"], cache=True)
 
 
 def test_slides_are_a_digest_alone() -> None:
@@ -175,7 +176,8 @@ def test_attachments_are_shown_as_files() -> None:
     path = "fi:turn_1.user.attachments/a.txt"
     about = json.dumps({"artifact_path": path, "hosted_uri": "HOSTED", "key": "HOSTED"})
     assert shown(
-        said("user.attachment", about, mime="application/json"), said("user.attachment", "A", path)
+        said("user.attachment", about, mime="application/json", meta={"role": "digest"}),
+        said("user.attachment", "A", path),
     ) == (f'[User attachment]\npath: {path}\ndigest: {{"artifact_path":"{path}"}}\ncontent:\nA\n')
 
 
@@ -280,11 +282,35 @@ def test_the_cache_point_is_marked_at_the_end_of_its_round() -> None:
 
 
 def test_a_call_that_hides_does_not_freeze_what_it_hides() -> None:
-    view, blocks = ModelView(ONE_BACK), [*around("c1"), *around("c2")]
-    view.feed(numbered(*blocks))
-    assert view.cache_point == 0
-    view.feed([Entry(7, hidden("tc:turn_1.c1.result", call_id="c2"))])
+    view, (call, *results) = ModelView(ONE_BACK), around("c2")
+    record = hidden("tc:turn_1.c1.result", call_id="c2")
+    view.feed(numbered(*around("c1"), call, record, *results))
+    assert view.cache_point == 3
     assert "TEXT c1" not in text_of(view.parts())
+
+
+def test_the_cache_point_is_there_as_soon_as_the_round_has_ended() -> None:
+    view = ModelView(ONE_BACK)
+    view.feed(numbered(*around("c1"), *around("c2")))
+    assert view.cache_point == 3
+    view.feed([Entry(7, hidden("tc:turn_1.c1.result", call_id="c2"))])
+    assert "TEXT c1" in text_of(view.parts())
+
+
+def test_code_that_did_not_make_its_files_is_not_ok() -> None:
+    report = "Runtime error: none\nFile errors:\n- turn_1/files/a: file not produced"
+    view = shown(EXEC.result("report", report, mime="text/markdown"))
+    assert "\nstatus: error file_errors\n" in view
+    broken = report.replace("none", "timeout — slow")
+    view = shown(EXEC.result("report", broken, mime="text/markdown"))
+    assert "\nstatus: error timeout\n" in view
+
+
+def test_pictures_and_documents_stand_in_text_as_one_line() -> None:
+    parts = [ImagePart("image/png", "QUJD"), DocumentPart("application/pdf", "QUJDRA==")]
+    assert text_of([*parts]) == (
+        "<image media_type=image/png b64_len=4>\n<document media_type=application/pdf b64_len=8>\n"
+    )
 
 
 def test_what_is_frozen_stays_although_the_settings_change() -> None:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from callblocks.model.blocks import TYPES, Block
 from callblocks.timeline.stamp import Stamp
 from callblocks.timeline.stores.chain import DAMAGED
+from callblocks.timeline.stores.gaps import with_gaps
 from callblocks.views.timeline.chat import Batch, Lost, Message, ShownCall, grouped, shown
 from support.talks import TS, a_talk, called, entries, failed, gave, made, said
 
@@ -105,7 +106,18 @@ def test_attachments_of_a_turn_stand_together() -> None:
 
 def test_a_block_that_cannot_be_read_is_named() -> None:
     items = shown(entries([said("user.prompt", "Hi.", author="user"), DAMAGED]))
-    assert items[1] == Lost(2, "")
+    assert items[1] == Lost(2, "turn_1", "Block 2 cannot be read.")
+    assert shown(entries([DAMAGED])) == [Lost(1, "", "Block 1 cannot be read.")]
+
+
+def test_a_gap_is_named() -> None:
+    first, *_, last = entries(a_talk())
+    items = shown(with_gaps([first, last], count=last.seq + 1))
+    words = [item.words for item in items if isinstance(item, Lost)]
+    assert words == [
+        f"Blocks 2 to {last.seq - 1} are missing.",
+        f"Block {last.seq + 1} is missing.",
+    ]
 
 
 BLOCKS = st.builds(

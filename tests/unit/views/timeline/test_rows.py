@@ -15,6 +15,7 @@ from callblocks.views.model_view.parts import DocumentPart, ImagePart, TextPart
 from callblocks.views.rows import columns, plain
 from callblocks.views.safe import visible_line
 from callblocks.views.timeline.chat import shown
+from callblocks.views.timeline.files import ShownFile
 from callblocks.views.timeline.findings import finding_rows
 from callblocks.views.timeline.parts import part_rows
 from callblocks.views.timeline.rows import chat_rows, entry_json, entry_rows, summary_rows
@@ -22,14 +23,14 @@ from support.lines import EVIL, lines
 from support.talks import PNG, TS, a_talk, called, entries, gave, said
 
 
-def test_a_list_says_name_blocks_and_last_change() -> None:
+def test_a_list_says_name_blocks_last_change_and_how_the_last_hash_begins() -> None:
     known = [
-        Summary("a", 1, "", TS, "2030-02-01T08:00:00.123Z"),
-        Summary("longer", 1234, "", TS, TS),
+        Summary("a", 1, "0123456789abcdef" * 4, TS, "2030-02-01T08:00:00.123Z"),
+        Summary("longer", 1234, "fedcba9876543210" * 4, TS, TS),
     ]
     assert lines(summary_rows(known, 80)) == [
-        "a          1 block  2030-02-01 08:00:00",
-        "longer  1234 blocks  2030-01-31 12:00:00",
+        "a          1 block  2030-02-01 08:00:00  1:0123456789ab",
+        "longer  1234 blocks  2030-01-31 12:00:00  1234:fedcba987654",
     ]
 
 
@@ -94,7 +95,7 @@ def test_a_folded_chat_hides_what_calls_gave() -> None:
 def test_a_new_turn_and_a_lost_block_are_seen() -> None:
     blocks = [said("user.prompt", "a"), said("user.prompt", "b", turn="turn_2"), DAMAGED]
     found = lines(chat_rows(shown(entries(blocks)), 80, expanded=False))
-    assert [line for line in found if line.startswith("──")] == ["── turn_1", "── turn_2", "──"]
+    assert [line for line in found if line.startswith("──")] == ["── turn_1", "── turn_2"]
     assert found[-1] == "Block 3 cannot be read."
 
 
@@ -120,14 +121,15 @@ def test_parts_show_where_a_cache_may_end() -> None:
     parts = [
         TextPart("[User say]: Hi\n", cache=True),
         DocumentPart("application/pdf", "AAAA"),
-        TextPart("[TOOL CALL a].call ls\n" + "x" * 50 + "\n", cache=True),
+        TextPart("[TOOL CALL a].call ls\n" + "x" * 60 + "\n", cache=True),
     ]
     point = "── cache point ──"
-    assert lines(part_rows(parts, 40)) == [
-        *("[User say]: Hi", point, "<application/pdf, 3B>", "[TOOL CALL a].call ls"),
-        *("x" * 40, "x" * 10, point),
+    document = "<document media_type=application/pdf b64_len=4>"
+    assert lines(part_rows(parts, 50)) == [
+        *("[User say]: Hi", point, document, "[TOOL CALL a].call ls"),
+        *("x" * 50, "x" * 10, point),
     ]
-    assert "x" * 50 in lines(part_rows(parts, None))
+    assert "x" * 60 in lines(part_rows(parts, None))
 
 
 def test_findings_are_named_with_their_codes() -> None:
@@ -139,3 +141,8 @@ def test_findings_are_named_with_their_codes() -> None:
         "   12  x                 y",
     ]
     assert lines(finding_rows("talk", 15, found[:1], 80))[0].endswith("1 problem")
+
+
+def test_what_is_said_of_a_file_is_one_line() -> None:
+    file = ShownFile("fi:a\nb", "image/png\n+ fi:turn_1.files/other (text/plain)")
+    assert len(file.about.splitlines()) == 1

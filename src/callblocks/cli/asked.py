@@ -1,0 +1,58 @@
+"""What a person asked, to be written down with a run: a text, and files.
+
+All of it is read and checked before anything runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+import msgspec
+
+from callblocks.cli.exits import Fault
+
+__all__ = ("Asked", "AttachedFile", "asked")
+
+
+class AttachedFile(msgspec.Struct, frozen=True):
+    """A file that the person gave, by its name alone."""
+
+    name: str
+    content: bytes
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The prompt, or "", and the files."""
+
+    prompt: str
+    files: tuple[AttachedFile, ...]
+
+
+def asked(prompt: str | None, paths: Iterable[str]) -> Asked:
+    """What was asked; files of one name, and such as cannot be attached, are a `Fault`."""
+    files: dict[str, AttachedFile] = {}
+    for path in paths:
+        file = _read(path)
+        if file.name in files:
+            raise Fault(f"--attach {path}: another file has the name {file.name}; rename one")
+        files[file.name] = file
+    return Asked((prompt or "").strip(), tuple(files.values()))
+
+
+def _read(path: str) -> AttachedFile:
+    from callblocks.model.errors import BadPath
+    from callblocks.model.paths import file_path
+    from callblocks.toolkits.turn_files import MAX_FILE
+
+    try:
+        name = file_path("turn_1", os.path.basename(path), "attachments").name
+        with open(path, "rb") as file:
+            content = file.read(MAX_FILE + 1)
+    except BadPath as error:
+        raise Fault(f"--attach {path}: {error}") from error
+    except OSError as error:
+        raise Fault(f"--attach {path}: {error.strerror}") from error
+    if len(content) > MAX_FILE:
+        raise Fault(f"--attach {path}: it has more than {MAX_FILE:,} bytes")
+    return AttachedFile(name, content)

@@ -1,0 +1,57 @@
+"""Where things are below a folder of state.
+
+    timelines.sqlite         the store, unless another one is named
+    timelines/NAME           the files of the turns of a timeline of that store
+    timelines/NAME+0f1e2d…   those of a timeline of another store, told apart by a hash of its place
+    artifacts                what was kept, by its digest, for all of them
+
+Two timelines never share a folder of turns. No name has a `+`, and a password is not part of the
+place: a new one changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ("ARTIFACTS", "TIMELINES", "TURNS", "turns_folder")
+
+ARTIFACTS = "artifacts"
+TIMELINES = "timelines.sqlite"
+TURNS = "timelines"
+
+_DIGITS = 16
+
+
+def turns_folder(
+    folder: str | os.PathLike[str], name: str, store: str | os.PathLike[str] | None = None
+) -> Path:
+    """Where the files of a timeline's turns are; `store` is a path or an address."""
+    top = Path(folder) / TURNS
+    place = None if store is None else _place(os.fspath(store))
+    if place is None or place == os.path.realpath(Path(folder) / TIMELINES):
+        return top / name
+    return top / f"{name}+{_hash(place)}"
+
+
+def _place(store: str) -> str:
+    from callblocks.timeline.stores.address import server_address
+
+    address = server_address(store)
+    return os.path.realpath(store) if address is None else _without_password(address)
+
+
+def _without_password(address: str) -> str:
+    from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+    parts = urlsplit(address)
+    user, at, host = parts.netloc.rpartition("@")
+    query = [pair for pair in parse_qsl(parts.query) if "password" not in pair[0].lower()]
+    netloc = f"{user.partition(':')[0]}{at}{host}"
+    return urlunsplit(("postgresql", netloc, parts.path, urlencode(query), ""))
+
+
+def _hash(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]

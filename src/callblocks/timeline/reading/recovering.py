@@ -1,0 +1,50 @@
+"""The content of a file that is no longer in its folder: as it was kept, else from its block.
+
+A block has the content only if its SHA-256 is the one that was noted: a text that was cut short,
+or from which secrets were taken, is not the file. What comes back is put where it was.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from contextlib import suppress
+from hashlib import sha256
+
+from callblocks.model.blocks import Block
+from callblocks.model.errors import TimelineError, ToolError
+from callblocks.model.paths import FilePath
+from callblocks.timeline.emitting.holdings import Holdings
+from callblocks.timeline.state import State
+
+__all__ = ("GONE", "noted_digest", "recovered")
+
+GONE = "the file is no longer there, and what was kept of it is gone or damaged too"
+
+
+def noted_digest(path: FilePath, state: State) -> str:
+    """The SHA-256 of the newest content that a block notes; "" where none does."""
+    metas = (entry.block.meta for entry in reversed(state.at(str(path))))
+    contents = (meta.get("digest") for meta in metas if meta.get("role") == "content")
+    return next((digest for digest in contents if isinstance(digest, str)), "")
+
+
+def recovered(path: FilePath, digest: str, state: State, holdings: Holdings) -> bytes | None:
+    """The content with that digest, written back; `None` where it is lost."""
+    try:
+        content = holdings.artifacts.read(digest)
+    except (TimelineError, OSError):
+        contents = (_content(entry.block) for entry in reversed(state.at(str(path))))
+        same = (one for one in contents if one and sha256(one).hexdigest() == digest)
+        content = next(same, None)
+    if content is not None:
+        with suppress(ToolError, OSError):
+            holdings.files.write(path, content)
+    return content
+
+
+def _content(block: Block) -> bytes:
+    if block.base64 is None:
+        return (block.text or "").encode(errors="replace")
+    with suppress(ValueError):
+        return b64decode(block.base64)
+    return b""

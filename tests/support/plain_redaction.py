@@ -1,0 +1,107 @@
+"""Redaction as it is meant, with nothing done for speed: each pattern over the whole text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+__all__ = ("plainly_redacted",)
+
+Replacement: TypeAlias = str | Callable[[re.Match[str]], str]
+
+REDACTED = "[redacted]"
+
+_KEY = (
+    r"(?:(?:api|access|secret|private|signing|encryption)[_-]?key|token|secret|authorization"
+    r"|passwor[dt]|passwd|passphrase|credentials?|[_-]pass)"
+)
+# Between a key and its value: the key's closing quote and bracket, then `:`, `=`, `:=`, `=>`.
+_IS = r"\\*[\"']?\]?[ \t]{0,8}(?::=|=>|[:=])[ \t]{0,8}"
+# Inside JSON a line break is the two characters `\n`, and its letter is no part of a word.
+_EDGE = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
+_BREAK = r"(?:\r?\n|(?:\\r)?\\n)"
+_SHAPES = (
+    r"sk-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{10,}+",
+    r"[rs]k_(?:live|test)_[A-Za-z0-9]{10,}+",
+    r"gh[opsur]_[A-Za-z0-9]{16,}+",
+    r"github_pat_[A-Za-z0-9_]{16,}+",
+    r"glpat-[A-Za-z0-9_-]{16,}+",
+    r"xox[a-z]-[A-Za-z0-9-]{10,}+",
+    r"(?:AKIA|ASIA)[A-Z0-9]{12,}+",
+    r"AIza[A-Za-z0-9_-]{30,}+",
+    r"(?:hf|npm)_[A-Za-z0-9]{20,}+",
+    r"eyJ[A-Za-z0-9_-]{8,}+(?:\Z|\.[A-Za-z0-9_-]{8,}+(?:\Z|\.[A-Za-z0-9_-]*+))",
+)
+# "Bearer authentication" is prose: a credential has a digit or is long.
+_BEARER = r"(?:(?=[A-Za-z._~+/=-]*+[0-9])[\w.~+/=-]{6,}+|[\w.~+/=-]{20,}+)"
+# A type after `token:` is source code, and so is a call after `token =`.
+_BARE = r"(?!(?i:string|number|boolean|optional|undefined)\b)[\w.+/=~$%^*!@#-]{6,}+(?P<call>[(\[])?"
+_VALUE = rf"(?:(\")(?:[^\"\\\n]++|\\.)+|(')(?:[^'\\\n]++|\\.)+|(\\+[\"'])[^\"'\\\n]++|{_BARE})"
+
+
+def _hide(match: re.Match[str]) -> str:
+    """The name and the opening quote without the value; what is called is no value."""
+    if match["call"]:
+        return match[0]
+    return "".join(part or "" for part in match.group(1, 2, 3, 4)) + REDACTED
+
+
+_PATTERNS: tuple[tuple[str, Replacement], ...] = (
+    (
+        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?"
+        r"(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+        REDACTED,
+    ),
+    (rf"((?i:authorization){_IS})[^\s\"'\\\[][^\"'\\\r\n]{{3,}}+", rf"\1{REDACTED}"),
+    (rf"{_EDGE}(?:{'|'.join(_SHAPES)})", REDACTED),
+    (rf"\b((?i:bearer)[ \t]{{1,8}}){_BEARER}", rf"\1{REDACTED}"),
+    (r"(://[^\s/:@]{0,64}:)[^\s/@]{1,256}+(?=@)", rf"\1{REDACTED}"),
+    (rf"((?i:{_KEY}){_IS}){_VALUE}", _hide),
+    # An option of a command takes its value after a blank; a cookie is what a login left.
+    (rf"(--(?i:{_KEY})[ \t]{{1,8}})(?!-)[^\s\"'\\]{{4,256}}+", rf"\1{REDACTED}"),
+    (
+        r"(?<![A-Za-z0-9])((?i:(?:set-)?cookie): ?)(?:[\w.-]{1,64}; ?){0,8}[\w.-]{1,64}="
+        r"[^\"'\\\r\n]{3,}+",
+        rf"\1{REDACTED}",
+    ),
+    (
+        rf"((?i:{_KEY})\\*[\"']?:[ \t]{{0,8}}(?:[|>][+-]?[ \t]{{0,8}})?{_BREAK}[ \t]{{1,32}}[\"']?)"
+        rf"(?=[^\s:]{{0,255}}[0-9])[^\s:\"'\\]{{6,256}}+(?=[\"']?[ \t]{{0,8}}(?:{_BREAK}|\Z))",
+        rf"\1{REDACTED}",
+    ),
+    (
+        rf"(((?i:{_KEY}))(?:[ \t][^<>]{{0,64}})?>\s{{0,8}})[^<>\s]{{4,256}}+"
+        r"(?=\s{0,8}</[\w:.-]{0,32}(?i:\2)>)",
+        rf"\1{REDACTED}",
+    ),
+    (
+        r"(?:(?<=http)|(?<=https))(://)(?:(?=[^\s/:@?#]{0,255}[0-9])[^\s/:@?#\"'<>]{8,256}+"
+        r"|[^\s/:@?#\"'<>]{20,256}+)(?=@)",
+        rf"\1{REDACTED}",
+    ),
+    (
+        rf"({_EDGE}(?i:curl)(?![\w-])(?:(?!(?i:curl))[^\n|;]){{0,200}}?[ \t]"
+        r"(?:-u[ \t]{0,8}|--user[ \t=]{1,8})[\"']?[^\s:\"'/\\]{1,64}:)(?!\$)[^\s\"'\\]{1,256}+",
+        rf"\1{REDACTED}",
+    ),
+    (
+        rf"({_EDGE}(?i:mysql)(?:dump|admin)?(?![\w-])(?:(?!(?i:mysql))[^\n|;]){{0,200}}?[ \t]-p)"
+        r"(?![\s$-])[^\s\"'\\]{4,256}+",
+        rf"\1{REDACTED}",
+    ),
+    (
+        r"((?i:pwd)=\\*[\"']?)(?![/~.$<{%\[=]|[A-Za-z]:|[\w.]{0,64}[(\[])[^\s;&,)\"'\\]{4,256}+",
+        rf"\1{REDACTED}",
+    ),
+)
+
+
+def plainly_redacted(text: str) -> str:
+    """What `redact` must give."""
+    for pattern, replacement in _COMPILED:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+_COMPILED = [(re.compile(pattern), replacement) for pattern, replacement in _PATTERNS]
