@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import struct
 import subprocess
@@ -18,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from support.terminals import drain, terminal, until
 
 COMMAND = [sys.executable, "-m", "callblocks"]
 PLAIN = {name: value for name, value in os.environ.items() if "COLOR" not in name}
@@ -194,68 +195,39 @@ def test_help_imports_nothing_heavy() -> None:
 def test_a_chat_grows_on_a_terminal() -> None:
     """The count rises with each call; ⏳ gives way to the result, in place."""
     with (
-        _terminal(rows=30, columns=80) as (ours, theirs),
+        terminal(rows=30, columns=80) as (ours, theirs),
         started("show", "--expand", stdout=theirs, stderr=theirs) as process,
     ):
         write(process, "Look:\n🛠️[ls src]\n🛠️[/end]\n")
-        first = _until(ours, "⏳")
+        first = until(ours, "⏳")
         assert "🔧 \x1b[1;36mls" in first
         write(process, "🛠️[cat a.py]\n")
-        assert "2 tool calls" in _until(ours, "cat(…)")
+        assert "2 tool calls" in until(ours, "cat(…)")
         write(process, "🛠️[/end]\n🛠️[/result 1]\na.py\n🛠️[/end]\n")
-        assert "\x1b[1A" in _until(ours, "a.py\x1b[0m")
+        assert "\x1b[1A" in until(ours, "a.py\x1b[0m")
         assert process.stdin is not None
         process.stdin.close()
-        _until(ours, "cat(args=a.py)")
+        until(ours, "cat(args=a.py)")
         assert process.wait() == 0
 
 
 def test_no_color_leaves_the_colours_out() -> None:
-    with _terminal(rows=30, columns=80) as (ours, theirs):
+    with terminal(rows=30, columns=80) as (ours, theirs):
         env = {**PLAIN, "NO_COLOR": "1"}
         with started("parse", stdout=theirs, env=env) as process:
             write(process, "🛠️[ls]🛠️[/end]\n")
-            assert "\x1b[36m" not in _until(ours, "emoji-bracket")
+            assert "\x1b[36m" not in until(ours, "emoji-bracket")
 
 
 def test_a_long_file_shows_how_far_it_is(tmp_path: Path) -> None:
     path = tmp_path / "long.txt"
     path.write_text("and so on\n" * 600_000, "utf-8")
-    with _terminal(rows=30, columns=80) as (ours, theirs):
+    with terminal(rows=30, columns=80) as (ours, theirs):
         args = ("parse", "--json", str(path))
         with started(*args, stdout=subprocess.DEVNULL, stderr=theirs) as process:
-            assert "MB" in _until(ours, "MB")
-            _drain(ours, process)
+            assert "MB" in until(ours, "MB")
+            drain(ours, process)
             assert process.wait() == 0
-
-
-@contextmanager
-def _terminal(*, rows: int, columns: int) -> Iterator[tuple[int, int]]:
-    ours, theirs = pty.openpty()
-    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    try:
-        yield ours, theirs
-    finally:
-        os.close(theirs)
-        os.close(ours)
-
-
-def _until(terminal: int, words: str) -> str:
-    """What a terminal shows, up to some words."""
-    shown = b""
-    while words.encode() not in shown:
-        shown += os.read(terminal, 4096)
-    return shown.decode(errors="replace")
-
-
-def _drain(terminal: int, process: subprocess.Popen[bytes]) -> None:
-    """Read what a terminal shows until its writer has ended, so that it never waits for us."""
-    os.set_blocking(terminal, False)
-    while process.poll() is None:
-        try:
-            os.read(terminal, 65536)
-        except BlockingIOError:
-            continue
 
 
 def _wait_until_it_reads(process: subprocess.Popen[bytes]) -> None:

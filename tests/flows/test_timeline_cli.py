@@ -5,16 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import pty
 import signal
-import struct
 import subprocess
 import sys
-import termios
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fcntl import ioctl
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +22,7 @@ from callblocks.timeline.stores.opening import open_store
 from support.home import TOOLS, fence
 from support.postgres import fresh_database
 from support.talks import a_talk, said
+from support.terminals import drain, terminal, until
 
 COMMAND = [sys.executable, "-m", "callblocks"]
 TEXT = (
@@ -343,32 +340,3 @@ def test_help_imports_no_store(args: list[str]) -> None:
 def read_line(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     assert process.stdout is not None
     return json.loads(process.stdout.readline())
-
-
-@contextmanager
-def terminal(*, rows: int, columns: int) -> Iterator[tuple[int, int]]:
-    ours, theirs = pty.openpty()
-    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    try:
-        yield ours, theirs
-    finally:
-        os.close(theirs)
-        os.close(ours)
-
-
-def until(handle: int, words: str) -> str:
-    """What a terminal shows, up to some words."""
-    shown = b""
-    while words.encode() not in shown:
-        shown += os.read(handle, 4096)
-    return shown.decode(errors="replace")
-
-
-def drain(handle: int, process: subprocess.Popen[bytes]) -> None:
-    """Read what a terminal shows until its writer has ended, so that it never waits for us."""
-    os.set_blocking(handle, False)
-    while process.poll() is None:
-        try:
-            os.read(handle, 65536)
-        except BlockingIOError:
-            continue
