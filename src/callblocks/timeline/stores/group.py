@@ -57,7 +57,7 @@ class Request:
     @property
     def is_over(self) -> bool:
         """Whether nobody waits for it any more."""
-        return self.is_given_up or self.is_answered
+        return self.is_given_up or self.entries is not None or self.error is not None
 
     def answer(self) -> list[Entry]:
         """What was written; or raise why it was not."""
@@ -85,7 +85,8 @@ class Group:
         """Have a request committed, with those of others or alone."""
         try:
             self._waiting.append(request)
-            self._wait(request)
+            if len(self._waiting) > 1 or self._lock.locked():
+                self._wait(request)
             if not request.is_answered:
                 with self._lock:
                     # Those who came before may fill a batch of their own.
@@ -124,12 +125,13 @@ class Group:
         return next((one for one in self._waiting.copy() if not one.is_over), None)
 
     def _call_next(self) -> None:
-        if (request := self._first()) is not None:
+        if self._waiting and (request := self._first()) is not None:
             request.calls.put(None)
 
     def _lead(self, own: Request) -> None:
-        # A leader that was interrupted twice may have left something.
-        self._end(own)
+        if self._begun:
+            # A leader that was interrupted twice left something.
+            self._end(own)
         batch = self._next_batch()
         if not batch:
             return

@@ -138,9 +138,8 @@ def _checked(block: object) -> Block:
 
 def _checked_size(bodies: list[bytes]) -> int:
     """The bytes of all; too many, of one or of all, are `block_too_large`."""
-    sizes = [len(body) for body in bodies]
-    largest, size = max(sizes, default=0), sum(sizes)
-    if largest > MAX_BLOCK:
+    size = sum(map(len, bodies))
+    if size > MAX_BLOCK and (largest := max(map(len, bodies))) > MAX_BLOCK:
         raise TimelineError(
             "block_too_large",
             f"a block of {largest:,} bytes passes the limit of {MAX_BLOCK:,};"

@@ -19,6 +19,7 @@ from callblocks.timeline.stores.chain import genesis
 from callblocks.timeline.stores.group import Request
 from callblocks.timeline.stores.log import PAGE_ROWS, Log
 from callblocks.timeline.stores.placing import Placed, by_name, place
+from callblocks.timeline.stores.sqlite_ends import HEAD, Ends
 from callblocks.timeline.stores.sqlite_file import SEQ_BITS, connect, fault, prepare, told
 from callblocks.timeline.stores.sqlite_rows import head_of, page_of, summary_of
 from callblocks.timeline.stores.store import Head, Row, Summary, check_name
@@ -31,11 +32,6 @@ _POLL = 0.025
 """Seconds between two looks at whether another process wrote; a look costs microseconds."""
 _START = f"(select id << {SEQ_BITS} from timelines where name = ?1)"
 _END = f"(select (id + 1) << {SEQ_BITS} from timelines where name = ?1)"
-# Where the index no longer knows a name that is there, nothing can be said of its end.
-_HEAD = """
-select id, count, hash from timelines where name = ?1
-union all select null, null, null from timelines not indexed where name = ?1 limit 1
-"""
 _PAGE = f"""
 select seq, body, hash from blocks
 where place > {_START} + ?2 and place < {_END} order by place limit {PAGE_ROWS}
@@ -61,6 +57,7 @@ class SqliteStore(Log):
         prepare(self.path, patience)
         # The one who leads a group has the writer; readers take turns.
         self._writer: sqlite3.Connection | None = None
+        self._ends = Ends()
         self._reading = threading.Lock()
         with told(self.path, opening=True):
             self._reader = connect(self.path, patience)
@@ -68,7 +65,7 @@ class SqliteStore(Log):
 
     def head(self, name: str) -> Head:
         """Where the timeline ends, as its own row says."""
-        rows = self._read(_HEAD, check_name(name))
+        rows = self._read(HEAD, check_name(name))
         return head_of(name, *rows[0][1:]) if rows else Head(0, genesis(name))
 
     def names(self) -> list[Summary]:
@@ -122,7 +119,8 @@ class SqliteStore(Log):
         try:
             writer = self._open_writer()
             writer.execute("begin immediate")
-            done = [_write(writer, name, some) for name, some in by_name(batch).items()]
+            self._ends.refresh(writer)
+            done = [self._write(writer, name, some) for name, some in by_name(batch).items()]
             writer.execute("commit")
         except BaseException as error:
             # A new connection knows nothing of what went wrong.
@@ -145,6 +143,21 @@ class SqliteStore(Log):
             # Closing undoes what was not committed.
             self._writer.close()
             self._writer = None
+            self._ends = Ends()
+
+    def _write(self, writer: sqlite3.Connection, name: str, requests: list[Request]) -> Placed:
+        id, head = self._ends.find(writer, name)
+        placed = place(name, head, requests)
+        if placed.rows:
+            now = _said(int(time()))
+            if id is None:
+                (id,) = writer.execute(_ADD, (name, now, now)).fetchone()
+            start = id << SEQ_BITS
+            values = [(start + row.seq, row.hash, row.body) for row in placed.rows]
+            writer.executemany(_INSERT, values)
+            writer.execute(_MOVE, (placed.head.count, placed.head.hash, now, id))
+            self._ends.known[name] = id, placed.head
+        return placed
 
     def _page(self, name: str, after: int) -> list[Row]:
         page = self._read(_PAGE, name, after, fetch=page_of)
@@ -182,20 +195,6 @@ class SqliteStore(Log):
             except RuntimeError:
                 # That loop is closed: nobody follows there any more.
                 self._followers.discard((loop, event))
-
-
-def _write(writer: sqlite3.Connection, name: str, requests: list[Request]) -> Placed:
-    found = writer.execute(_HEAD, (name,)).fetchone()
-    head = head_of(name, *found[1:]) if found else Head(0, genesis(name))
-    placed = place(name, head, requests)
-    if placed.rows:
-        now = _said(int(time()))
-        (id, *_) = found or writer.execute(_ADD, (name, now, now)).fetchone()
-        start = id << SEQ_BITS
-        values = [(start + row.seq, row.hash, row.body) for row in placed.rows]
-        writer.executemany(_INSERT, values)
-        writer.execute(_MOVE, (placed.head.count, placed.head.hash, now, id))
-    return placed
 
 
 @lru_cache(1)

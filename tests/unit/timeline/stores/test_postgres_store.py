@@ -87,15 +87,15 @@ def test_a_connection_that_broke_is_made_anew(store: PostgresStore, address: str
 
 
 class Failing:
-    """A connection whose next statement fails."""
+    """A cursor whose next statement fails."""
 
     def __init__(self, writer: Any, error: BaseException) -> None:
         self.writer = writer
-        self.real = writer._connection
+        self.real = writer._cursor
         self.error = error
 
     def execute(self, *values: Any, **options: Any) -> Any:
-        self.writer._connection = self.real
+        self.writer._cursor = self.real
         raise self.error
 
     def __getattr__(self, name: str) -> Any:
@@ -107,7 +107,7 @@ def test_of_two_that_wait_for_each_other_the_one_that_is_stopped_tries_again(
 ) -> None:
     store.append("talk", [block("a")])
     writer: Any = store._writer
-    writer._connection = Failing(writer, psycopg.errors.DeadlockDetected("stopped"))
+    writer._cursor = Failing(writer, psycopg.errors.DeadlockDetected("stopped"))
     store.append("talk", [block("b")], expected=1)
     assert texts(store) == ["a", "b"]
 
@@ -115,7 +115,7 @@ def test_of_two_that_wait_for_each_other_the_one_that_is_stopped_tries_again(
 def test_an_interrupted_append_leaves_a_store_that_works(store: PostgresStore) -> None:
     store.append("talk", [block("a")])
     writer: Any = store._writer
-    writer._connection = Failing(writer, KeyboardInterrupt())
+    writer._cursor = Failing(writer, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         store.append("talk", [block("b")])
     store.append("talk", [block("c")], expected=1)
@@ -123,16 +123,16 @@ def test_an_interrupted_append_leaves_a_store_that_works(store: PostgresStore) -
 
 
 class Losing:
-    """A connection that loses the answer to a statement: before it is done, or after."""
+    """A cursor that loses the answer to a statement: before it is done, or after."""
 
-    def __init__(self, real: psycopg.Connection[Any], *, done: bool) -> None:
+    def __init__(self, real: psycopg.Cursor[Any], *, done: bool) -> None:
         self.real = real
         self.done = done
 
     def execute(self, *values: Any, **options: Any) -> Any:
         if self.done:
             self.real.execute(*values, **options)
-        self.real.close()
+        self.real.connection.close()
         raise psycopg.OperationalError("the connection is lost")
 
     def __getattr__(self, name: str) -> Any:
@@ -146,7 +146,7 @@ def test_when_the_answer_is_lost_blocks_are_written_once(
 ) -> None:
     store.append("talk", [block("a")])
     writer: Any = store._writer
-    writer._connection = Losing(writer._connection, done=done)
+    writer._cursor = Losing(writer._cursor, done=done)
     written = store.append("talk", [block(f"b{at}") for at in range(number)])
     assert [entry.seq for entry in written] == list(range(2, number + 2))
     store.append("talk", [block("c")], expected=number + 1)
@@ -167,7 +167,7 @@ def test_equal_blocks_of_another_writer_are_not_taken_for_our_own(
                 other.append("talk", [block("mine")])
             return super().execute(*values, **options)
 
-    writer._connection = Beaten(writer._connection, done=False)
+    writer._cursor = Beaten(writer._cursor, done=False)
     if expected is None:
         assert [entry.seq for entry in store.append("talk", [block("mine")])] == [3]
         assert texts(store) == ["a", "mine", "mine"]
@@ -183,7 +183,7 @@ def test_when_the_server_stays_away_the_caller_is_told(
 ) -> None:
     store.append("talk", [block("a")])
     writer: Any = store._writer
-    writer._connection = Losing(writer._connection, done=False)
+    writer._cursor = Losing(writer._cursor, done=False)
     monkeypatch.setattr(writer, "_address", "postgresql://127.0.0.1:1/talks")
     assert refused(lambda: store.append("talk", [block("b")])).code == "store_unavailable"
     monkeypatch.undo()
