@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from callblocks.model.parts import DocumentPart, text_of
 from callblocks.timeline.rounds import CacheSettings
 from callblocks.toolkits.react import react_tools
 from callblocks.tools.declare import tool
-from callblocks.views.model_view.parts import DocumentPart, text_of
 from callblocks.views.model_view.view import ModelView, render
 from support.documents import pdf
 from support.recording import Session, a_session

@@ -3,6 +3,7 @@
     CallblocksError
     ├── ToolError                a tool says why it failed, with a code of its own
     ├── TimelineError            a timeline that cannot be read or written, with a code
+    ├── ModelError               a language model that gives no reply, with a code
     └── CallerError              the caller asked for what cannot be
         ├── UnknownDialect       no dialect of that name
         ├── ParserClosed         feed() or close() after close()
@@ -35,6 +36,7 @@ __all__ = (
     "BadTool",
     "CallblocksError",
     "CallerError",
+    "ModelError",
     "NotABlock",
     "NotText",
     "ParserClosed",
@@ -72,6 +74,19 @@ class TimelineError(CallblocksError):
     """A timeline cannot be read or written: the machine's fault, or another writer's.
 
     The codes are those of `callblocks.timeline.codes`.
+    """
+
+    def __init__(self, code: str, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details = details
+
+
+class ModelError(CallblocksError):
+    """A language model gave no reply, or not all of it.
+
+    The codes are those of `callblocks.models.codes`.
     """
 
     def __init__(self, code: str, message: str, **details: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple, cast
 
 from callblocks.model.blocks import Block, Entry
+from callblocks.model.parts import Part, TextPart
 from callblocks.timeline.stores.gaps import gap_of, missing_words
 from callblocks.views.model_view.layout import (
     digest_of,
@@ -21,7 +22,6 @@ from callblocks.views.model_view.layout import (
     shown_json,
     word,
 )
-from callblocks.views.model_view.parts import Part, TextPart
 from callblocks.views.model_view.pictures import binary_part
 
 __all__ = ("Paragraph", "Rendered")

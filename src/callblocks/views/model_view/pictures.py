@@ -13,7 +13,7 @@ import binascii
 import re
 
 from callblocks.model.blocks import Block
-from callblocks.views.model_view.parts import DocumentPart, ImagePart
+from callblocks.model.parts import DocumentPart, ImagePart
 
 __all__ = ("binary_part",)
 

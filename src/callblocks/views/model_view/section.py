@@ -18,11 +18,11 @@ from itertools import compress
 from operator import not_
 
 from callblocks.model.blocks import Block, Entry
+from callblocks.model.parts import Part, TextPart
 from callblocks.timeline.rounds import CallKey, call_key
 from callblocks.timeline.tokens import Tokens
 from callblocks.views.model_view.layout import header, word
 from callblocks.views.model_view.paragraph import Paragraph
-from callblocks.views.model_view.parts import Part, TextPart
 
 __all__ = ("Scale", "Section")
 

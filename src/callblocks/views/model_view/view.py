@@ -21,11 +21,11 @@ from msgspec import structs
 
 from callblocks.model.blocks import RECORDS, Entry
 from callblocks.model.errors import CallerError
+from callblocks.model.parts import Part, TextPart
 from callblocks.timeline.rounds import CacheSettings
 from callblocks.timeline.state import State
 from callblocks.timeline.tokens import Tokens
 from callblocks.views.model_view.folding import Folding
-from callblocks.views.model_view.parts import Part, TextPart
 from callblocks.views.model_view.section import Scale, Section
 
 __all__ = ("ModelView", "render")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from callblocks.views.model_view.parts import Part, TextPart, binary_line
+from callblocks.model.parts import Part, TextPart, binary_line
 from callblocks.views.rows import Row, wrap
 from callblocks.views.safe import visible, visible_line
 

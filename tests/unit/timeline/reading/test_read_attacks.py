@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.model.blocks import Block
+from callblocks.model.parts import text_of
 from callblocks.model.paths import FilePath
 from callblocks.timeline.emitting.holdings import Holdings
 from callblocks.timeline.keeping.artifacts import Artifacts
@@ -17,7 +18,6 @@ from callblocks.timeline.reading.reading import Reading, read_paths
 from callblocks.timeline.reading.skills import Skills
 from callblocks.timeline.state import State
 from callblocks.timeline.tokens import Tokens
-from callblocks.views.model_view.parts import text_of
 from callblocks.views.model_view.view import render
 from support.documents import png
 from support.entries import numbered, stamp

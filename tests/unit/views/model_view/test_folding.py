@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from callblocks.model.blocks import Block, Entry
+from callblocks.model.parts import TextPart, text_of
 from callblocks.timeline.rounds import CacheSettings
 from callblocks.timeline.stamp import Stamp
 from callblocks.timeline.tokens import Tokens
-from callblocks.views.model_view.parts import TextPart, text_of
 from callblocks.views.model_view.view import ModelView
 
 TS = "2030-01-31T12:00:00Z"

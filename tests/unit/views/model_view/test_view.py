@@ -9,9 +9,9 @@ import pytest
 
 from callblocks.model.blocks import Block, Entry
 from callblocks.model.errors import CallerError
+from callblocks.model.parts import DocumentPart, ImagePart, Part, TextPart, text_of
 from callblocks.timeline.rounds import CacheSettings
 from callblocks.timeline.stamp import Stamp
-from callblocks.views.model_view.parts import DocumentPart, ImagePart, Part, TextPart, text_of
 from callblocks.views.model_view.view import ModelView, render
 
 TURN, TS = "turn_1", "2030-01-31T12:00:00Z"

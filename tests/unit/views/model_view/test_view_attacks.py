@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from callblocks import dialects, parse
 from callblocks.model.blocks import TYPES, Block, Entry
 from callblocks.model.events import Text
+from callblocks.model.parts import TextPart, text_of
 from callblocks.timeline.tokens import Tokens
-from callblocks.views.model_view.parts import TextPart, text_of
 from callblocks.views.model_view.view import ModelView, render
 from callblocks.views.timeline.parts import part_rows
 

@@ -9,10 +9,10 @@ from msgspec import structs
 from callblocks import dialects, parse
 from callblocks.model.blocks import Entry
 from callblocks.model.events import Text
+from callblocks.model.parts import Part, TextPart, text_of
 from callblocks.timeline.rounds import CacheSettings
 from callblocks.timeline.tokens import Tokens
 from callblocks.views.model_view.neutral import neutralize
-from callblocks.views.model_view.parts import Part, TextPart, text_of
 from callblocks.views.model_view.view import ModelView, render
 from support.texts import cut, places
 from support.view_entries import SETTINGS, entries

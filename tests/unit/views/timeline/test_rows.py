@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.model.blocks import Block, Entry
+from callblocks.model.parts import DocumentPart, ImagePart, TextPart
 from callblocks.timeline.stamp import Stamp
 from callblocks.timeline.stores.chain import DAMAGED
 from callblocks.timeline.stores.store import Summary
 from callblocks.timeline.stores.verify import Finding
-from callblocks.views.model_view.parts import DocumentPart, ImagePart, TextPart
 from callblocks.views.rows import columns, plain
 from callblocks.views.safe import visible_line
 from callblocks.views.timeline.chat import shown

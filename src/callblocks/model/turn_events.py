@@ -1,0 +1,170 @@
+"""What happens in a turn, as it happens: what the model says, and what becomes of its calls.
+
+    TurnBegan
+      RoundBegan  Thought* Said*  CallOpened CallWriting* CallWritten | CallBroken  …
+      CallAsked CallAnswered  CallBegan CallTold*  CallEnded  …
+      RoundBegan  …
+    TurnEnded
+
+A call is known by its `key`, a number in the turn, while it is being written, and by its `id` from
+`CallWritten` on; that id is the one on the timeline. Every call that was written has exactly one
+`CallEnded`. `member` names who speaks where several do.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from callblocks.model.calls import Call
+from callblocks.model.outcomes import Outcome
+
+__all__ = (
+    "CallAnswered",
+    "CallAsked",
+    "CallBegan",
+    "CallBroken",
+    "CallEnded",
+    "CallOpened",
+    "CallTold",
+    "CallWriting",
+    "CallWritten",
+    "RoundBegan",
+    "Said",
+    "Status",
+    "Thought",
+    "TurnBegan",
+    "TurnEnded",
+    "TurnEvent",
+)
+
+Status: TypeAlias = Literal["answered", "stopped", "limited", "failed", "interrupted"]
+"""How a turn ended: with an answer, by the person, at a limit, by a fault, or with its program."""
+
+
+class _Happened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    member: str = ""
+
+
+class TurnBegan(_Happened, frozen=True, kw_only=True, tag="turn-began"):
+    """A turn was taken on the timeline."""
+
+    turn: str
+
+
+class RoundBegan(_Happened, frozen=True, kw_only=True, tag="round-began"):
+    """The model is asked; the first time is round 1."""
+
+    number: int
+
+
+class Said(_Happened, frozen=True, kw_only=True, tag="said"):
+    """A piece of prose."""
+
+    text: str
+
+
+class Thought(_Happened, frozen=True, kw_only=True, tag="thought"):
+    """A piece of what the model marked as thinking."""
+
+    text: str
+
+
+class CallOpened(_Happened, frozen=True, kw_only=True, tag="call-opened"):
+    """The model began to write a call; `id` is empty where it is not known yet."""
+
+    key: int
+    name: str
+    id: str = ""
+
+
+class CallWriting(_Happened, frozen=True, kw_only=True, tag="call-writing"):
+    """More of the input of an open call, as written."""
+
+    key: int
+    text: str
+
+
+class CallWritten(_Happened, frozen=True, kw_only=True, tag="call-written"):
+    """A call was read to its end. `call.id` is the one on the timeline."""
+
+    key: int
+    call: Call
+
+
+class CallBroken(_Happened, frozen=True, kw_only=True, tag="call-broken"):
+    """Text that opened like a call but is none; with a `key`, it ends that open call."""
+
+    code: str
+    text: str
+    detail: str = ""
+    key: int | None = None
+
+
+class CallAsked(_Happened, frozen=True, kw_only=True, tag="call-asked"):
+    """A person is asked whether a call may run; `preview` is what it would change."""
+
+    id: str
+    approval: str
+    reason: str
+    preview: str = ""
+    tainted: tuple[str, ...] = ()
+
+
+class CallAnswered(_Happened, frozen=True, kw_only=True, tag="call-answered"):
+    """The person answered, or nobody did in time: then it is not approved."""
+
+    id: str
+    approval: str
+    approved: bool
+    reason: str = ""
+
+
+class CallBegan(_Happened, frozen=True, kw_only=True, tag="call-began"):
+    """A call was let through, and its tool runs now."""
+
+    id: str
+
+
+class CallTold(_Happened, frozen=True, kw_only=True, tag="call-told"):
+    """A running tool shows text; it is not its output."""
+
+    id: str
+    text: str
+
+
+class CallEnded(_Happened, frozen=True, kw_only=True, tag="call-ended"):
+    """What came of a call. `written` says that the text itself carried the result."""
+
+    outcome: Outcome
+    written: bool = False
+
+
+class TurnEnded(_Happened, frozen=True, kw_only=True, tag="turn-ended"):
+    """The turn is over. `code` and `message` say why, unless it was answered."""
+
+    turn: str
+    status: Status
+    code: str = ""
+    message: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+TurnEvent: TypeAlias = (
+    TurnBegan
+    | RoundBegan
+    | Said
+    | Thought
+    | CallOpened
+    | CallWriting
+    | CallWritten
+    | CallBroken
+    | CallAsked
+    | CallAnswered
+    | CallBegan
+    | CallTold
+    | CallEnded
+    | TurnEnded
+)

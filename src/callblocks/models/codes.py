@@ -1,0 +1,16 @@
+"""Every code of a `ModelError`, and what it means."""
+
+from __future__ import annotations
+
+__all__ = ("MODEL_CODES",)
+
+MODEL_CODES = {
+    "model_unreachable": "no connection to the model's server, or it broke",
+    "model_timeout": "the model's server said nothing for too long",
+    "model_refused": "the model's server refused the request: a wrong key, model or field",
+    "model_busy": "the model's server has too much to do; try again",
+    "model_failed": "the model's server failed",
+    "model_broken": "the model's server sent what is no reply: half an event, or no JSON",
+    "model_too_long": "a line or a reply passes the limit",
+    "model_missing": "a package or a file that this model needs is not there",
+}

@@ -1,0 +1,97 @@
+"""What a language model is to the rest: messages in, text out, piece by piece.
+
+    async with aclosing(model.reply(request)) as pieces:
+        async for piece in pieces: ...
+
+A model that cannot be reached, stalls or breaks raises `ModelError` with a code of
+`callblocks.models.codes`, after all the text that came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Literal, Protocol, TypeAlias
+
+import msgspec
+
+from callblocks.model.parts import Part
+
+__all__ = ("Message", "Model", "Piece", "Request", "Role", "Spoken", "Stopped", "Thinking", "Usage")
+
+Role: TypeAlias = Literal["system", "user", "assistant"]
+
+
+class Message(msgspec.Struct, frozen=True):
+    """What one side said: text, images and documents in their order."""
+
+    role: Role
+    parts: tuple[Part, ...]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model is asked.
+
+    `prompt` is what the person says in this turn, `round` counts how often the model is asked in
+    it, from 1, and `results` are the outputs of the round before, by call, as text: a model that
+    plays a script goes by them. `grammar` holds the reply to a GBNF grammar, where a model can do
+    that. `chat` names the conversation.
+    """
+
+    messages: tuple[Message, ...]
+    prompt: str = ""
+    round: int = 1
+    results: tuple[tuple[str, str], ...] = ()
+    chat: str = ""
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    grammar: str = ""
+
+
+class Spoken(msgspec.Struct, frozen=True):
+    """A piece of the reply."""
+
+    text: str
+
+
+class Thinking(msgspec.Struct, frozen=True):
+    """A piece of reasoning that the model gives apart from its reply."""
+
+    text: str
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """What the reply cost, in tokens."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+class Stopped(msgspec.Struct, frozen=True):
+    """Why the reply ended: `stop`, `length` where it was cut, or what the model's server says."""
+
+    reason: str
+
+
+Piece: TypeAlias = Spoken | Thinking | Usage | Stopped
+
+
+class Model(Protocol):
+    """Something that replies. `name` is for people; one model serves any number of turns at once.
+
+    `writes_results`: its text may carry the results of its calls, which count as such. It is false
+    for every model that thinks for itself: what such a one writes as a result is made up.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def writes_results(self) -> bool: ...
+
+    def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
+        """The reply, as it arrives; closing it ends the request."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections and memory."""
+        ...

@@ -1,0 +1,1 @@
+"""Sessions over HTTP: chats, timelines, artifacts and approvals for programs and pages."""
