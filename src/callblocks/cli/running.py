@@ -9,7 +9,6 @@ from callblocks.cli.performing import open_runtime, perform
 from callblocks.cli.reading import ReadingOptions, make_parser, read
 from callblocks.cli.recording import Recording
 from callblocks.cli.screen import Screen
-from callblocks.cli.tainting import taint_of
 from callblocks.cli.transcript import Transcript
 from callblocks.model.calls import Call
 from callblocks.model.outcomes import Outcome
@@ -17,6 +16,7 @@ from callblocks.runtime.files.root import Root
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.progress import Judged, Progress, Said
 from callblocks.runtime.turn import Turn
+from callblocks.session.tainting import taint_of
 from callblocks.tools.registry import Registry
 
 __all__ = ("Run",)

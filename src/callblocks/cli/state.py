@@ -11,12 +11,9 @@ import os
 from pathlib import Path
 
 from callblocks.cli.exits import Fault
-from callblocks.timeline.layout import ARTIFACTS, TIMELINES
+from callblocks.timeline.layout import APPROVALS, ARTIFACTS, JOURNAL, TIMELINES
 
 __all__ = ("APPROVALS", "ARTIFACTS", "JOURNAL", "TIMELINES", "state_folder")
-
-APPROVALS = "approvals.sqlite"
-JOURNAL = "journal.sqlite"
 
 
 def state_folder() -> Path:

@@ -26,6 +26,7 @@ Type: TypeAlias = Literal[
     "timeline.hidden",
     "timeline.sources",
     "timeline.settings",
+    "timeline.turn",
 ]
 Author: TypeAlias = Literal["user", "assistant", "tool", "timeline"]
 
@@ -41,11 +42,12 @@ TYPES: dict[str, str] = {
     "timeline.hidden": "a record: the blocks at a path are hidden from the model",
     "timeline.sources": "a record: sources that came into the pool, with their numbers",
     "timeline.settings": "a record: settings that counts and views of this timeline go by",
+    "timeline.turn": "a record: a turn is over; its meta says how, and what it cost",
     "timeline.damaged": "stands where a block can no longer be read; never written",
 }
 """Every type of a block, and what it is."""
 
-RECORDS = ("timeline.hidden", "timeline.sources", "timeline.settings")
+RECORDS = ("timeline.hidden", "timeline.sources", "timeline.settings", "timeline.turn")
 """The types that say something of other blocks, and are not shown themselves."""
 
 

@@ -14,6 +14,7 @@
         ├── BadPolicy            a policy that is none
         ├── BadPath              a text that names nothing on a timeline
         ├── NotABlock            something else where a timeline takes blocks
+        ├── TurnRunning          a second turn while one runs
         ├── Unwritable           a value that a dialect cannot say
         └── Unsupported          a dialect that does not teach or constrain
 
@@ -42,6 +43,7 @@ __all__ = (
     "ParserClosed",
     "TimelineError",
     "ToolError",
+    "TurnRunning",
     "UnknownDialect",
     "UnknownTool",
     "Unsupported",
@@ -151,6 +153,10 @@ class NotABlock(CallerError, TypeError):
 
     def __init__(self, given: object) -> None:
         super().__init__(f"a timeline takes a Block, not {type(given).__name__}: {brief(given)}")
+
+
+class TurnRunning(CallerError):
+    """A conversation has one turn at a time."""
 
 
 class Unwritable(CallerError, ValueError):

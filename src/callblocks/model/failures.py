@@ -27,6 +27,7 @@ FAILURES = {
     "tool_died": "the tool's process ended without an answer",
     "timeout": "the tool took longer than it may, and was stopped",
     "cancelled": "the call was stopped before it finished",
+    "limit_reached": "the turn may make no more calls",
     "indeterminate": "it is not known whether the effect happened: the program died meanwhile",
     "bad_envelope": "an external tool answered without `ok` and `error`",
     "bad_output": "the tool gave a value that cannot be written down",

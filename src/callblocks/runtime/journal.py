@@ -118,6 +118,10 @@ class Journal:
         """The intents of programs that died before the end."""
         return [entry for entry in self._entries("where ended is null") if entry.state != "running"]
 
+    def of_turn(self, turn: str) -> list[Entry]:
+        """The intents of one turn, oldest first."""
+        return self._entries("where turn = ? order by began, rowid", turn)
+
     def entries(self, limit: int = 100) -> list[Entry]:
         """The latest intents, newest first."""
         return self._entries("order by began desc, rowid desc limit ?", limit)

@@ -4,6 +4,8 @@
     timelines/NAME           the files of the turns of a timeline of that store
     timelines/NAME+0f1e2d…   those of a timeline of another store, told apart by a hash of its place
     artifacts                what was kept, by its digest, for all of them
+    approvals.sqlite         what a person was asked, and answered
+    journal.sqlite           changes that calls were about to make, and what came of them
 
 Two timelines never share a folder of turns. No name has a `+`, and a password is not part of the
 place: a new one changes nothing.
@@ -14,9 +16,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ("ARTIFACTS", "TIMELINES", "TURNS", "turns_folder")
+__all__ = ("APPROVALS", "ARTIFACTS", "JOURNAL", "TIMELINES", "TURNS", "turns_folder")
 
+APPROVALS = "approvals.sqlite"
 ARTIFACTS = "artifacts"
+JOURNAL = "journal.sqlite"
 TIMELINES = "timelines.sqlite"
 TURNS = "timelines"
 

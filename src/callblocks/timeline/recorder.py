@@ -6,6 +6,7 @@
     recorder.started(turn, call)                 before it runs
     recorder.ended(turn, call, outcome)          after it ran, or was refused
     recorder.completion(turn, text)              the answer
+    recorder.end_turn(turn, status="answered")   how it ended
 
 All that it knows comes from the timeline, so it can be made anew at any time: a call that was
 started before is not written twice, and where another writer was first, it looks again. An id
@@ -18,16 +19,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from callblocks.model.blocks import Block, Entry
 from callblocks.model.calls import Call
 from callblocks.model.errors import TimelineError
-from callblocks.model.outcomes import Outcome
+from callblocks.model.outcomes import Notice, Outcome
 from callblocks.model.paths import file_path
-from callblocks.timeline.emitting.call_blocks import call_blocks
+from callblocks.timeline.emitting.call_blocks import call_blocks, params_of
 from callblocks.timeline.emitting.emit import emit, result_blocks
 from callblocks.timeline.emitting.holdings import Holdings
 from callblocks.timeline.emitting.messages import attachment_blocks, message_block, notes_block
+from callblocks.timeline.emitting.notices import notice_blocks
 from callblocks.timeline.emitting.shapes import Shape, shape_of
 from callblocks.timeline.files import TurnFiles
 from callblocks.timeline.keeping.artifacts import Artifacts
@@ -35,7 +38,7 @@ from callblocks.timeline.pool import SourcesPool
 from callblocks.timeline.reading.skills import Skills
 from callblocks.timeline.rounds import CacheSettings, CallKey, call_key
 from callblocks.timeline.settings import settings_block, settings_text
-from callblocks.timeline.stamp import Stamp
+from callblocks.timeline.stamp import Stamp, with_meta
 from callblocks.timeline.stamping import (
     is_written,
     moment,
@@ -109,15 +112,29 @@ class Recorder:
         with self.lock:
             return next_turn((*self.state.turns, *self.holdings.files.turns()))
 
-    def new_turn(self) -> str:
+    def new_turn(self, owner: str = "") -> str:
         """Take a turn that nobody has: `turn_1`, `turn_2`, …
 
         It is taken on the timeline itself, by a record, so two machines never have the same one.
+        `owner` is the program that has it.
         """
-        (entry,) = self._append(
-            lambda: [settings_block(self.coming_turn, moment(self._clock()), self._said())]
+        return self._take_turn(lambda: self.coming_turn, owner)
+
+    def take_over(self, turn: str, owner: str) -> None:
+        """Go on with a turn that another program left."""
+        self._take_turn(lambda: turn, owner)
+
+    def end_turn(self, turn: str, **meta: Any) -> list[Entry]:
+        """Write that a turn is over: `status`, and what else is to be known; once."""
+        return self._append(
+            lambda: [] if turn in self._state.ended else [self._turn_block(turn, meta)]
         )
-        return entry.block.turn_id
+
+    def tell(self, turn: str, id: str, notice: Notice) -> list[Entry]:
+        """Write a notice for the model that belongs to no call on the timeline, under a free id."""
+        return self._append(
+            lambda: notice_blocks(stamp_of_next(self._state, turn, id, self._clock()), [notice])
+        )
 
     def prompt(self, turn: str, text: str) -> list[Entry]:
         """Write what the person says."""
@@ -125,10 +142,15 @@ class Recorder:
             lambda: [message_block(self._stamp(turn), "user.prompt", text, self.holdings)]
         )
 
-    def completion(self, turn: str, text: str) -> list[Entry]:
-        """Write the answer that ends the turn."""
+    def completion(self, turn: str, text: str, **meta: Any) -> list[Entry]:
+        """Write the answer that ends the turn; `meta` is not for the model."""
         return self._append(
-            lambda: [message_block(self._stamp(turn), "assistant.completion", text, self.holdings)]
+            lambda: [
+                with_meta(
+                    message_block(self._stamp(turn), "assistant.completion", text, self.holdings),
+                    meta,
+                )
+            ]
         )
 
     def attach(self, turn: str, name: str, content: bytes) -> list[Entry]:
@@ -142,9 +164,9 @@ class Recorder:
         """Write what the model says before a call, once; by an id, before the next that has it."""
         return self._append(lambda: self._notes(turn, call, text))
 
-    def started(self, turn: str, call: Call) -> list[Entry]:
+    def started(self, turn: str, call: Call, **meta: Any) -> list[Entry]:
         """Write a call before it runs; nothing where that was done already."""
-        return self._append(lambda: self._call(turn, call))
+        return self._append(lambda: self._call(turn, call, meta))
 
     def ended(self, turn: str, call: Call, outcome: Outcome) -> list[Entry]:
         """Write what came of a call; the call too, where it was not written before."""
@@ -152,6 +174,12 @@ class Recorder:
             entries = self._append(lambda: self._outcome(turn, call, outcome))
             self._brought.pop(call_key(entries[-1].block), None)
             return entries
+
+    def settle(self, entry: Entry, outcome: Outcome) -> list[Entry]:
+        """Write what came of a call that another program left without a result, by its block."""
+        block = entry.block
+        call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
+        return self._append(lambda: self._settled(block, call, outcome))
 
     def bring(self, stamp: Stamp, blocks: Iterable[Block]) -> None:
         """Leave blocks that a running call brings; `ended` writes them after its status."""
@@ -171,13 +199,22 @@ class Recorder:
         written = self._state.at(block.path)
         return [] if written and written[-1].block.text == block.text else [block]
 
-    def _call(self, turn: str, call: Call) -> list[Block]:
+    def _settled(self, block: Block, call: Call, outcome: Outcome) -> list[Block]:
+        turn, moment_now = block.turn_id, moment(self._clock())
+        stamp = Stamp(turn, block.call_id, block.tool_id, moment_now, self._state.turns)
+        if self._state.has(stamp.path("result")):
+            return []
+        shape = self._shape(call)
+        return result_blocks(call, outcome, stamp=stamp, shape=shape, holdings=self.holdings)
+
+    def _call(self, turn: str, call: Call, meta: Mapping[str, Any]) -> list[Block]:
         stamp = self._stamp(turn, call)
         # What an earlier run of the call left is not of this one.
         self._brought.pop((stamp.turn, stamp.call), None)
         if is_written(self._state, stamp):
             return []
-        return call_blocks(stamp, call, self._shape(call), self.holdings.artifacts)
+        *code, block = call_blocks(stamp, call, self._shape(call), self.holdings.artifacts)
+        return [*code, with_meta(block, meta)]
 
     def _outcome(self, turn: str, call: Call, outcome: Outcome) -> list[Block]:
         stamp = self._stamp(turn, call)
@@ -190,6 +227,16 @@ class Recorder:
             holdings=self.holdings,
             brought=self._brought.get((stamp.turn, stamp.call), []),
         )
+
+    def _take_turn(self, turn: Callable[[], str], owner: str) -> str:
+        (entry,) = self._append(
+            lambda: [settings_block(turn(), moment(self._clock()), self._said(), owner)]
+        )
+        return entry.block.turn_id
+
+    def _turn_block(self, turn: str, meta: dict[str, Any]) -> Block:
+        said = {name: value for name, value in meta.items() if value}
+        return self._stamp(turn).block("timeline.turn", meta=said, author="timeline")
 
     def _shape(self, call: Call) -> Shape:
         return shape_of(call.name, self._shapes)

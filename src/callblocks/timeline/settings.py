@@ -3,7 +3,7 @@
     {"tokens":"chars/4","cache":{"editable_tail_size_in_tokens":2000,…}}
 
 The first append writes it, and any later one whose settings are others. One more stands where a
-turn was taken: no other writer has that turn then.
+turn was taken: no other writer has that turn then, and `meta.owner` says which program has it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def settings_text(tokens: Tokens, cache: CacheSettings) -> str:
     return json_text({"tokens": tokens.name, "cache": msgspec.structs.asdict(cache)})
 
 
-def settings_block(turn: str, ts: str, text: str) -> Block:
+def settings_block(turn: str, ts: str, text: str, owner: str = "") -> Block:
     """The record, to stand before the first block that goes by it."""
     return Block(
         type="timeline.settings",
@@ -33,4 +33,5 @@ def settings_block(turn: str, ts: str, text: str) -> Block:
         ts=ts,
         mime=JSON,
         text=text,
+        meta={"owner": owner} if owner else {},
     )

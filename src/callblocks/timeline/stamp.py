@@ -18,7 +18,7 @@ from callblocks.model.blocks import Author, Block, Type
 from callblocks.model.paths import CallPath, CodePath, Part
 from callblocks.timeline.plain_json import whole
 
-__all__ = ("JSON", "Role", "Stamp")
+__all__ = ("JSON", "Role", "Stamp", "with_meta")
 
 JSON = "application/json"
 Role: TypeAlias = Literal["digest", "content", "status", "report"]
@@ -82,3 +82,9 @@ class Stamp(msgspec.Struct, frozen=True):
             text=text,
             meta={"role": role, **meta},
         )
+
+
+def with_meta(block: Block, meta: Mapping[str, Any]) -> Block:
+    """The block with more in its meta; what is empty is left out."""
+    said = {name: value for name, value in meta.items() if value}
+    return msgspec.structs.replace(block, meta={**block.meta, **said}) if said else block

@@ -34,6 +34,8 @@ class State:
     of the ids in them, for whoever names calls.
     `hidden` names the hidden blocks: the number of each, and the number of the record over it.
     `settings` are those that the timeline says, else those given.
+    `owners` are the programs that took turns, where they said so, in that order; `ended` are the
+    turns that are over, and how they ended.
     """
 
     def __init__(self, settings: CacheSettings | None = None) -> None:
@@ -43,6 +45,8 @@ class State:
         self.frozen = 0
         self.pool = SourcesPool(lambda path: path in self._at)
         self.turns: set[str] = set()
+        self.owners: dict[str, str] = {}
+        self.ended: dict[str, str] = {}
         self.uses: defaultdict[CallKey, Uses] = defaultdict(Uses)
         self.hidden: dict[int, int] = {}
         self.placeholders: dict[int, str] = {}
@@ -90,8 +94,19 @@ class State:
                 self._hide(entry)
             case "timeline.sources":
                 self.pool.apply(entry.block)
+            case "timeline.turn":
+                self.ended[entry.block.turn_id] = str(entry.block.meta.get("status", ""))
             case _:
-                self.settings = _settings(entry.block, self.settings)
+                self._set(entry.block)
+
+    def _set(self, record: Block) -> None:
+        self.settings = _settings(record, self.settings)
+        owner = record.meta.get("owner")
+        if isinstance(owner, str):
+            # Whoever goes on with a turn that was interrupted has it then, and it is not over.
+            self.owners.pop(record.turn_id, None)
+            self.owners[record.turn_id] = owner
+            self.ended.pop(record.turn_id, None)
 
     def _hide(self, entry: Entry) -> None:
         after = max(self.frozen, _number(entry.block.meta.get("after"), 0))

@@ -13,6 +13,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
+import msgspec
+
 from callblocks.model.blocks import Block
 from callblocks.model.calls import Call
 from callblocks.model.errors import BadPath
@@ -26,7 +28,7 @@ from callblocks.timeline.plain_json import json_text, plain
 from callblocks.timeline.stamp import JSON, Stamp
 from callblocks.tools.context import Keep
 
-__all__ = ("call_blocks", "code_of", "input_digest")
+__all__ = ("call_blocks", "code_of", "input_digest", "is_whole", "params_of")
 
 _START = 100
 """Characters that stay of a parameter which stands elsewhere."""
@@ -69,6 +71,21 @@ def input_digest(call: Call) -> str:
     """
     text = json_text([call.name, without_secrets(plain(call.input))])
     return sha256(text.encode()).hexdigest()
+
+
+def params_of(block: Block) -> dict[str, Any]:
+    """The parameters that a call block says; none where it cannot be read."""
+    try:
+        said = msgspec.json.decode(block.text or "{}")
+        return msgspec.convert(said["params"], dict[str, Any])
+    except (msgspec.MsgspecError, KeyError, TypeError):
+        return {}
+
+
+def is_whole(block: Block) -> bool:
+    """Whether a call block says all of its input: nothing was cut or taken out of it."""
+    call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
+    return block.meta.get("input") == input_digest(call)
 
 
 def code_of(call: Call) -> str | None:

@@ -92,6 +92,11 @@ class Paragraph:
         """Take the content that it awaits."""
         self._content, self._rendered = entry, None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it is shown: nothing hidden, nothing left out."""
+        return not self._hidden and not self.left_out
+
     def hide(self, seq: int, text: str) -> None:
         """Lay a placeholder over the entry of that number."""
         self._hidden[seq], self._rendered = placeholder(text), None

@@ -117,6 +117,11 @@ class Section:
         self.paragraphs[at].hide(seq, text)
         self._weigh(at)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it is shown: nothing hidden, nothing left out."""
+        return self.line is None and all(one.is_whole for one in self.paragraphs)
+
     def shows(self, seq: int) -> bool:
         """Whether a block of it is shown whole, and not by a line or a header alone."""
         return self.line is None and not self.paragraphs[self._place(seq)].left_out

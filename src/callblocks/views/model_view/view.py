@@ -106,6 +106,15 @@ class ModelView:
         self._mark(len(self._flat) - 1)
         return self._flat
 
+    def split(self, seq: int) -> tuple[list[Part], list[Section]]:
+        """The parts of what is up to an entry, and the sections after it, which are not folded."""
+        at = bisect_right(self._sections, seq, key=lambda section: section.first)
+        while at < len(self._sections) and self._sections[at].line is not None:
+            at += 1
+        flat = self.parts()
+        end = self._ends[at - 1] if at else bool(self._folding.line)
+        return flat[:end], self._sections[at:]
+
     def shows(self, seq: int) -> bool:
         """Whether a block is shown as it is: neither hidden, nor folded, nor left out."""
         at = self._place(seq)

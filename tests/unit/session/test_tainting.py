@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from callblocks.cli.tainting import taint_of
+from callblocks.session.tainting import taint_of
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.running import call

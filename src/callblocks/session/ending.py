@@ -1,0 +1,51 @@
+"""How a turn ends, and the words for it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from callblocks.model.turn_events import Status, TurnEnded
+from callblocks.models.model import Usage
+
+__all__ = ("ANSWERED", "STOPPED", "TURN_CODES", "Ending")
+
+TURN_CODES = {
+    "stopped": "the person stopped the turn",
+    "round_limit": "the model was asked as often as it may be",
+    "token_limit": "the replies cost as many tokens as they may",
+    "time_limit": "the turn took as long as it may",
+    "reply_cut": "the model's reply was cut at its largest length",
+    "empty_reply": "the model said nothing",
+    "broken_calls": "the model wrote calls that cannot be read, again and again",
+    "interrupted": "the program ended while the turn ran",
+}
+"""Every code of an ended turn beside those of `ModelError` and `TimelineError`."""
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """Why a turn is over."""
+
+    status: Status
+    code: str = ""
+    message: str = ""
+
+    @classmethod
+    def of(cls, status: Status, code: str) -> Ending:
+        """An ending of ours, in the words of `TURN_CODES`."""
+        return cls(status, code, TURN_CODES[code])
+
+    def event(self, turn: str, usage: Usage, member: str = "") -> TurnEnded:
+        """The last event of the turn."""
+        return TurnEnded(
+            turn=turn,
+            status=self.status,
+            code=self.code,
+            message=self.message,
+            tokens_in=usage.tokens_in,
+            tokens_out=usage.tokens_out,
+            member=member,
+        )
+
+
+ANSWERED = Ending("answered")
+STOPPED = Ending.of("stopped", "stopped")

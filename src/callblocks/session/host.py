@@ -1,0 +1,153 @@
+"""All that the conversations of one program share, below one folder of state.
+
+    host = Host(HostSettings(state=folder, workspace=here, model=model, policy=policy))
+    session = host.session("trip")
+
+The store, the files of turns, the artifacts, the approvals and the journal are where the commands
+of `callblocks` have them. A host is made and used in the thread of one event loop.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from callblocks.models.model import Model
+from callblocks.runtime.approvals.book import ApprovalBook
+from callblocks.runtime.asking import Asker
+from callblocks.runtime.files.root import Root
+from callblocks.runtime.journal import Journal
+from callblocks.runtime.policy.policy import Policy
+from callblocks.session.session import Session
+from callblocks.session.settings import SessionSettings
+from callblocks.session.stage import Desk
+from callblocks.timeline.keeping.artifacts import Artifacts
+from callblocks.timeline.layout import APPROVALS, ARTIFACTS, JOURNAL, TIMELINES, turns_folder
+from callblocks.timeline.reading.skills import Skills
+from callblocks.timeline.recorder import Recorder
+from callblocks.timeline.stores.opening import open_store
+from callblocks.timeline.timeline import Timeline
+from callblocks.toolkits.standard import standard_tools
+from callblocks.toolkits.turn_files import FolderFiles
+from callblocks.tools.registry import Registry
+
+__all__ = ("Host", "HostSettings")
+
+_KEPT = 500
+"""Sessions that are kept although nothing runs in them."""
+
+
+class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`own` are files that steer the program, which no call may write.
+
+    `tools` come before those that come with callblocks, under the same name.
+    """
+
+    state: Path
+    workspace: Path
+    model: Model
+    policy: Policy = Policy()
+    dialect: str = "tool-fence"
+    store: str | None = None
+    tools: Registry | None = None
+    skills: Skills | None = None
+    session: SessionSettings = SessionSettings()
+    own: tuple[str, ...] = ()
+
+
+class Host:
+    """Makes sessions and holds what they share; `close` lets go of all of it."""
+
+    def __init__(self, settings: HostSettings) -> None:
+        self.settings = settings
+        self._sessions: dict[str, tuple[Session, FolderFiles]] = {}
+        with ExitStack() as stack:
+            state = settings.state
+            state.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.store = stack.enter_context(open_store(settings.store or state / TIMELINES))
+            self.artifacts = Artifacts(state / ARTIFACTS)
+            self.book = stack.enter_context(ApprovalBook(state / APPROVALS))
+            self.journal = Journal(state / JOURNAL)
+            stack.callback(self.journal.close)
+            self.root = stack.enter_context(
+                Root(settings.workspace, own=settings.own, hidden=[state])
+            )
+            self.registry = _all_tools(settings.tools, self.root)
+            stack.callback(self._close_sessions)
+            self._stack = stack.pop_all()
+
+    def session(self, name: str, asker: Asker | None = None) -> Session:
+        """The session of that name: the same one as long as it is kept."""
+        if found := self._sessions.pop(name, None):
+            self._sessions[name] = found
+            return found[0]
+        self._make_room()
+        session, files = self._open(name, asker)
+        self._sessions[name] = (session, files)
+        return session
+
+    @property
+    def running(self) -> Sequence[Session]:
+        """The sessions in which a turn runs."""
+        return [session for session, _ in self._sessions.values() if session.is_running]
+
+    def close(self) -> None:
+        """Close the store, the books and the workspace; no turn may run any more."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self, name: str, asker: Asker | None) -> tuple[Session, FolderFiles]:
+        settings = self.settings
+        timeline = Timeline(self.store, name)
+        files = FolderFiles(turns_folder(settings.state, name, settings.store))
+        recorder = Recorder(timeline, files, self.artifacts, skills=settings.skills)
+        session = Session(
+            recorder,
+            settings.model,
+            tools=self.registry,
+            policy=settings.policy,
+            dialect=settings.dialect,
+            settings=settings.session,
+            desk=self._desk(asker),
+        )
+        return session, files
+
+    def _desk(self, asker: Asker | None) -> Desk:
+        return Desk(
+            book=self.book,
+            asker=asker,
+            journal=self.journal,
+            keep=self.artifacts,
+            resolve=self.root.resolve,
+            place=os.fspath(self.root.folder),
+        )
+
+    def _make_room(self) -> None:
+        """Let the session go that was used least lately, if there are many."""
+        if len(self._sessions) < _KEPT:
+            return
+        idle = [name for name, (session, _) in self._sessions.items() if not session.is_running]
+        for name in idle[: len(self._sessions) - _KEPT + 1]:
+            self._sessions.pop(name)[1].close()
+
+    def _close_sessions(self) -> None:
+        for _, files in self._sessions.values():
+            files.close()
+        self._sessions.clear()
+
+
+def _all_tools(given: Registry | None, root: Root) -> Registry:
+    standard = standard_tools(root)
+    if given is None:
+        return standard
+    return given | Registry(tool for tool in standard.tools if tool.name not in given)

@@ -1,0 +1,26 @@
+"""What a model is told before anything else: its task, its tools, and how the talk is written."""
+
+from __future__ import annotations
+
+from callblocks.parsing.dialect import Dialect
+from callblocks.tools.registry import Registry
+from callblocks.views.model_view.neutral import ESCAPE_NOTE
+
+__all__ = ("instructions",)
+
+_LAYOUT = (
+    "What happened so far is written under headings in square brackets: what the person says, what "
+    "you said, your calls, and what they gave. You never write these headings. A result that is "
+    "long is shown in part, with a path by which it can be read."
+)
+_CALLING = (
+    "When you call tools, end your reply after the calls: the results come in the next message. "
+    "Never write a result yourself. A call that failed says why; change it or do without. When "
+    "nothing is left to do, answer the person without a call."
+)
+
+
+def instructions(dialect: Dialect, tools: Registry, system: str = "") -> str:
+    """The system prompt; the same text for the same tools, so that it can be cached."""
+    taught = [dialect.teach(tools), _CALLING] if tools.names else []
+    return "\n\n".join([*filter(None, [system.strip()]), *taught, _LAYOUT, ESCAPE_NOTE])

@@ -1,0 +1,37 @@
+"""How far a turn may go, and what its model is told."""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ("Attachment", "SessionSettings")
+
+
+class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of one turn.
+
+    `rounds` is how often the model is asked, `calls` how many it may make, `text` how many
+    characters a reply may have, `tokens` what all replies may cost, `seconds` how long it all may
+    take. `max_tokens` goes to the model with each request. `budget` is how many tokens the model is
+    shown of the timeline. `system` stands before all else that the model is told. With `grammar`
+    the model is held to its dialect, where it can be. `broken` is how often in a row it may write
+    calls that cannot be read.
+    """
+
+    rounds: int = 20
+    calls: int = 100
+    text: int = 1_000_000
+    tokens: int | None = None
+    seconds: float | None = None
+    max_tokens: int | None = None
+    budget: int | None = 100_000
+    system: str = ""
+    grammar: bool = False
+    broken: int = 3
+
+
+class Attachment(msgspec.Struct, frozen=True):
+    """A file that the person gives with a prompt."""
+
+    name: str
+    content: bytes

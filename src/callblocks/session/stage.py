@@ -1,0 +1,152 @@
+"""All that a turn needs, put together: tools, runtime, the one who speaks, what they are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from callblocks.dialects import dialects
+from callblocks.model.errors import UnknownDialect
+from callblocks.model.turn_events import CallAnswered, CallAsked, TurnEvent
+from callblocks.models.model import Model
+from callblocks.parser import AUTO, Parser
+from callblocks.parsing.dialect import Dialect
+from callblocks.runtime.approvals.book import ApprovalBook
+from callblocks.runtime.approving import Approving
+from callblocks.runtime.asking import Answer, Asker, Question
+from callblocks.runtime.gate import Resolve
+from callblocks.runtime.journal import Journal
+from callblocks.runtime.policy.policy import Policy
+from callblocks.runtime.runtime import Runtime
+from callblocks.runtime.turn import Turn
+from callblocks.session.dialogue import Dialogue
+from callblocks.session.instructions import instructions
+from callblocks.session.interrupted import turn_key
+from callblocks.session.settings import SessionSettings
+from callblocks.session.tainting import Taints
+from callblocks.session.talk import Talk
+from callblocks.session.turn_run import Speaker, TurnRun
+from callblocks.session.turn_writing import TurnWriting
+from callblocks.timeline.recorder import Recorder
+from callblocks.toolkits.react import react_tools
+from callblocks.tools.context import Keep
+from callblocks.tools.registry import Registry
+from callblocks.views.model_view.view import ModelView
+
+__all__ = ("Desk", "Stage")
+
+_TAUGHT = "tool-fence"
+"""What a model is taught that may write any dialect."""
+
+
+class Desk(msgspec.Struct, frozen=True, kw_only=True):
+    """What running calls needs beside tools and a policy; see `Runtime` and `Approving`."""
+
+    book: ApprovalBook | None = None
+    asker: Asker | None = None
+    journal: Journal | None = None
+    keep: Keep | None = None
+    resolve: Resolve | None = None
+    place: str = ""
+
+
+class Stage:
+    """Sets up the turns of one conversation."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        model: Model,
+        tools: Registry,
+        policy: Policy | None,
+        dialect: str,
+        settings: SessionSettings,
+        desk: Desk,
+    ) -> None:
+        self.recorder = recorder
+        self.model = model
+        self.desk = desk
+        self._tools = tools
+        self._policy = policy
+        self._settings = settings
+        self._reads, self._writes = _chosen(dialect)
+        self._view = ModelView(tokens=recorder.holdings.tokens, budget=settings.budget)
+        self._taints = Taints()
+        self._seen = 0
+
+    def set_up(self, turn: str, before: int, tell: Callable[[TurnEvent], None]) -> TurnRun:
+        """A turn that is ready to run; it is on the timeline, with its prompt."""
+        # What the model sees of earlier turns does not change while this one runs.
+        recorder, settings = self.recorder, self._settings
+        talk: Talk | None = None
+        own = react_tools(recorder, turn, lambda seq: talk is None or talk.shows(seq))
+        tools = self._tools | Registry(tool for tool in own if tool.name not in self._tools)
+        dialogue = Dialogue(self._writes, tools, instructions(self._writes, tools, settings.system))
+        talk = Talk(recorder.timeline, self._view, dialogue, turn, before)
+        return TurnRun(
+            Turn(turn_key(recorder.timeline.name, turn), tainted=self._tainted(tools)),
+            talk,
+            self._speaker(tools),
+            self._runtime(tools, tell),
+            TurnWriting(recorder, talk, tell),
+            settings,
+            tell,
+        )
+
+    def _speaker(self, tools: Registry) -> Speaker:
+        grammar = self._writes.grammar(tools, "gbnf") if self._settings.grammar else ""
+        return Speaker(self.model, lambda: Parser(self._reads, tools=tools), grammar)
+
+    def _runtime(self, tools: Registry, tell: Callable[[TurnEvent], None]) -> Runtime:
+        desk = self.desk
+        asker = desk.asker and _telling(desk.asker, tell)
+        return Runtime(
+            tools,
+            self._policy,
+            approving=Approving(desk.book, asker, desk.place),
+            journal=desk.journal,
+            keep=desk.keep or self.recorder.holdings.artifacts,
+            resolve=desk.resolve,
+        )
+
+    def _tainted(self, tools: Registry) -> tuple[str, ...]:
+        for entry in self.recorder.timeline.entries(after=self._seen):
+            self._taints.feed((entry,), tools)
+            self._seen = entry.seq
+        return self._taints.reasons
+
+
+def _chosen(dialect: str) -> tuple[Sequence[Dialect], Dialect]:
+    """The dialects that are read, and the one that is written; a display is not for models."""
+    if dialect == AUTO:
+        return [one for one in dialects.values() if one.in_auto and one.rules], dialects[_TAUGHT]
+    if dialect not in dialects:
+        raise UnknownDialect(dialect, (AUTO, *dialects))
+    return [dialects[dialect]], dialects[dialect]
+
+
+def _telling(asker: Asker, tell: Callable[[TurnEvent], None]) -> Asker:
+    """An asker whose questions and answers are told."""
+
+    async def ask(question: Question) -> Answer | None:
+        id, approval = question.call.id, question.approval_id
+        tell(
+            CallAsked(
+                id=id,
+                approval=approval,
+                reason=question.reason,
+                preview=question.preview,
+                tainted=question.tainted,
+            )
+        )
+        answer: Answer | None = None
+        try:
+            answer = await asker(question)
+            return answer
+        finally:
+            approved = answer is not None and answer.verdict != "deny"
+            reason = answer.reason if answer is not None else ""
+            tell(CallAnswered(id=id, approval=approval, approved=approved, reason=reason))
+
+    return ask

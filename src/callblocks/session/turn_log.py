@@ -1,0 +1,79 @@
+"""The events of a turn, kept while it runs, for whoever follows it and whoever comes later.
+
+Each reader goes at its own pace over the same list, so a slow one costs nothing and delays nobody.
+An event is numbered by the timeline: `12.3` is the third one after block 12 was written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+
+import msgspec
+
+from callblocks.model.turn_events import TurnEnded, TurnEvent
+
+__all__ = ("Logged", "TurnLog")
+
+
+class Logged(msgspec.Struct, frozen=True, gc=False):
+    """An event where it stands: after which block of the timeline, and as the how-many-th."""
+
+    seq: int
+    at: int
+    event: TurnEvent
+
+
+class TurnLog:
+    """Takes events by `tell`; `last` says the last number of the timeline. In one event loop."""
+
+    def __init__(self, last: Callable[[], int]) -> None:
+        self.events: list[Logged] = []
+        self.is_over = False
+        self._last = last
+        self._place = (-1, 0)
+        self._more: asyncio.Future[None] | None = None
+
+    def tell(self, event: TurnEvent) -> None:
+        """Take an event; the end of the turn is the last one."""
+        seq = self._last()
+        at = self._place[1] + 1 if seq == self._place[0] else 1
+        self._place = (seq, at)
+        self.events.append(Logged(seq, at, event))
+        if isinstance(event, TurnEnded) and not event.member:
+            self.is_over = True
+        self._wake()
+
+    def close(self) -> None:
+        """Nothing more comes, also where the end was never told."""
+        self.is_over = True
+        self._wake()
+
+    def after(self, seq: int, at: int = 0) -> int:
+        """Where to read on after the event that has this number; what is unknown is read again."""
+        for place, logged in enumerate(self.events):
+            if (logged.seq, logged.at) > (seq, at):
+                return place
+        return len(self.events)
+
+    async def read(self, start: int = 0) -> AsyncGenerator[list[Logged], None]:
+        """All from a place on: what is there at once, then what comes, until the turn is over."""
+        while True:
+            if batch := self.events[start:]:
+                start += len(batch)
+                yield batch
+            elif self.is_over:
+                return
+            else:
+                await self._next()
+
+    async def _next(self) -> None:
+        if self._more is None:
+            self._more = asyncio.get_running_loop().create_future()
+        # One reader that goes away must not take the others with it.
+        await asyncio.shield(self._more)
+
+    def _wake(self) -> None:
+        if self._more is not None:
+            self._more.set_result(None)
+            self._more = None
