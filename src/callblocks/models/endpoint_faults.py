@@ -1,0 +1,169 @@
+"""What goes wrong with a model's server, as a `ModelError` that a person can act on.
+
+    http://127.0.0.1:8080/v1 refused the request (401): invalid key [redacted]; check the key
+
+The server's own words are cut short, and every secret of the settings is taken out of them.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from typing import Any, cast
+from urllib.parse import quote, unquote
+
+import msgspec
+
+from callblocks.model.errors import ModelError
+from callblocks.model.redaction import REDACTED, redact
+from callblocks.models.endpoint import EndpointSettings, plain_url
+
+__all__ = ("Faults", "words_of")
+
+_SHOWN = 300
+_TAGS = re.compile(r"<(script|style)\b.*?(?:</\1|\Z)|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
+# A secret that is shorter stands in many a word.
+_SHORTEST = 4
+
+_HINTS = {
+    400: "check the model's name and the fields in extra",
+    401: "check the key",
+    403: "check the key and what it may use",
+    404: "check the address and the model's name",
+    413: "send less",
+    422: "check the model's name and the fields in extra",
+    429: "wait a little, or check the account's limits",
+    503: "wait a little: it may still be loading",
+}
+_STATUS = {408: "model_timeout", 504: "model_timeout"} | dict.fromkeys(
+    (429, 503, 529), "model_busy"
+)
+_TYPES = (
+    (re.compile("rate_?limit|overload|busy|quota", re.IGNORECASE), "model_busy"),
+    (re.compile("time_?out", re.IGNORECASE), "model_timeout"),
+    (
+        re.compile("invalid|authentication|permission|not_?found|exceed", re.IGNORECASE),
+        "model_refused",
+    ),
+)
+
+
+class Faults:
+    """The errors of one endpoint; every message goes through `hide`.
+
+    `url` is how the endpoint is called in them.
+    """
+
+    def __init__(self, settings: EndpointSettings) -> None:
+        self._settings = settings
+        self._secrets = _spellings(settings)
+        self.url = self.hide(settings.shown_url)
+
+    def hide(self, text: str) -> str:
+        """The text on one line, without secrets and without signs that a terminal obeys."""
+        text = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+        for secret in self._secrets:
+            text = text.replace(secret, REDACTED)
+        return redact(text)
+
+    def error(self, code: str, message: str, **details: Any) -> ModelError:
+        """An error that names the address."""
+        return ModelError(code, self.hide(f"{self.url} {message}"), url=self.url, **details)
+
+    def status(self, status: int, body: bytes, location: str = "") -> ModelError:
+        """A response that is no reply."""
+        if 300 <= status < 400:
+            return self._moved(status, location)
+        code = code_of_status(status)
+        verb = {"model_refused": "refused the request", "model_busy": "is too busy"}
+        said = f"{verb.get(code, 'failed')} ({status})"
+        words = self.short(words_of(body.decode("utf-8", "replace")))
+        hint = _HINTS.get(status, "")
+        message = "; ".join(filter(None, (f"{said}: {words}" if words else said, hint)))
+        return self.error(code, message, status=status)
+
+    def _moved(self, status: int, location: str) -> ModelError:
+        goal = plain_url(location) or "another place"
+        return self.error(
+            "model_refused",
+            f"sends on to {goal} ({status}), which is not followed; "
+            "if that is the right server, make it the base URL",
+            status=status,
+        )
+
+    def told(self, error: Any) -> ModelError:
+        """An error that the server tells in place of a reply, or in the middle of one."""
+        words = self.short(_said(error)) or "it does not say why"
+        return self.error(_code_of(error), f"told an error instead of the reply: {words}")
+
+    def unreadable(self, problem: str, text: str = "") -> ModelError:
+        """What the server sent is no reply."""
+        words = self.short(words_of(text))
+        said = f": {words}" if words else ""
+        return self.error(
+            "model_broken",
+            f"sent {problem}{said}; check that the address is that of an OpenAI-compatible API",
+        )
+
+    def short(self, text: str) -> str:
+        """The start of what a server says; secrets go before the cut, or half of one would stay."""
+        hidden = self.hide(text[: _SHOWN * 40])
+        return hidden if len(hidden) <= _SHOWN else f"{hidden[:_SHOWN]}…"
+
+
+def code_of_status(status: int) -> str:
+    """The code for an HTTP status that is not 200."""
+    if status < 300:
+        return "model_broken"
+    return _STATUS.get(status, "model_refused" if status < 500 else "model_failed")
+
+
+def words_of(text: str) -> str:
+    """What a body says to a person: the message in JSON, the title of a page, or all of it."""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        title = _TITLE.search(text)
+        return html.unescape(title[1] if title else _TAGS.sub(" ", text))
+    return _said(value)
+
+
+def _said(value: Any) -> str:
+    """The message in an error of any known shape."""
+    if isinstance(value, dict):
+        given = cast("dict[str, Any]", value)
+        for name in ("error", "message", "detail", "msg"):
+            if given.get(name):
+                return _said(given[name])
+    if isinstance(value, list) and value:
+        return _said(cast("list[Any]", value)[0])
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _code_of(error: Any) -> str:
+    """The code for an error that a server tells, by its number or else by its type."""
+    if not isinstance(error, dict):
+        return "model_failed"
+    given = cast("dict[str, Any]", error)
+    if isinstance(given.get("error"), dict):
+        return _code_of(given["error"])
+    for name in ("code", "status", "status_code"):
+        number = given.get(name)
+        if isinstance(number, int) and 400 <= number < 600:
+            return code_of_status(number)
+    kind = " ".join(str(given.get(name)) for name in ("type", "code", "error_type"))
+    return next((code for pattern, code in _TYPES if pattern.search(kind)), "model_failed")
+
+
+def _spellings(settings: EndpointSettings) -> list[str]:
+    """Every secret in every way that a server may write it back, the longest first."""
+    found: set[str] = set()
+    for secret in settings.secrets():
+        plain = unquote(secret)
+        in_json = msgspec.json.encode(plain).decode()[1:-1]
+        basic = base64.b64encode(plain.encode()).decode()
+        found.update((secret, plain, quote(secret, safe=""), in_json, basic))
+        found.update(secret.split())
+    return sorted((one for one in found if len(one) >= _SHORTEST), key=len, reverse=True)

@@ -1,0 +1,76 @@
+"""The HTTP client for one model's server: what it sends along, and whom it believes.
+
+No redirect is followed, so that a key goes nowhere else. A server on this machine is asked without
+the proxies of the environment; every other one as the environment says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import httpx2
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import CallerError
+from callblocks.models.endpoint import EndpointSettings, is_loopback
+
+__all__ = ("check_host", "full_url", "new_client")
+
+
+async def new_client(settings: EndpointSettings) -> httpx2.AsyncClient:
+    """A client with any number of connections; only connecting has a time limit of its own."""
+    near = is_loopback(settings.base_url)
+    return httpx2.AsyncClient(
+        headers=_headers(settings),
+        auth=_auth(settings),
+        verify=await _trust(near and settings.base_url.startswith("http:")),
+        timeout=httpx2.Timeout(None, connect=settings.connect_seconds),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+        follow_redirects=False,
+        trust_env=not near,
+    )
+
+
+async def _trust(plain: bool) -> ssl.SSLContext:
+    """Whom TLS believes: nobody, where there is no TLS; reading the list of all takes a while."""
+    if plain:
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return await asyncio.to_thread(httpx2.create_ssl_context)
+
+
+def _headers(settings: EndpointSettings) -> dict[str, str]:
+    ours = {
+        "accept": "text/event-stream, application/json",
+        "accept-encoding": "identity",
+        "content-type": "application/json",
+        "user-agent": "callblocks",
+    }
+    if settings.key:
+        ours["authorization"] = f"Bearer {settings.key}"
+    return ours | {name.lower(): value for name, value in settings.headers.items()}
+
+
+def _auth(settings: EndpointSettings) -> httpx2.BasicAuth | None:
+    """Name and password of the address; a key goes before them."""
+    address = urlsplit(settings.base_url)
+    if settings.key or not (address.username or address.password):
+        return None
+    return httpx2.BasicAuth(unquote(address.username or ""), unquote(address.password or ""))
+
+
+def full_url(settings: EndpointSettings, path: str) -> str:
+    """Where a path of the API is; name and password are sent in another way."""
+    address = urlsplit(settings.base_url)
+    host = address.netloc.rpartition("@")[2]
+    place = f"{address.path.rstrip('/')}/{path}"
+    return urlunsplit((address.scheme, host, place, address.query, ""))
+
+
+def check_host(settings: EndpointSettings) -> None:
+    """Refuse an address that the client cannot ask."""
+    try:
+        httpx2.URL(full_url(settings, ""))
+    except httpx2.InvalidURL:
+        raise CallerError(f"no address of a model: {brief(settings.shown_url)}") from None

@@ -1,0 +1,195 @@
+"""One POST to a model's server, and its reply as bytes, piece by piece, as they arrive.
+
+    async with stream.post("chat/completions", body) as arriving:
+        while piece := await arriving.piece(): ...
+
+Connections are kept and used again. Leaving the block ends the request: the server sees the
+connection close.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager, suppress
+from typing import Any
+
+import httpx2
+import msgspec
+
+from callblocks.model.errors import CallerError, ModelError
+from callblocks.models.endpoint import EndpointSettings
+from callblocks.models.endpoint_faults import Faults
+from callblocks.models.http_client import check_host, full_url, new_client
+from callblocks.models.retrying import may_pass, wait_before
+
+__all__ = ("Arriving", "HttpStream")
+
+_ERROR_BODY = 1 << 16
+_DRAIN_SECONDS = 0.5
+
+
+class Arriving:
+    """A reply that arrives. `kind` is the media type that the server says."""
+
+    def __init__(
+        self, response: httpx2.Response, pieces: AsyncGenerator[bytes, None], stream: HttpStream
+    ) -> None:
+        self.kind = response.headers.get("content-type", "")
+        self._pieces = pieces
+        self._stream = stream
+        self._seconds = stream.settings.first_seconds
+
+    async def piece(self) -> bytes:
+        """The next bytes, never none; b"" at the end."""
+        piece = b""
+        faults = self._stream.faults
+        try:
+            while not piece:
+                async with asyncio.timeout(self._seconds):
+                    piece = await anext(self._pieces)
+        except StopAsyncIteration:
+            return b""
+        except TimeoutError:
+            raise _timeout(faults, self._seconds) from None
+        except httpx2.HTTPError as error:
+            raise _broke(faults, error) from None
+        self._seconds = self._stream.settings.stall_seconds
+        return piece
+
+    async def finish(self) -> None:
+        """Wait a moment for the end, so that the connection can be used again."""
+        with suppress(TimeoutError, httpx2.HTTPError, StopAsyncIteration):
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                while True:
+                    await anext(self._pieces)
+
+
+class HttpStream:
+    """The connections to one model's server. They belong to the event loop that first asks."""
+
+    def __init__(self, settings: EndpointSettings) -> None:
+        if not settings.base_url or not settings.model:
+            raise CallerError("an endpoint needs a base_url and a model")
+        check_host(settings)
+        self.settings = settings
+        self.faults = Faults(settings)
+        self._client: httpx2.AsyncClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @asynccontextmanager
+    async def post(self, path: str, body: dict[str, Any]) -> AsyncGenerator[Arriving, None]:
+        """Ask; raises `ModelError` unless the server answers with 200."""
+        response = await self._answer(path, _encoded(body))
+        pieces = response.aiter_bytes()
+        try:
+            yield Arriving(response, pieces, self)
+        finally:
+            await pieces.aclose()
+            await response.aclose()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def _answer(self, path: str, content: bytes) -> httpx2.Response:
+        """The first answer that is a reply. Nothing of it was read, so trying again is safe."""
+        for left in reversed(range(self.settings.tries)):
+            wait: float | None = self.settings.retry_seconds
+            try:
+                response = await self._send(path, content)
+                if response.status_code == 200:
+                    return response
+                wait = wait_before(response.headers.get("retry-after"), wait)
+                raise await self._refusal(response)
+            except ModelError as error:
+                if not left or wait is None or not may_pass(error):
+                    raise
+            await asyncio.sleep(wait)
+        raise AssertionError("tries is more than 0")
+
+    async def _send(self, path: str, content: bytes) -> httpx2.Response:
+        seconds = self.settings.first_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                client = await self._connected()
+                request = client.build_request(
+                    "POST", full_url(self.settings, path), content=content
+                )
+                return await client.send(request, stream=True)
+        except TimeoutError:
+            raise _timeout(self.faults, seconds) from None
+        except (httpx2.HTTPError, OSError, UnicodeError) as error:
+            # Its words, its cause and its request may have the key in them: none goes on.
+            raise _unreachable(self.faults, error) from None
+
+    async def _refusal(self, response: httpx2.Response) -> ModelError:
+        body = bytearray()
+        pieces = response.aiter_bytes()
+        try:
+            with suppress(TimeoutError, httpx2.HTTPError):
+                async with asyncio.timeout(self.settings.stall_seconds), aclosing(pieces):
+                    async for piece in pieces:
+                        body += piece
+                        if len(body) > _ERROR_BODY:
+                            break
+        finally:
+            await response.aclose()
+        return self.faults.status(
+            response.status_code, bytes(body[:_ERROR_BODY]), response.headers.get("location", "")
+        )
+
+    async def _connected(self) -> httpx2.AsyncClient:
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            client = await self._new_client()
+            if self._client is None or self._loop is not loop:
+                self._client, self._loop = client, loop
+        return self._client
+
+    async def _new_client(self) -> httpx2.AsyncClient:
+        try:
+            return await new_client(self.settings)
+        except (ValueError, ImportError, httpx2.InvalidURL):
+            raise self.faults.error(
+                "model_unreachable",
+                "is asked through a proxy that cannot be used; check HTTP_PROXY, HTTPS_PROXY and "
+                "ALL_PROXY in the environment, or name the host in NO_PROXY",
+            ) from None
+
+
+def _encoded(body: dict[str, Any]) -> bytes:
+    """The body as JSON; half a character, which no JSON can say, becomes a question mark."""
+    try:
+        return msgspec.json.encode(body)
+    except UnicodeEncodeError:
+        import json
+
+        return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _timeout(faults: Faults, seconds: float) -> ModelError:
+    return faults.error("model_timeout", f"said nothing for {seconds:g} s; is the model running?")
+
+
+def _unreachable(faults: Faults, error: Exception) -> ModelError:
+    if isinstance(error, httpx2.TimeoutException):
+        return faults.error("model_timeout", "gave no connection in time; check the address")
+    words = _words(faults, error)
+    return faults.error(
+        "model_unreachable",
+        f"cannot be reached: {words}; check the address, and that the server runs",
+    )
+
+
+def _broke(faults: Faults, error: httpx2.HTTPError) -> ModelError:
+    if isinstance(error, httpx2.DecodingError):
+        return faults.unreadable("bytes that are not compressed as it says")
+    words = _words(faults, error)
+    return faults.error("model_unreachable", f"broke off in the middle of the reply: {words}")
+
+
+def _words(faults: Faults, error: Exception) -> str:
+    return faults.short(str(error)) or type(error).__name__

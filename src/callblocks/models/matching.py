@@ -1,0 +1,70 @@
+"""Which words of a person a script answers.
+
+    match:
+      - list the files            # each of these words occurs in what the person says
+      - /\\b(read|show) .*\\.md\\b/   # a regular expression, without regard to case
+
+The measure of a match is the number of words it covers: those of the phrase, or those that the
+expression matched.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import TypeAlias
+
+__all__ = ("Pattern", "Phrase", "Regex", "best_cover", "read_pattern")
+
+# An expression is looked for in the start of a long text: its author did not think of books.
+_LONGEST = 10_000
+_WORD = re.compile(r"\w+")
+
+
+class Phrase:
+    """Words that all occur, in any order."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._words = _words(text)
+        if not self._words:
+            raise ValueError(f"there is no word in the phrase {text!r:.60}")
+
+    def cover(self, said: str) -> int:
+        """How many words it covers; 0 where it does not match."""
+        return len(self._words) if self._words <= _words(said) else 0
+
+
+class Regex:
+    """A regular expression between slashes."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            self._pattern = re.compile(text[1:-1], re.IGNORECASE)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ValueError(f"{text:.60} is no regular expression: {error}") from error
+
+    def cover(self, said: str) -> int:
+        """How many words it covers, one at least; 0 where it does not match."""
+        found = self._pattern.search(said[:_LONGEST])
+        return max(1, len(_words(found[0]))) if found else 0
+
+
+Pattern: TypeAlias = Phrase | Regex
+
+
+def read_pattern(text: str) -> Pattern:
+    """A phrase, or an expression between slashes; `ValueError` says what is wrong with it."""
+    is_regex = len(text) > 2 and text.startswith("/") and text.endswith("/")
+    return Regex(text) if is_regex else Phrase(text)
+
+
+def best_cover(patterns: Iterable[Pattern], said: str) -> int:
+    """The words that the best of several patterns covers."""
+    return max((pattern.cover(said) for pattern in patterns), default=0)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(unicodedata.normalize("NFC", text).casefold()))

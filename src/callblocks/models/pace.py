@@ -1,0 +1,66 @@
+"""A text as the pieces that a model would write, at its pace.
+
+    async for piece in paced("Well, I will look.", pace=180): ...     Well|,| I| will| look|.
+
+Pieces are like tokens: a word with the blanks before it, some signs, a part of a long word. They
+never split what a reader sees as one character. The pauses vary as the text does: the same text
+is always written alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import unicodedata
+from collections.abc import AsyncGenerator, Iterator
+
+__all__ = ("NATURAL", "paced", "split_pieces")
+
+NATURAL = 180.0
+"""Characters a second: about forty tokens."""
+
+_TOKEN = re.compile(r"\s{0,40}(?:\w{1,8}|[^\w\s]{1,3})|\s{1,40}")
+_LATE = 0.25  # seconds; a reader that is slower than this is not caught up with
+_BREATH = 32  # pieces between two looks at the loop, where there is no pause
+_ALWAYS_JOINED = re.compile("[\u200c\u0e33\u0eb3\u1160-\u11ff\ud7b0-\ud7ff\U0001f3fb-\U0001f3ff]")
+_HANGUL_START = re.compile("[\u1100-\u115f\ua960-\ua97f]")
+_FLAG_LETTER = re.compile("[\U0001f1e6-\U0001f1ff]")
+
+
+async def paced(text: str, pace: float = NATURAL) -> AsyncGenerator[str, None]:
+    """The pieces, with pauses that make `pace` characters a second; 0 is without pauses."""
+    jitter = random.Random(text)
+    clock = asyncio.get_running_loop().time
+    due = clock()
+    for number, piece in enumerate(split_pieces(text), 1):
+        yield piece
+        if pace > 0:
+            due = max(due, clock() - _LATE) + len(piece) / pace * jitter.uniform(0.5, 1.5)
+            await asyncio.sleep(max(0.0, due - clock()))
+        elif number % _BREATH == 0:
+            await asyncio.sleep(0)
+
+
+def split_pieces(text: str) -> Iterator[str]:
+    """The pieces; joined they are the text."""
+    start = 0
+    for token in _TOKEN.finditer(text):
+        end = token.end()
+        if end == len(text) or not _joined(text[end - 1], text[end]):
+            yield text[start:end]
+            start = end
+
+
+def _joined(before: str, after: str) -> bool:
+    """Whether two characters may be seen as one: a little too often rather than too seldom."""
+    return (
+        unicodedata.category(after)[0] == "M"
+        or _ALWAYS_JOINED.match(after) is not None
+        or unicodedata.category(before) in ("Cf", "Cs")  # joiners, and marks that stand in front
+        or unicodedata.category(after) == "Cf"
+        or unicodedata.combining(before) == 9  # a virama binds the next letter
+        or before + after == "\r\n"
+        or _HANGUL_START.match(before) is not None
+        or (_FLAG_LETTER.match(before) is not None and _FLAG_LETTER.match(after) is not None)
+    )

@@ -1,0 +1,47 @@
+"""The fields that every request to an OpenAI-compatible server has.
+
+{"model": "qwen3-8b", "stream": true, "stream_options": {"include_usage": true}, …}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from callblocks.models.endpoint import EndpointSettings
+from callblocks.models.endpoint_faults import Faults
+from callblocks.models.model import Request
+
+__all__ = ("request_body",)
+
+
+def request_body(
+    request: Request, settings: EndpointSettings, faults: Faults, asked: dict[str, Any]
+) -> dict[str, Any]:
+    """The body: the common fields, what is `asked` beside them, and the settings' own over both.
+
+    A field that is `None` is left out. A grammar for a server that takes none is refused: the
+    reply would not be held to it.
+    """
+    body: dict[str, Any] = {
+        "model": settings.model,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        settings.tokens_field: request.max_tokens,
+        "stop": list(request.stop) or None,
+        **asked,
+        **settings.extra,
+    }
+    if request.grammar:
+        _put_grammar(body, request.grammar, settings.grammar_field, faults)
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def _put_grammar(body: dict[str, Any], grammar: str, field: str, faults: Faults) -> None:
+    if not field:
+        raise faults.error(
+            "model_refused",
+            "is not known to hold a reply to a grammar; set grammar_field to the field that it "
+            'takes ("grammar" for llama.cpp), or ask without one',
+        )
+    outer, _, inner = field.partition(".")
+    body[outer] = {**(body.get(outer) or {}), inner: grammar} if inner else grammar

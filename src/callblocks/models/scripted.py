@@ -1,0 +1,110 @@
+"""The model that plays scripts: a folder of Markdown transcripts, matched to what a person says.
+
+    model = ScriptedModel()                      # the scripts that come with callblocks
+    model = ScriptedModel(Path("talks"), pace=0)
+
+See `callblocks.models.script` for what a transcript looks like. A fence that carries its own
+output is a call with its result; that is why this model, alone of all, writes results.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+from callblocks.model.errors import CallerError
+from callblocks.model.parts import text_of
+from callblocks.models.filling import fill, plain_line
+from callblocks.models.model import Piece, Request, Spoken, Stopped, Usage
+from callblocks.models.pace import NATURAL, paced
+from callblocks.models.script import Script
+from callblocks.models.script_folder import DEFAULT, ScriptFolder
+
+__all__ = ("ScriptedModel",)
+
+EMBEDDED = Path(__file__).with_name("scripts")
+_CLOSING = "That is all that my script says."
+_LOST = "I play scripts, and none of mine fits what you said."
+_A_TOKEN = 4  # characters, as a rule of thumb
+
+
+class ScriptedModel:
+    """Replies from a folder of scripts; None is the one that comes with callblocks.
+
+    `pace` is in characters a second and goes before what a script says: 0 is at once, None the
+    script's own pace, or a natural one.
+    """
+
+    writes_results = True
+
+    def __init__(self, folder: Path | None = None, *, pace: float | None = None) -> None:
+        if pace is not None and not (math.isfinite(pace) and pace >= 0):
+            raise CallerError(f"the pace is in characters a second, from 0 on, not {pace}")
+        self._scripts = ScriptFolder(EMBEDDED if folder is None else folder)
+        self._pace = pace
+        self.name = "scripted" if folder is None else f"scripted:{folder.absolute().name}"
+
+    @property
+    def suggestions(self) -> tuple[str, ...]:
+        """What a person may ask, a prompt for each script."""
+        scripts = self._scripts.scripts
+        return tuple(dict.fromkeys(one.prompt for one in scripts if one.name != DEFAULT))
+
+    @property
+    def broken(self) -> dict[str, str]:
+        """The files of the folder that are no scripts, and why."""
+        return self._scripts.broken
+
+    async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
+        """The reply of the script that fits what the person says, for this round."""
+        said = request.prompt or _last_said(request)
+        script = self._scripts.find(said)
+        whole = self._text(script, said, request)
+        text, reason = _cut(whole, request)
+        written = 0
+        async for piece in paced(text, self._pace_of(script)):
+            written += len(piece)
+            yield Spoken(piece)
+        asked = sum(len(text_of(list(message.parts))) for message in request.messages)
+        yield Usage(tokens_in=_tokens(asked), tokens_out=_tokens(written))
+        yield Stopped(reason)
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+    def _text(self, script: Script | None, said: str, request: Request) -> str:
+        if script is None:
+            return self._lost()
+        if request.round > len(script.replies):
+            return _CLOSING
+        return fill(script.replies[max(0, request.round - 1)], said, request.results)
+
+    def _lost(self) -> str:
+        known = self.suggestions
+        if not known:
+            return f"{_LOST} There are none in my folder yet."
+        lines = "".join(f"- {plain_line(prompt)}\n" for prompt in known)
+        return f"{_LOST} Try one of these:\n\n{lines}"
+
+    def _pace_of(self, script: Script | None) -> float:
+        if self._pace is not None:
+            return self._pace
+        return NATURAL if script is None or script.pace is None else script.pace
+
+
+def _last_said(request: Request) -> str:
+    said = [text_of(list(one.parts)) for one in request.messages if one.role == "user"]
+    return said[-1] if said else ""
+
+
+def _cut(text: str, request: Request) -> tuple[str, str]:
+    """The text up to a stop word or the most tokens, and why it ends there."""
+    for word in request.stop:
+        text = text.partition(word)[0] if word else text
+    most = len(text) if request.max_tokens is None else request.max_tokens * _A_TOKEN
+    return text[:most], "length" if most < len(text) else "stop"
+
+
+def _tokens(characters: int) -> int:
+    return math.ceil(characters / _A_TOKEN)
