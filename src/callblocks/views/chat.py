@@ -26,7 +26,10 @@ from callblocks.model.events import (
 from callblocks.model.shown import show_call, show_result
 from callblocks.views.grouping import Entry, Group, Part, Validation, group
 
-__all__ = ("Broken", "Chat", "Item", "Thought", "call_line")
+__all__ = ("BY_ID", "Broken", "Chat", "Item", "Thought", "call_line")
+
+BY_ID = -1
+"""The index of a result that is known by the id of its call alone."""
 
 _VALIDATION = "chat-blocks.validation"
 _DISPLAY = "chat-blocks"
@@ -59,11 +62,12 @@ class Chat:
 
     def __init__(self) -> None:
         self._held: list[_Held] = []
-        # Where the entry of a call is held; the entries that left without their result; and
-        # the calls of a display, whose results are shown as they were.
+        # Where the entry of a call is held; the entries that left without their result; the
+        # calls of a display, whose results are shown as they were; and the last call of an id.
         self._places: dict[int, int] = {}
         self._left: dict[int, Entry] = {}
         self._displayed: set[int] = set()
+        self._indexes: dict[str, int] = {}
 
     @property
     def items(self) -> list[Item]:
@@ -120,8 +124,8 @@ class Chat:
                 self._held.append(Entry(f"{name}(…)", id=id_))
             case CallReady(index=index, call=call):
                 self._ready(index, call)
-            case CallResult(index=index, result=result):
-                self._complete(index, result)
+            case CallResult(index=index, id=id_, result=result):
+                self._complete(self._indexes.get(id_, index) if index == BY_ID else index, result)
             case Malformed():
                 self._break(event)
             case _:
@@ -144,6 +148,7 @@ class Chat:
                 self._held.append(Thought(line))
 
     def _ready(self, index: int, call: Call) -> None:
+        self._indexes[call.id] = index
         if call.dialect == _DISPLAY:
             self._displayed.add(index)
         # The entry may have left the screen while its input still came.

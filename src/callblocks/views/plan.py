@@ -21,7 +21,7 @@ from callblocks.views.chat import call_line
 from callblocks.views.rows import Bit, Kind, Row, columns, wrap
 from callblocks.views.safe import visible_line
 
-__all__ = ("explained_rows", "how_to_allow", "plan_rows")
+__all__ = ("explained_rows", "how_to_allow", "plan_rows", "ways_to_allow")
 
 _CALL_WIDTH = 48
 _ROOM = 30
@@ -60,9 +60,12 @@ def explained_rows(planned: Sequence[Judged], policy: Policy, width: int) -> lis
 def how_to_allow(planned: Sequence[Judged]) -> list[Row]:
     """What to add to the command to have calls run, with a tool that is among them."""
     names = [plan.verdict.tool.name for plan in planned if isinstance(plan.verdict, Weighed)]
-    if not names:
-        return []
-    options = [option.format(tool=shlex.quote(names[0])) for option, _ in _WAYS]
+    return ways_to_allow(names[0]) if names else []
+
+
+def ways_to_allow(tool: str) -> list[Row]:
+    """What to add to the command to have calls of a tool run."""
+    options = [option.format(tool=shlex.quote(tool)) for option, _ in _WAYS]
     pad = max(map(len, options)) + 2
     rows: list[Row] = [(("plain", "Add to the command:"),)]
     for option, (_, purpose) in zip(options, _WAYS, strict=True):

@@ -26,8 +26,16 @@ REFUSALS = frozenset(
 _KINDS: dict[str, Kind] = {"done": "code", "failed": "error", "refused": "warning"}
 
 
-def summary_rows(outcomes: Sequence[Outcome], folder: str, width: int) -> list[Row]:
-    """The count, the notices, and the files that were kept below `folder`."""
+_AFTER = "then run the text that --reply gives"
+
+
+def summary_rows(
+    outcomes: Sequence[Outcome], folder: str, width: int, after: str = _AFTER
+) -> list[Row]:
+    """The count, the notices, and the files that were kept below `folder`.
+
+    `after` says what to do once a call was approved that waits for it.
+    """
     if not outcomes:
         return []
     counts = Counter(map(_kind, outcomes))
@@ -36,7 +44,12 @@ def summary_rows(outcomes: Sequence[Outcome], folder: str, width: int) -> list[R
         if counts[name]:
             bits.append(("quiet", ", "))
             bits.append((kind, f"{counts[name]} {name}"))
-    return [(), tuple(bits[1:]), *_notes(outcomes, folder, width), *_waiting(outcomes, width)]
+    return [
+        (),
+        tuple(bits[1:]),
+        *_notes(outcomes, folder, width),
+        *_waiting(outcomes, width, after),
+    ]
 
 
 def _kind(outcome: Outcome) -> str:
@@ -45,12 +58,12 @@ def _kind(outcome: Outcome) -> str:
     return "refused" if outcome.error.code in REFUSALS else "failed"
 
 
-def _waiting(outcomes: Iterable[Outcome], width: int) -> list[Row]:
+def _waiting(outcomes: Iterable[Outcome], width: int, after: str) -> list[Row]:
     """How to approve what waits for a person."""
     ids = [one.error.details["approval"] for one in outcomes if one.error and _waits(one.error)]
     if not ids:
         return []
-    how = f"callblocks approvals approve {ids[0]}; then run the text that --reply gives"
+    how = f"callblocks approvals approve {ids[0]}; {after}"
     return wrap((("mark", "ⓘ "), ("quiet", f"to approve: {how}")), width, (("plain", "  "),))
 
 

@@ -107,10 +107,8 @@ class ModelView:
         return self._flat
 
     def split(self, seq: int) -> tuple[list[Part], list[Section]]:
-        """The parts of what is up to an entry, and the sections after it, which are not folded."""
+        """The parts of what is up to an entry, and the sections after it."""
         at = bisect_right(self._sections, seq, key=lambda section: section.first)
-        while at < len(self._sections) and self._sections[at].line is not None:
-            at += 1
         flat = self.parts()
         end = self._ends[at - 1] if at else bool(self._folding.line)
         return flat[:end], self._sections[at:]

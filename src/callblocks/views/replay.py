@@ -1,0 +1,183 @@
+"""A timeline as the events that a client would have got while it was written.
+
+    for event in replayed(timeline.entries()): ...
+
+Text comes joined, and turns one after the other. What only happened in passing is not there:
+pieces of calls, questions to the person, progress. A result whose call is not in the part of the
+timeline that is given comes without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast, get_args
+
+from callblocks.model.blocks import Block, Entry
+from callblocks.model.calls import Call
+from callblocks.model.turn_events import (
+    CallBegan,
+    CallBroken,
+    CallEnded,
+    CallOpened,
+    CallWritten,
+    RoundBegan,
+    Said,
+    Status,
+    Thought,
+    TurnBegan,
+    TurnEnded,
+    TurnEvent,
+)
+from callblocks.timeline.emitting.notices import NOT_RUN
+from callblocks.views.replayed_outcome import outcome_of
+from callblocks.views.timeline.files import read_object
+
+__all__ = ("replayed",)
+
+_BROKEN_CALL = "protocol_violation.broken_call"
+
+
+def replayed(entries: Iterable[Entry]) -> Iterator[TurnEvent]:
+    """The events of the turns in these entries; a turn that is not over has no `TurnEnded`."""
+    turns: dict[str, list[Block]] = {}
+    for entry in entries:
+        if entry.block.type != "timeline.damaged":
+            turns.setdefault(entry.block.turn_id, []).append(entry.block)
+    for turn, blocks in turns.items():
+        yield from _Turn(turn, blocks).events()
+
+
+class _Turn:
+    def __init__(self, turn: str, blocks: Sequence[Block]) -> None:
+        self._turn = turn
+        self._blocks = blocks
+        self._calls = {one.call_id: one for one in blocks if one.type == "react.tool.call"}
+        self._codes = {one.call_id: one for one in blocks if one.type == "react.tool.code"}
+        self._results: dict[str, list[Block]] = {}
+        for one in blocks:
+            if one.type in ("react.notice", "react.tool.result"):
+                self._results.setdefault(one.call_id, []).append(one)
+        self._keys = 0
+        self._round = 0
+        # The model was told something since it was asked, so what it says next is another reply.
+        self._is_told = False
+        self._thought: set[str] = set()
+        self._written: set[str] = set()
+        self._ended: set[str] = set()
+
+    def events(self) -> Iterator[TurnEvent]:
+        """All that happened."""
+        yield TurnBegan(turn=self._turn)
+        for block in self._blocks:
+            yield from self._take(block)
+        if (ended := _ended(self._turn, self._blocks)) is not None:
+            yield ended
+
+    def _take(self, block: Block) -> Iterator[TurnEvent]:
+        match block.type:
+            case "react.notes":
+                yield from self._enter(self._calls.get(block.call_id))
+                yield Said(text=block.text or "", member=_member(block))
+            case "react.tool.call" if block.call_id not in self._written:
+                yield from self._enter(block)
+                yield from self._call(block)
+            case "assistant.completion":
+                yield from self._enter(None)
+                yield from self._think(block)
+                yield Said(text=block.text or "", member=_member(block))
+            case "react.tool.result" if block.call_id not in self._ended:
+                yield from self._result(block)
+            case "react.notice" if block.call_id not in self._calls:
+                yield from self._tell(block)
+            case _:
+                pass
+
+    def _enter(self, call: Block | None) -> Iterator[TurnEvent]:
+        """Begin the round that what comes now is of, where that is another one."""
+        number = call.meta.get("round") if call is not None else None
+        if not isinstance(number, int):
+            number = self._round + (self._is_told or not self._round)
+        if number > self._round:
+            self._round, self._is_told = number, False
+            yield RoundBegan(number=number)
+        if call is not None:
+            yield from self._think(call)
+
+    def _think(self, block: Block) -> Iterator[TurnEvent]:
+        reasoning = block.meta.get("reasoning")
+        if isinstance(reasoning, str) and reasoning and block.path not in self._thought:
+            self._thought.add(block.path)
+            yield Thought(text=reasoning, member=_member(block))
+
+    def _call(self, block: Block) -> Iterator[TurnEvent]:
+        self._keys += 1
+        self._written.add(block.call_id)
+        params, code = _params(block), self._codes.get(block.call_id)
+        if code is not None and "code" in params:
+            params["code"] = code.text or ""
+        name, member = block.tool_id or "call", _member(block)
+        yield CallOpened(key=self._keys, name=name, id=block.call_id, member=member)
+        call = Call(id=block.call_id, name=name, input=params)
+        yield CallWritten(key=self._keys, call=call, member=member)
+
+    def _result(self, block: Block) -> Iterator[TurnEvent]:
+        id = block.call_id
+        self._ended.add(id)
+        self._written.add(id)
+        outcome = outcome_of(id, block.tool_id or "call", self._results[id])
+        call = self._calls.get(id, block)
+        written, member = call.meta.get("written") is True, _member(call)
+        if not written:
+            self._is_told = True
+            if outcome.error is None or outcome.error.code not in NOT_RUN:
+                yield CallBegan(id=id, member=member)
+        yield CallEnded(outcome=outcome, written=written, member=member)
+
+    def _tell(self, block: Block) -> Iterator[TurnEvent]:
+        """What the model was told of its reply as a whole."""
+        said = read_object(block)
+        self._is_told = True
+        if said.get("code") == _BROKEN_CALL:
+            code, detail = str(said.get("problem", "")), str(said.get("message", ""))
+            # Its text stayed in the prose.
+            yield CallBroken(code=code, text="", detail=detail, member=_member(block))
+
+
+def _params(block: Block) -> dict[str, Any]:
+    params = read_object(block).get("params")
+    return cast("dict[str, Any]", params) if isinstance(params, dict) else {}
+
+
+def _ended(turn: str, blocks: Sequence[Block]) -> TurnEnded | None:
+    """How the turn ended; one that a program took over goes on."""
+    ended: TurnEnded | None = None
+    for block in blocks:
+        if block.type == "timeline.turn":
+            ended = _said_end(turn, block.meta)
+        elif block.type == "timeline.settings" and "owner" in block.meta:
+            ended = None
+        elif block.type == "assistant.completion" and not block.meta.get("is_partial"):
+            ended = TurnEnded(turn=turn, status="answered")
+    return ended
+
+
+def _said_end(turn: str, meta: dict[str, Any]) -> TurnEnded:
+    said: Any = meta.get("status")
+    status: Status = said if said in get_args(Status) else "failed"
+    return TurnEnded(
+        turn=turn,
+        status=status,
+        code=str(meta.get("code", "")),
+        message=str(meta.get("message", "")),
+        tokens_in=_count(meta.get("tokens_in")),
+        tokens_out=_count(meta.get("tokens_out")),
+    )
+
+
+def _count(value: Any) -> int:
+    return value if type(value) is int else 0
+
+
+def _member(block: Block) -> str:
+    member = block.meta.get("member")
+    return member if isinstance(member, str) else ""

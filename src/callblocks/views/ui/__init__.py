@@ -1,0 +1,1 @@
+"""A turn as an AI SDK client reads it."""

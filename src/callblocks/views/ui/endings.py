@@ -1,0 +1,45 @@
+"""How a turn ended, as the last chunks of its message.
+
+    answered                       message-metadata  finish
+    stopped                        message-metadata  abort  finish
+    limited, failed, interrupted   message-metadata  error  finish
+
+A client reads nothing after an `error`, and keeps all that came before it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from callblocks.model.turn_events import Status, TurnEnded
+from callblocks.timeline.plain_json import whole
+from callblocks.views.ui.chunks import Chunk
+
+__all__ = ("ending",)
+
+_FAULTS: dict[Status, str] = {
+    "limited": "The turn reached a limit",
+    "failed": "The turn failed",
+    "interrupted": "The turn was interrupted",
+}
+
+
+def ending(event: TurnEnded) -> list[Chunk]:
+    """The last chunks, after all parts are ended."""
+    chunks: list[Chunk] = [{"type": "message-metadata", "messageMetadata": _metadata(event)}]
+    if event.status == "stopped":
+        chunks.append({"type": "abort"})
+    elif event.status in _FAULTS:
+        why = f": {event.message}" if event.message else ""
+        words = whole(f"{_FAULTS[event.status]}{why}".rstrip("."))
+        chunks.append({"type": "error", "errorText": f"{words}."})
+    return [*chunks, {"type": "finish"}]
+
+
+def _metadata(event: TurnEnded) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"turn": whole(event.turn), "status": event.status}
+    if event.code:
+        metadata["code"] = whole(event.code)
+    if event.tokens_in or event.tokens_out:
+        metadata["tokens"] = {"in": event.tokens_in, "out": event.tokens_out}
+    return metadata

@@ -1,0 +1,72 @@
+"""The messages of a chat, for a page that loads it: what was said, and what came of the calls.
+
+    [{"id": "turn_1.user", "role": "user", "parts": […]}, {"id": "turn_1", "role": "assistant", …}]
+
+The message of a turn that is not over is left out: its stream brings all of it, and a client of
+version 5 would have it twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from callblocks.model.blocks import Block, Entry
+from callblocks.model.turn_events import TurnEnded
+from callblocks.views.replay import replayed
+from callblocks.views.timeline.files import read_digest
+from callblocks.views.ui.chunks import Version
+from callblocks.views.ui.reduced import reduced
+from callblocks.views.ui.stream import UiStream
+
+__all__ = ("prompt_id", "reply_id", "ui_messages")
+
+
+def prompt_id(turn: str) -> str:
+    """The id of what the person said in a turn."""
+    return f"{turn}.user"
+
+
+def reply_id(turn: str) -> str:
+    """The id of the message that a turn is, in its stream as well."""
+    return turn
+
+
+def ui_messages(entries: Iterable[Entry], version: Version = 5) -> list[dict[str, Any]]:
+    """The messages of the turns in these entries."""
+    turns: dict[str, list[Entry]] = {}
+    for entry in entries:
+        turns.setdefault(entry.block.turn_id, []).append(entry)
+    found: list[dict[str, Any]] = []
+    for turn, of_turn in turns.items():
+        found += _prompt(turn, [entry.block for entry in of_turn])
+        found += _reply(turn, of_turn, version)
+    return found
+
+
+def _prompt(turn: str, blocks: Sequence[Block]) -> list[dict[str, Any]]:
+    """The files first, as a client itself puts them."""
+    parts = [part for block in blocks for part in _given(block)]
+    if not parts:
+        return []
+    return [{"id": prompt_id(turn), "role": "user", "metadata": {"turn": turn}, "parts": parts}]
+
+
+def _given(block: Block) -> list[dict[str, Any]]:
+    if block.type == "user.prompt":
+        return [{"type": "text", "text": block.text or ""}]
+    digest = read_digest(block) if block.type == "user.attachment" else None
+    if digest is None or not isinstance(digest.get("sha256"), str):
+        return []
+    name = digest["artifact_path"].rpartition("/")[2]
+    url = f"/api/artifacts/{digest['sha256']}"
+    return [{"type": "file", "mediaType": str(digest.get("mime")), "filename": name, "url": url}]
+
+
+def _reply(turn: str, entries: Sequence[Entry], version: Version) -> list[dict[str, Any]]:
+    events = list(replayed(entries))
+    if not events or not isinstance(events[-1], TurnEnded):
+        return []
+    stream = UiStream(version, message_id=reply_id(turn))
+    message = reduced(chunk for event in events for chunk in stream.feed(event))
+    return [message]

@@ -1,0 +1,189 @@
+"""A turn as the chunks of a UI message stream, which AI SDK clients read.
+
+    stream = UiStream(6, message_id=turn)
+    for event in batch:
+        send(stream.feed(event))
+    if stream.paused:                       # nothing happens before the person answers
+        send(stream.close())
+
+From version 6 on a client answers an approval only after the response has ended. So the response
+ends where the turn waits for an answer and nothing else runs. Look at `paused` after all events
+that there are: a replay goes past questions that were answered long ago. The next response goes on
+with the message: its stream is `resumed`, passes over the events that the client has (`skip`), and
+is fed those that come after.
+
+An `error` ends the reading of a client, so it is the last thing but `finish`.
+"""
+
+from __future__ import annotations
+
+from callblocks.model.turn_events import (
+    CallAnswered,
+    CallAsked,
+    CallBegan,
+    CallBroken,
+    CallEnded,
+    CallOpened,
+    CallTold,
+    CallWritten,
+    RoundBegan,
+    Said,
+    Thought,
+    TurnBegan,
+    TurnEnded,
+    TurnEvent,
+)
+from callblocks.timeline.plain_json import whole
+from callblocks.views.ui.approval_parts import ApprovalParts
+from callblocks.views.ui.chunks import Chunk, Version
+from callblocks.views.ui.endings import ending
+from callblocks.views.ui.text_parts import TextParts
+from callblocks.views.ui.tool_parts import ToolParts
+
+__all__ = ("UiStream",)
+
+_CUT = "The connection ended before the turn did. Load the chat again to follow it."
+
+
+class UiStream:
+    """Takes the events of one turn. `message_id` is the same in every response of it."""
+
+    def __init__(self, version: Version = 5, *, message_id: str, resumed: bool = False) -> None:
+        self._version = version
+        self._message_id = message_id
+        self._texts = TextParts()
+        self._tools = ToolParts(version)
+        self._approvals = ApprovalParts(version)
+        self._resumed = resumed
+        self._problems = 0
+        self._has_begun = self._in_step = self._is_over = False
+
+    @property
+    def paused(self) -> bool:
+        """Whether the response is to end here, until the person has answered."""
+        asks = self._version > 5 and self._approvals.is_open
+        return asks and not self._tools.is_busy and not self._is_over
+
+    def feed(self, event: TurnEvent) -> list[Chunk]:
+        """Take the next event."""
+        if self._is_over:
+            return []
+        return [*self._begin(event), *self._take(event)]
+
+    def skip(self, event: TurnEvent) -> None:
+        """Take an event that the client has from a response before."""
+        self.feed(event)
+        self._texts.end_all()
+        self._resumed, self._has_begun, self._in_step = True, False, False
+
+    def close(self) -> list[Chunk]:
+        """End the response; without the turn's end and without a pause, it was cut."""
+        if self._is_over:
+            return []
+        paused, begun = self.paused, self._start()
+        self._is_over = True
+        if paused:
+            return [*begun, *self._end_step(), {"type": "finish"}]
+        return [
+            *begun,
+            *self._tools.end_writing(),
+            *self._end_step(),
+            {"type": "error", "errorText": _CUT},
+            {"type": "finish"},
+        ]
+
+    def _begin(self, event: TurnEvent) -> list[Chunk]:
+        chunks = self._start()
+        if chunks and isinstance(event, TurnBegan):
+            chunks[0]["messageMetadata"] = {"turn": whole(event.turn)}
+        return chunks
+
+    def _start(self) -> list[Chunk]:
+        if self._has_begun:
+            return []
+        self._has_begun = True
+        return [{"type": "start", "messageId": whole(self._message_id)}]
+
+    def _take(self, event: TurnEvent) -> list[Chunk]:
+        match event:
+            case RoundBegan():
+                return self._round()
+            case Said() | Thought():
+                return self._say(event)
+            case CallBroken():
+                return self._broken(event)
+            case CallAnswered():
+                return self._approvals.answered(event)
+            case TurnEnded(member=""):
+                return self._end(event)
+            case _:
+                return self._called(event)
+
+    def _say(self, event: Said | Thought) -> list[Chunk]:
+        kind = "text" if isinstance(event, Said) else "reasoning"
+        return self._shown(self._texts.add(kind, event.text, event.member))
+
+    def _called(self, event: TurnEvent) -> list[Chunk]:
+        """What happens to a call, after the text before it."""
+        if isinstance(event, CallTold):
+            told = {"toolCallId": whole(event.id), "text": whole(event.text)}
+            return [{"type": "data-progress", "data": told, "transient": True}]
+        chunks = self._told(event)
+        return self._shown([*self._texts.end(event.member), *chunks]) if chunks else []
+
+    def _told(self, event: TurnEvent) -> list[Chunk]:
+        match event:
+            case CallOpened():
+                return self._tools.opened(event)
+            case CallWritten():
+                return self._tools.written(event)
+            case CallAsked():
+                return self._asked(event)
+            case CallBegan(id=id):
+                return self._tools.began(id)
+            case CallEnded():
+                return self._tools.ended(event, is_known=self._resumed)
+            case _:
+                return []
+
+    def _asked(self, event: CallAsked) -> list[Chunk]:
+        call = self._tools.get(event.id)
+        shown = [] if call is None else self._tools.asked(call)
+        return [*shown, *self._approvals.asked(event, call)]
+
+    def _broken(self, event: CallBroken) -> list[Chunk]:
+        """What is no call after all is prose, and a problem beside it."""
+        self._problems += 1
+        problem = {"code": whole(event.code), "detail": whole(event.detail)}
+        return self._shown(
+            [
+                *self._tools.broken(event),
+                *self._texts.add("text", event.text, event.member),
+                {"type": "data-problem", "id": f"problem-{self._problems}", "data": problem},
+            ]
+        )
+
+    def _round(self) -> list[Chunk]:
+        """A round is a step; none ends while a client waits for the input of a call in it."""
+        if self._in_step and self._tools.is_writing:
+            return []
+        self._resumed = False
+        return [*self._end_step(), *self._begin_step()]
+
+    def _shown(self, chunks: list[Chunk]) -> list[Chunk]:
+        """Parts stand in a step; those that follow a pause, in the one before it."""
+        needs_step = chunks and not self._in_step and not self._resumed
+        return [*(self._begin_step() if needs_step else ()), *chunks]
+
+    def _begin_step(self) -> list[Chunk]:
+        self._in_step = True
+        return [{"type": "start-step"}]
+
+    def _end_step(self) -> list[Chunk]:
+        ended = self._texts.end_all()
+        was_in_step, self._in_step = self._in_step, False
+        return [*ended, {"type": "finish-step"}] if was_in_step else ended
+
+    def _end(self, event: TurnEnded) -> list[Chunk]:
+        self._is_over = True
+        return [*self._tools.end_all(), *self._end_step(), *ending(event)]

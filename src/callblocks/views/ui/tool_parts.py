@@ -1,0 +1,200 @@
+"""Calls as parts of a message: what is told of each, and when.
+
+    tool-input-start  tool-input-available  tool-output-available | tool-output-error
+
+The tools are the server's: they are `dynamic`, for a client does not know them, and
+`providerExecuted`, so that none tries to run them, or sends their outputs back. Many clients of
+version 6 send no answer about what is `providerExecuted`: there, a call that is asked about is not.
+
+From version 6 on a client sends the answer to an approval by itself only if every call of the step
+that it knows of is over or answered. So there a call that waits for another one is not told of
+before its own turn comes: the first call of a round is told of as it is written, the next ones
+when they are asked about, begin or end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from callblocks.model.calls import Call
+from callblocks.model.outcomes import Failure, Outcome
+from callblocks.model.turn_events import CallBroken, CallEnded, CallOpened, CallWritten
+from callblocks.timeline.plain_json import plain, whole
+from callblocks.views.ui.chunks import Chunk, Version
+from callblocks.views.ui.text_parts import of_member
+
+__all__ = ("ToolParts", "ToolState")
+
+_CUT = Failure(code="cancelled", message="the turn ended before this call did")
+
+
+class ToolState(msgspec.Struct, kw_only=True):
+    """A call as far as it came; `is_told` and `has_input` say what a client knows of it."""
+
+    id: str
+    name: str
+    member: str = ""
+    input: Any = msgspec.field(default_factory=dict[str, Any])
+    approval: str = ""
+    is_ours: bool = True
+    is_told: bool = False
+    has_input: bool = False
+    is_running: bool = False
+
+
+class ToolParts:
+    """The calls of a message that are not over, by key while they are written, then by id."""
+
+    def __init__(self, version: Version) -> None:
+        self._version = version
+        self._writing: dict[int, ToolState] = {}
+        self._written: dict[str, ToolState] = {}
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call is being written, or runs."""
+        return bool(self._writing) or any(call.is_running for call in self._written.values())
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a client knows of a call whose input it does not know yet."""
+        return any(call.is_told for call in self._writing.values())
+
+    def get(self, id: str) -> ToolState | None:
+        """A call that is written and not over."""
+        return self._written.get(id)
+
+    def opened(self, event: CallOpened) -> list[Chunk]:
+        """A call whose id is known is told of at once, unless it has to wait."""
+        waits = self._has_to_wait()
+        call = ToolState(id=whole(event.id), name=whole(event.name), member=event.member)
+        self._writing[event.key] = call
+        if waits or not call.id:
+            return []
+        call.is_told = True
+        return [{"type": "tool-input-start", **_named(call)}]
+
+    def written(self, event: CallWritten) -> list[Chunk]:
+        """The input is known."""
+        opened = self._writing.pop(event.key, None)
+        waits = self._has_to_wait()
+        call = ToolState(id=whole(event.call.id), name=whole(event.call.name), member=event.member)
+        call.input = _input(event.call)
+        cut = [] if opened is None or opened.id == call.id else self._cut(opened)
+        call.is_told = opened is not None and opened.is_told and opened.id == call.id
+        self._written[event.call.id] = call
+        return cut if waits and not call.is_told else [*cut, *self.show(call)]
+
+    def broken(self, event: CallBroken) -> list[Chunk]:
+        """A call that is none is over."""
+        opened = None if event.key is None else self._writing.pop(event.key, None)
+        words = event.detail or "this opens like a call, and is none"
+        failure = Failure(code=event.code, message=words)
+        return [] if opened is None else self._cut(opened, failure)
+
+    def show(self, call: ToolState) -> list[Chunk]:
+        """Tell of a call with its input, once."""
+        if call.has_input:
+            return []
+        call.is_told = call.has_input = True
+        return [
+            {
+                "type": "tool-input-available",
+                **_named(call),
+                "input": call.input,
+                **of_member(call.member),
+            }
+        ]
+
+    def began(self, id: str) -> list[Chunk]:
+        """A call runs."""
+        call = self._written.get(id)
+        if call is None:
+            return []
+        call.is_running = True
+        return self.show(call)
+
+    def asked(self, call: ToolState) -> list[Chunk]:
+        """A call is asked about."""
+        if self._version == 6:
+            call.is_ours = call.has_input = False
+        return self.show(call)
+
+    def ended(self, event: CallEnded, *, is_known: bool = False) -> list[Chunk]:
+        """What came of a call, and the files that it made; a client may know one that we do not."""
+        outcome = event.outcome
+        call = self._written.pop(outcome.id, None)
+        if call is None and not is_known:
+            call = ToolState(id=whole(outcome.id), name=whole(outcome.name), member=event.member)
+        shown = [] if call is None else self.show(call)
+        return [*shown, self._result(event, call), *_artifacts(outcome)]
+
+    def end_writing(self) -> list[Chunk]:
+        """No more of the calls that are being written comes."""
+        left = list(self._writing.values())
+        self._writing.clear()
+        return [chunk for call in left for chunk in self._cut(call)]
+
+    def end_all(self) -> list[Chunk]:
+        """The turn is over, and with it each call that a client knows of."""
+        left = list(self._written.values())
+        self._written.clear()
+        return [*self.end_writing(), *(chunk for call in left for chunk in self._cut(call))]
+
+    def _has_to_wait(self) -> bool:
+        return self._version > 5 and bool(self._writing or self._written)
+
+    def _cut(self, call: ToolState, failure: Failure = _CUT) -> list[Chunk]:
+        return [*self.show(call), _failed(call.id, _words(failure))] if call.is_told else []
+
+    def _result(self, event: CallEnded, call: ToolState | None) -> Chunk:
+        outcome, error = event.outcome, event.outcome.error
+        id = whole(outcome.id)
+        if error is None:
+            output = {"output": plain(outcome.output), "dynamic": True}
+            return {"type": "tool-output-available", "toolCallId": id, **output}
+        if self._version > 5 and call and call.approval and error.code == "approval_denied":
+            return {"type": "tool-output-denied", "toolCallId": id}
+        return _failed(id, whole(error.message) if event.written else _words(error))
+
+
+def _named(call: ToolState) -> Chunk:
+    return {"toolCallId": call.id, "toolName": call.name, **_whose(call)}
+
+
+def _whose(call: ToolState) -> Chunk:
+    return {"dynamic": True, "providerExecuted": call.is_ours}
+
+
+def _input(call: Call) -> Any:
+    """The input as it was written: a tool fence may have one that is no mapping."""
+    is_other = call.dialect == "tool-fence" and "input" in call.extra
+    return plain(call.extra["input"] if is_other else call.input)
+
+
+def _words(error: Failure) -> str:
+    return whole(f"{error.code}: {error.message}")
+
+
+def _failed(id: str, words: str) -> Chunk:
+    return {"type": "tool-output-error", "toolCallId": id, "errorText": words, "dynamic": True}
+
+
+def _artifacts(outcome: Outcome) -> list[Chunk]:
+    return [
+        {
+            "type": "data-artifact",
+            "id": whole(f"{outcome.id}:{artifact.digest}"),
+            "data": {
+                "toolCallId": whole(outcome.id),
+                "path": whole(artifact.path),
+                "mime": whole(artifact.mime),
+                "size": artifact.size,
+                "digest": artifact.digest,
+                "url": f"/api/artifacts/{artifact.digest}",
+            },
+        }
+        for artifact in outcome.artifacts
+    ]

@@ -1,0 +1,102 @@
+// Drives the chat client of one version of the `ai` package, as a page would.
+//
+//   node client.mjs ai6
+//
+// Reads one JSON object a line and answers with one: a chat that sends a message or resumes a
+// stream, answers what it is asked, and tells every state that each call was in.
+
+import { createInterface } from "node:readline";
+
+const ai = await import(process.argv[2]);
+const WAIT = 10_000;
+
+class State {
+  constructor(messages) {
+    this.messages = messages;
+    this.status = "ready";
+    this.error = undefined;
+    this.calls = {};
+    this.writes = 0;
+    this.snapshot = (value) => structuredClone(value);
+    this.pushMessage = (message) => {
+      this.messages = this.messages.concat(message);
+      this.note(message);
+    };
+    this.popMessage = () => {
+      this.messages = this.messages.slice(0, -1);
+    };
+    this.replaceMessage = (index, message) => {
+      this.messages = this.messages.with(index, this.snapshot(message));
+      this.note(message);
+    };
+  }
+
+  note(message) {
+    this.writes += 1;
+    for (const part of toolParts(message)) {
+      const states = (this.calls[part.toolCallId] ??= []);
+      if (states.at(-1) !== part.state) states.push(part.state);
+    }
+  }
+}
+
+class Chat extends ai.AbstractChat {
+  constructor({ messages = [], ...options }) {
+    super({ ...options, state: new State(messages) });
+  }
+}
+
+const toolParts = (message) => message.parts.filter((part) => part.toolCallId !== undefined);
+const SENDS = {
+  approvals: ai.lastAssistantMessageIsCompleteWithApprovalResponses,
+  tools: ai.lastAssistantMessageIsCompleteWithToolCalls,
+};
+
+async function until(holds) {
+  const end = Date.now() + WAIT;
+  while (!holds()) {
+    if (Date.now() > end) throw new Error("nothing happened");
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+async function answer(chat, answers, byHand) {
+  for (const said of answers) {
+    const asked = toolParts(chat.lastMessage).find((part) => part.state === "approval-requested");
+    await chat.addToolApprovalResponse({ id: asked.approval.id, ...said });
+    if (byHand) await chat.sendMessage();
+    const part = () =>
+      toolParts(chat.lastMessage).find((one) => one.toolCallId === asked.toolCallId);
+    await until(() => part().state !== "approval-responded" && chat.status === "ready");
+  }
+}
+
+async function perform({ url, chat: id, text, messages, answers = [], sends, byHand, resume }) {
+  const told = { errors: [], data: [], posts: [], called: [] };
+  const transport = new ai.DefaultChatTransport({
+    api: url,
+    fetch: (address, init) => {
+      if (init.method === "POST") told.posts.push(JSON.parse(init.body));
+      return fetch(address, init);
+    },
+  });
+  const chat = new Chat({
+    id,
+    messages,
+    transport,
+    sendAutomaticallyWhen: sends && SENDS[sends],
+    onError: (error) => told.errors.push(error.message),
+    onData: (part) => told.data.push(part),
+    onToolCall: ({ toolCall }) => void told.called.push(toolCall.toolCallId),
+  });
+  if (resume) await chat.resumeStream();
+  else await chat.sendMessage({ text });
+  await answer(chat, answers, byHand);
+  const { calls, writes } = chat.state;
+  return { ...told, messages: chat.messages, status: chat.status, calls, writes };
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const result = await perform(JSON.parse(line)).catch((error) => ({ fault: error.stack }));
+  process.stdout.write(`${JSON.stringify(result)}\n`);
+}

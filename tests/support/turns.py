@@ -1,0 +1,222 @@
+"""Turns to look at: events as a session tells them, and random ones that obey its grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hypothesis import strategies as st
+
+from callblocks.model.calls import Call
+from callblocks.model.events import CallReady, CallResult, CallStarted, Malformed, Reasoning, Text
+from callblocks.model.outcomes import Artifact, Failure, Outcome
+from callblocks.model.turn_events import (
+    CallAnswered,
+    CallAsked,
+    CallBegan,
+    CallBroken,
+    CallEnded,
+    CallOpened,
+    CallTold,
+    CallWriting,
+    CallWritten,
+    RoundBegan,
+    Said,
+    Thought,
+    TurnBegan,
+    TurnEnded,
+    TurnEvent,
+)
+from callblocks.parser import parse
+from callblocks.session.team_events import Place
+
+__all__ = ("BEGIN", "a_turn", "asked", "called", "ended", "joined", "played", "team_turns", "turns")
+
+BEGIN: list[TurnEvent] = [TurnBegan(turn="turn_1"), RoundBegan(number=1)]
+ANSWERED = TurnEnded(turn="turn_1", status="answered", tokens_in=12, tokens_out=34)
+
+
+def called(key: int, id: str, name: str = "add", *, known: bool = True, **input: object):
+    """A call that is written."""
+    opened = CallOpened(key=key, name=name, id=id if known else "")
+    return [opened, CallWritten(key=key, call=Call(id=id, name=name, input=dict(input)))]
+
+
+def ended(id: str, output: object = "done", code: str = "", name: str = "add") -> CallEnded:
+    error = Failure(code=code, message="it did not work") if code else None
+    given = None if code else output
+    return CallEnded(outcome=Outcome(id=id, name=name, output=given, error=error))
+
+
+def asked(id: str, approval: str) -> CallAsked:
+    return CallAsked(id=id, approval=approval, reason="it changes files", preview="- a\n+ b")
+
+
+def played(markdown: str) -> list[TurnEvent]:
+    """A text with tool fences as the scripted model plays it: what it carries are the results."""
+    events: list[TurnEvent] = [*BEGIN]
+    names: dict[int, str] = {}
+    for event in parse(markdown, "tool-fence").events:
+        match event:
+            case Text(text=text):
+                events.append(Said(text=text))
+            case Reasoning(text=text):
+                events.append(Thought(text=text))
+            case CallStarted(index=index, id=id, name=name):
+                events.append(CallOpened(key=index, name=name, id=id or ""))
+            case CallReady(index=index, call=call):
+                names[index] = call.name
+                events.append(CallWritten(key=index, call=call))
+            case CallResult(index=index, id=id, result=result):
+                told = result.error
+                error = None if told is None else Failure(code="tool_error", message=told)
+                outcome = Outcome(id=id, name=names[index], output=result.output, error=error)
+                events.append(CallEnded(outcome=outcome, written=True))
+            case Malformed(code=code, text=text, detail=detail, index=index):
+                events.append(CallBroken(code=code, text=text, detail=detail, key=index))
+            case _:
+                pass
+    return [*events, ANSWERED]
+
+
+def a_turn() -> list[TurnEvent]:
+    """A turn with everything but questions."""
+    artifact = Artifact(path="4f/a.png", size=7, digest="4f" * 32, mime="image/png")
+    made = Outcome(id="c2", name="plot", output={"n": 1}, artifacts=(artifact,))
+    return [
+        *BEGIN,
+        Thought(text="Let me "),
+        Thought(text="see."),
+        *(Said(text=piece) for piece in ("\n", "I will ", "add them.", "\n\n")),
+        CallOpened(key=1, name="add", id="c1"),
+        CallWriting(key=1, text="a: 1"),
+        CallWritten(key=1, call=Call(id="c1", name="add", input={"a": 1})),
+        Said(text="\n"),
+        *called(2, "c2", "plot", known=False),
+        *called(3, "c3", "no_such_tool"),
+        CallBegan(id="c1"),
+        CallTold(id="c1", text="working"),
+        CallBegan(id="c2"),
+        CallEnded(outcome=made),
+        ended("c1", None),
+        ended("c3", code="unknown_tool", name="no_such_tool"),
+        RoundBegan(number=2),
+        Said(text="Once more: "),
+        CallOpened(key=4, name="add", id="c4"),
+        CallBroken(code="tool-fence.yaml", text="```tool add c4\n[\n```\n", key=4),
+        CallBroken(code="tool-fence.unclosed", text="```tool", detail="never closed"),
+        RoundBegan(number=3),
+        Said(text="It is "),
+        Said(text="3. 🐱"),
+        ANSWERED,
+    ]
+
+
+def joined(events: list[TurnEvent]) -> list[TurnEvent]:
+    """Neighbouring pieces of text as one, as a replay has them."""
+    found: list[TurnEvent] = []
+    for event in events:
+        last = found[-1] if found else None
+        if isinstance(event, Said) and isinstance(last, Said) and last.member == event.member:
+            found[-1] = Said(text=last.text + event.text, member=event.member)
+        elif (
+            isinstance(event, Thought) and isinstance(last, Thought) and last.member == event.member
+        ):
+            found[-1] = Thought(text=last.text + event.text, member=event.member)
+        else:
+            found.append(event)
+    return found
+
+
+TEXTS = st.sampled_from(["", " ", "\n", "Hello", " <tool>", "é\ud800", "\n\nDone."])
+VALUES = st.sampled_from([None, False, "", "text", {"a": [1, None]}, [], float("nan"), "\udc00"])
+CODES = st.sampled_from(["", "", "tool_error", "approval_denied", "approval_expired"])
+STATUSES = ("answered", "stopped", "limited", "failed", "interrupted")
+
+
+@st.composite
+def turns(draw: st.DrawFn, members: tuple[str, ...] = ("",)) -> list[TurnEvent]:
+    """Any turn that obeys the grammar; it may stop anywhere."""
+    events: list[TurnEvent] = [TurnBegan(turn="turn_1")]
+    key = 0
+    for number in range(1, draw(st.integers(1, 3)) + 1):
+        member = draw(st.sampled_from(members))
+        events.append(RoundBegan(number=number, member=member))
+        waiting: list[Call] = []
+        for _ in range(draw(st.integers(0, 5))):
+            kind = draw(st.sampled_from(["said", "thought", "call", "carried", "broken", "loose"]))
+            key += 1
+            match kind:
+                case "said":
+                    events.append(Said(text=draw(TEXTS), member=member))
+                case "thought":
+                    events.append(Thought(text=draw(TEXTS), member=member))
+                case "loose":
+                    events.append(CallBroken(code="x", text=draw(TEXTS), member=member))
+                case _:
+                    events.extend(_written(draw, kind, key, member, waiting))
+        events.extend(_performed(draw, waiting, member))
+    if draw(st.booleans()):
+        events = events[: draw(st.integers(1, len(events)))]
+    if draw(st.integers(0, 4)):
+        status = draw(st.sampled_from(STATUSES))
+        events.append(TurnEnded(turn="turn_1", status=status, message="so it is"))
+    return events
+
+
+@st.composite
+def team_turns(draw: st.DrawFn) -> list[TurnEvent]:
+    """A turn of two who speak side by side, as a team tells of it."""
+    lanes: list[list[TurnEvent]] = []
+    for at, member in enumerate(("Ann", "Bob"), 1):
+        events = [event for event in draw(turns((member,))) if event.member == member]
+        lanes.append([Place(at, 3).mark(event) for event in events])
+    found: list[TurnEvent] = [TurnBegan(turn="turn_1")]
+    while lanes := [lane for lane in lanes if lane]:
+        found.append(draw(st.sampled_from(lanes)).pop(0))
+    return [*found, ANSWERED] if draw(st.booleans()) else found
+
+
+def _written(
+    draw: st.DrawFn, kind: str, key: int, member: str, waiting: list[Call]
+) -> Iterator[TurnEvent]:
+    call = Call(id=f"c{key}", name="tool", input={"value": draw(VALUES)})
+    known = call.id if draw(st.booleans()) else ""
+    yield CallOpened(key=key, name="tool", id=known, member=member)
+    if kind == "broken":
+        yield CallBroken(code="x", text=draw(TEXTS), key=key, member=member)
+        return
+    yield CallWritten(key=key, call=call, member=member)
+    if kind == "carried":
+        yield CallEnded(outcome=_outcome(draw, call), written=True, member=member)
+    else:
+        waiting.append(call)
+
+
+def _performed(draw: st.DrawFn, calls: list[Call], member: str) -> Iterator[TurnEvent]:
+    """Calls run side by side, and questions come one at a time."""
+    steps: list[list[TurnEvent]] = []
+    for call in calls:
+        mine: list[TurnEvent] = []
+        if draw(st.booleans()):
+            approval = f"ap_{call.id}"
+            mine.append(CallAsked(id=call.id, approval=approval, reason="why", member=member))
+            approved = draw(st.booleans())
+            mine.append(
+                CallAnswered(id=call.id, approval=approval, approved=approved, member=member)
+            )
+        if draw(st.booleans()):
+            mine.append(CallBegan(id=call.id, member=member))
+            mine.append(CallTold(id=call.id, text="…", member=member))
+        steps.append([*mine, CallEnded(outcome=_outcome(draw, call), member=member)])
+    while steps:
+        of = draw(st.sampled_from(steps))
+        yield of.pop(0)
+        steps = [one for one in steps if one]
+
+
+def _outcome(draw: st.DrawFn, call: Call) -> Outcome:
+    code = draw(CODES)
+    error = Failure(code=code, message="no") if code else None
+    artifacts = (Artifact(path="a", size=1, digest="d" * 64),) if draw(st.booleans()) else ()
+    output = None if code else draw(VALUES)
+    return Outcome(id=call.id, name=call.name, output=output, error=error, artifacts=artifacts)

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from callblocks.model.calls import Call
+from callblocks.model.turn_events import CallEnded, CallWritten, TurnEvent
+from callblocks.views.chat import Broken, Chat, Item, Thought
+from callblocks.views.grouping import Group
+from callblocks.views.turn_chat import events_of
+from support.turns import a_turn, called, ended
+
+
+def items_of(*events: TurnEvent) -> list[Item]:
+    chat = Chat()
+    for event in events:
+        chat.feed(events_of(event))
+    return chat.close()
+
+
+def groups(items: list[Item]) -> list[list[tuple[str, str | None, bool]]]:
+    return [
+        [(entry.call, entry.result, entry.failed) for entry in item.entries]
+        for item in items
+        if isinstance(item, Group)
+    ]
+
+
+def test_a_turn_is_shown_like_a_text() -> None:
+    items = items_of(*a_turn())
+    failure = "unknown_tool: it did not work"
+    assert groups(items) == [
+        [("add(a=1)", "", False), ("plot()", '{"n": 1}', False), ("no_such_tool()", failure, True)]
+    ]
+    assert [item.text for item in items if isinstance(item, Thought)] == ["Let me see."]
+    assert [item.code for item in items if isinstance(item, Broken)] == [
+        "tool-fence.yaml",
+        "tool-fence.unclosed",
+    ]
+    assert items[-1] == "It is 3. 🐱"
+
+
+def test_a_call_is_shown_while_it_is_written() -> None:
+    chat = Chat()
+    chat.feed(events_of(called(1, "c1", known=False)[0]))
+    (group,) = groups(chat.items)
+    assert group == [("add(…)", None, False)]
+
+
+def test_results_find_their_calls_by_id() -> None:
+    first, second = (
+        CallWritten(key=key, call=Call(id=f"c{key}", name=f"t{key}")) for key in (1, 2)
+    )
+    items = items_of(first, second, ended("c2", "two"), ended("c1", "one"))
+    assert groups(items) == [[("t1()", "one", False), ("t2()", "two", False)]]
+
+
+def test_a_result_that_came_late_is_shown_with_its_call() -> None:
+    chat = Chat()
+    chat.feed(events_of(CallWritten(key=1, call=Call(id="c1", name="t"))))
+    assert groups(chat.give_up()) == [[("t()", None, False)]]
+    chat.feed(events_of(ended("c1", "late")))
+    assert groups(chat.close()) == [[("t()", "late", False)]]
+
+
+def test_a_carried_failure_stays_in_its_words() -> None:
+    written = CallWritten(key=1, call=Call(id="c1", name="t"))
+    carried = CallEnded(outcome=ended("c1", code="tool_error").outcome, written=True)
+    assert groups(items_of(written, carried)) == [[("t()", "it did not work", True)]]
+
+
+def test_a_result_of_an_unknown_call_is_not_shown() -> None:
+    assert items_of(ended("c9")) == []
