@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import re
-import select
-import struct
-import subprocess
 import sys
-import termios
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fcntl import ioctl
 from pathlib import Path
 
 import pytest
@@ -22,54 +15,9 @@ import pytest
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.journal import Journal
 from support.home import TOOLS, fence
+from support.terminals import SECONDS, Terminal, in_terminal
 
-SECONDS = 20
 PROMPT = "? "
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-TAKE_TERMINAL = """
-import fcntl, os, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.argv[1], sys.argv[1:])
-"""
-
-
-class Terminal:
-    """A terminal with the command in it. Nothing here waits longer than it may."""
-
-    def __init__(self, process: subprocess.Popen[bytes], handle: int) -> None:
-        self.process = process
-        self.shown = ""
-        self._handle = handle
-        self._seen = 0
-        self._end = time.monotonic() + SECONDS
-
-    def until(self, words: str) -> str:
-        """What is shown since the last time, up to some words."""
-        while words not in self.shown[self._seen :]:
-            assert self._read(), f"{words!r} is not in {self.shown!r}"
-        end = self.shown.index(words, self._seen) + len(words)
-        found, self._seen = self.shown[self._seen : end], end
-        return COLOUR.sub("", found)
-
-    def type(self, text: str) -> None:
-        os.write(self._handle, text.encode())
-
-    def wait(self) -> int:
-        """The exit code, once all that is shown was read."""
-        while self._read():
-            pass
-        return self.process.wait(max(1, self._end - time.monotonic()))
-
-    def _read(self) -> bool:
-        left = self._end - time.monotonic()
-        if left <= 0 or not select.select([self._handle], [], [], left)[0]:
-            return False
-        try:
-            piece = os.read(self._handle, 65536)
-        except OSError:  # so a terminal says that everybody has gone
-            return False
-        self.shown += piece.decode(errors="replace")
-        return bool(piece)
 
 
 @pytest.fixture
@@ -95,26 +43,8 @@ def at_terminal(home: Path, text: str, *args: str) -> Iterator[Terminal]:
     env = {name: value for name, value in os.environ.items() if "COLOR" not in name}
     env |= {"CALLBLOCKS_HOME": str(home / "state"), "NO_COLOR": "1", "TERM": "xterm"}
     argv = [sys.executable, "-m", "callblocks", "run", "chat.md", "-T", "tools.py", "--ask", *args]
-    ours, theirs = pty.openpty()
-    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 100, 0, 0))
-    process = subprocess.Popen(
-        [sys.executable, "-c", TAKE_TERMINAL, *argv],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        cwd=workspace,
-        env=env,
-    )
-    os.close(theirs)
-    try:
-        with process:
-            try:
-                yield Terminal(process, ours)
-            finally:
-                process.kill()
-    finally:
-        os.close(ours)
+    with in_terminal(argv, cwd=workspace, env=env) as shown:
+        yield shown
 
 
 def notes(home: Path) -> str:

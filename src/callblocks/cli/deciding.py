@@ -12,23 +12,44 @@ from callblocks.cli.exits import Fault, say
 if TYPE_CHECKING:
     from callblocks.runtime.policy.policy import Policy
 
-__all__ = ("DecidingOptions", "check_names", "deciding_options", "given_policy")
+__all__ = (
+    "DecidingOptions",
+    "PolicyOptions",
+    "check_names",
+    "deciding_options",
+    "given_policy",
+    "policy_options",
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class DecidingOptions(TypedDict):
-    """What `deciding_options` give to a command."""
+class PolicyOptions(TypedDict):
+    """What `policy_options` give to a command."""
 
     ask: bool
     allow: tuple[str, ...]
     allow_trait: tuple[str, ...]
     policy: str | None
+
+
+class DecidingOptions(PolicyOptions):
+    """What `deciding_options` give to a command."""
+
     tainted: bool
 
 
 def deciding_options(command: F) -> F:
-    """Add the options of deciding to a command."""
+    """Add the options of deciding to a command that reads a text."""
+    return policy_options(
+        click.option(
+            "--tainted", is_flag=True, help="The text, or what led to it, may be of others."
+        )(command)
+    )
+
+
+def policy_options(command: F) -> F:
+    """Add the options that make a policy to a command."""
     options = (
         click.option("--ask", is_flag=True, help="Ask before each call that no rule names."),
         click.option(
@@ -49,16 +70,13 @@ def deciding_options(command: F) -> F:
             metavar="FILE",
             help="Rules in a TOML file; --allow comes after them.",
         ),
-        click.option(
-            "--tainted", is_flag=True, help="The text, or what led to it, may be of others."
-        ),
     )
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def given_policy(options: DecidingOptions) -> Policy:
+def given_policy(options: PolicyOptions) -> Policy:
     """The policy that the options make together; off where there is none of them."""
     from callblocks.model.errors import BadPolicy
     from callblocks.runtime.policy.policy import Policy
@@ -91,7 +109,7 @@ def _written(file: str | None) -> Policy:
         raise Fault(str(error)) from error
 
 
-def check_names(options: DecidingOptions, known: tuple[str, ...]) -> None:
+def check_names(options: PolicyOptions, known: tuple[str, ...]) -> None:
     """Say which --allow names no tool: it may be a slip."""
     from fnmatch import fnmatchcase
 

@@ -19,6 +19,7 @@ COMMANDS = {
     "parse": ("callblocks.cli.parse", "Find the calls in a text, and what is wrong with them."),
     "show": ("callblocks.cli.show", "Show a text as a chat: prose, and calls with results."),
     "run": ("callblocks.cli.run", "Run the calls in a text, as far as a policy allows."),
+    "chat": ("callblocks.cli.chat", "Talk with a model that calls tools."),
     "convert": ("callblocks.cli.convert", "Write a text in another dialect."),
     "tools": ("callblocks.cli.tools", "List the tools, or print all about one."),
     "policy": ("callblocks.cli.policy", "Check a policy file, or print one to begin with."),

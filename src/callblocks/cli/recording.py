@@ -29,7 +29,13 @@ if TYPE_CHECKING:
     from callblocks.tools.registry import Registry
     from callblocks.tools.tool import Tool
 
-__all__ = ("Recording", "RecordingOptions", "open_recording", "recording_options")
+__all__ = (
+    "Recording",
+    "RecordingOptions",
+    "given_skills",
+    "open_recording",
+    "recording_options",
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -157,7 +163,7 @@ def open_recording(options: RecordingOptions) -> Generator[Recording | None]:
         return
     from callblocks.toolkits.recording import open_recorder
 
-    given, skills = asked(options["prompt"], options["attach"]), _skills(options["skills"])
+    given, skills = asked(options["prompt"], options["attach"]), given_skills(options["skills"])
     store = options["store"]
     with (
         without_password(store),
@@ -166,7 +172,7 @@ def open_recording(options: RecordingOptions) -> Generator[Recording | None]:
         yield Recording(recorder, given, shown_store(store))
 
 
-def _skills(folder: str | None) -> Skills | None:
+def given_skills(folder: str | None) -> Skills | None:
     """The skills of a folder; files that give none are named."""
     if folder is None:
         return None

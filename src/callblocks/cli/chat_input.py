@@ -1,0 +1,134 @@
+"""The line where a person types in a chat: several rows of it, history, and completion.
+
+    Enter sends        Alt-Enter begins a new row        Ctrl-C drops what was typed
+    Tab completes commands, the names of files after /attach, and dialects
+
+What was typed is kept in the state folder, for its owner alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings
+
+from callblocks.cli.chat_words import COMMANDS
+from callblocks.cli.exits import say
+from callblocks.views.safe import visible_line
+
+if TYPE_CHECKING:
+    from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+
+__all__ = ("HISTORY", "ChatCompleter", "KeptHistory", "Keyboard", "open_history")
+
+HISTORY = "chat-history"
+_PROMPT = "> "
+
+
+class Keyboard:
+    """Reads what a person types."""
+
+    def __init__(self, state: Path) -> None:
+        self._session: PromptSession[str] = PromptSession(
+            history=open_history(state / HISTORY),
+            completer=ChatCompleter(),
+            complete_while_typing=True,
+            key_bindings=_keys(),
+            multiline=True,
+            reserve_space_for_menu=4,
+            prompt_continuation="  ",
+        )
+
+    async def line(self) -> str:
+        """What was typed; `EOFError` for Ctrl-D, `KeyboardInterrupt` for Ctrl-C on an empty row."""
+        return await self._session.prompt_async(_PROMPT)
+
+
+class KeptHistory(FileHistory):
+    """What was typed, in a file; a disk that is full is no reason to stop."""
+
+    def store_string(self, string: str) -> None:
+        with suppress(OSError):
+            super().store_string(string)
+
+
+def open_history(path: Path) -> History:
+    """The history in a file that only its owner reads; of this run alone, where that fails."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.fchmod(handle, 0o600)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        say(f"{path}: {error.strerror}; what you type is not kept")
+        return InMemoryHistory()
+    return KeptHistory(path)
+
+
+class ChatCompleter(Completer):
+    """Completes commands, and what may follow them."""
+
+    def __init__(self) -> None:
+        self._files = PathCompleter(expanduser=True)
+
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterable[Completion]:
+        """What the text before the cursor may become."""
+        head, blank, rest = document.text_before_cursor.partition(" ")
+        if not head.startswith("/"):
+            return
+        if not blank:
+            yield from _words(head, (f"/{name}" for name in COMMANDS))
+        elif head == "/attach":
+            for found in self._files.get_completions(Document(rest), complete_event):
+                # A name may have been chosen by whoever wrote the file.
+                shown = visible_line(found.display_text)
+                yield Completion(found.text, found.start_position, display=shown)
+        elif head == "/dialect":
+            from callblocks.dialects import dialects
+
+            yield from _words(rest, ("auto", *dialects))
+        elif head == "/model":
+            from callblocks.models.opening import MODEL_FORMS
+
+            # What is written large is to be filled in.
+            yield from _words(rest, (re.split("[A-Z]", form)[0] for form in MODEL_FORMS))
+
+
+def _words(begun: str, words: Iterable[str]) -> Iterable[Completion]:
+    for word in words:
+        if word.startswith(begun):
+            yield Completion(word, -len(begun))
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    @keys.add("c-c")
+    @keys.add("<sigint>")
+    def _(event: KeyPressEvent) -> None:
+        if event.current_buffer.text:
+            event.current_buffer.reset()
+        else:
+            event.app.exit(exception=KeyboardInterrupt)
+
+    return keys

@@ -1,0 +1,63 @@
+"""Options that say how a chat takes place: with which model, tools, policy and store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from callblocks.cli.deciding import PolicyOptions, policy_options
+from callblocks.cli.dialect_name import DIALECT
+from callblocks.cli.timeline_store import store_option
+from callblocks.cli.tools_file import Tools, tools_option
+from callblocks.cli.workplace import workspace_option
+
+__all__ = ("ChatOptions", "chat_options")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ChatOptions(PolicyOptions):
+    """What `chat_options` give; `dialect` is None for the one that suits the model."""
+
+    model: str
+    dialect: str | None
+    workspace: str
+    tools: Tools
+    store: str | None
+    skills: str | None
+
+
+def chat_options(command: F) -> F:
+    """Add the options of a chat to a command."""
+    options = (
+        click.option(
+            "--model",
+            "-m",
+            metavar="SPEC",
+            default="scripted",
+            envvar="CALLBLOCKS_MODEL",
+            help="scripted, scripted:FOLDER, http://…/v1#NAME, completion:http://…/v1#NAME,"
+            " smollm2 or llama:FILE.  [default: scripted; environment: CALLBLOCKS_MODEL]",
+        ),
+        click.option(
+            "--dialect",
+            "-d",
+            type=DIALECT,
+            help="How the model writes calls.  [default: tool-fence; for scripted auto, all]",
+        ),
+        policy_options,
+        workspace_option,
+        tools_option("More tools."),
+        store_option,
+        click.option(
+            "--skills",
+            type=click.Path(exists=True, file_okay=False),
+            metavar="FOLDER",
+            help="Skills that react.read finds as sk:…: Markdown files.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -1,0 +1,138 @@
+"""Where a chat takes place: the model, the tools, the policy and the store, as options say.
+
+--model scripted            calls in every dialect are read: its scripts have them all
+--model http://…#name       tool-fence, which the model is taught
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from pathlib import Path
+
+from callblocks.cli.chat_options import ChatOptions
+from callblocks.cli.deciding import check_names, given_policy
+from callblocks.cli.dialect_name import AUTO
+from callblocks.cli.recording import given_skills
+from callblocks.cli.state import state_folder
+from callblocks.cli.workplace import code_files
+from callblocks.models.model import Model
+from callblocks.models.opening import open_model
+from callblocks.runtime.asking import Asker
+from callblocks.session.host import Host, HostSettings
+from callblocks.session.interrupted import interrupted_turn, open_turn, owner_lives
+from callblocks.session.session import Session
+from callblocks.toolkits.react import react_tools
+from callblocks.tools.registry import Registry
+
+__all__ = ("Place", "left_turn")
+
+_SCRIPTED = "scripted"
+_TAUGHT = "tool-fence"
+
+
+class Place:
+    """A host with its model, which `talk_with` and `talk_in` change. Used in one event loop."""
+
+    def __init__(self, options: ChatOptions, asker: Asker | None) -> None:
+        self._options = options
+        self._asker = asker
+        self._policy = given_policy(options)
+        self._skills = given_skills(options["skills"])
+        self._named: set[str] = set()
+        self._checked = False
+        self.dialect = _suited(options["model"], options["dialect"])
+        self.model = open_model(options["model"])
+        self.host = self._open(self.model, self.dialect)
+
+    def session(self, name: str) -> Session:
+        """The chat of a name; the person at the terminal is asked, where there is one."""
+        session = self.host.session(name, self._asker)
+        if not self._checked:
+            check_names(self._options, self.tools(session).names)
+            self._checked = True
+        return session
+
+    def tools(self, session: Session) -> Registry:
+        """All that the model may call."""
+        every, recorder = self.host.registry, session.recorder
+        own = react_tools(recorder, recorder.coming_turn)
+        return every | Registry(tool for tool in own if tool.name not in every)
+
+    def new_name(self) -> str:
+        """The name of a chat that is not there yet: `chat-20300131-120000`."""
+        name = first = time.strftime("chat-%Y%m%d-%H%M%S")
+        for number in itertools.count(2):
+            if name not in self._named and not self.host.store.head(name).count:
+                break
+            name = f"{first}-{number}"
+        self._named.add(name)
+        return name
+
+    async def talk_with(self, spec: str, name: str) -> Session:
+        """Go on with a chat and another model; where there is none such, all stays as it is."""
+        model, dialect = open_model(spec), _suited(spec, self._options["dialect"])
+        try:
+            session = self._move(model, dialect, name)
+        except BaseException:
+            await model.close()
+            raise
+        before, self.model = self.model, model
+        await before.close()
+        return session
+
+    def talk_in(self, dialect: str, name: str) -> Session:
+        """Go on with a chat in another dialect; where there is none such, all stays as it is."""
+        session = self._move(self.model, dialect, name)
+        self._options["dialect"] = dialect
+        return session
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        try:
+            self.host.close()
+        finally:
+            await self.model.close()
+
+    def _move(self, model: Model, dialect: str, name: str) -> Session:
+        """Put another host in the place of this one."""
+        host = self._open(model, dialect)
+        try:
+            session = host.session(name, self._asker)
+        except BaseException:
+            host.close()
+            raise
+        before, self.host, self.dialect = self.host, host, dialect
+        before.close()
+        return session
+
+    def _open(self, model: Model, dialect: str) -> Host:
+        options, given = self._options, self._options["tools"]
+        steering = (options["policy"], *code_files(options["workspace"]))
+        return Host(
+            HostSettings(
+                state=state_folder(),
+                workspace=Path(options["workspace"]),
+                model=model,
+                policy=self._policy,
+                dialect=dialect,
+                store=options["store"],
+                tools=given if isinstance(given, Registry) else None,
+                skills=self._skills,
+                own=tuple(path for path in steering if path),
+            )
+        )
+
+
+def _suited(spec: str, named: str | None) -> str:
+    scripted = spec.partition(":")[0] == _SCRIPTED
+    return named or (AUTO if scripted else _TAUGHT)
+
+
+def left_turn(session: Session) -> str | None:
+    """The last turn, if its program died before its end."""
+    state = session.recorder.state
+    turn = open_turn(state)
+    if turn is None:
+        return interrupted_turn(state)
+    return None if owner_lives(state.owners[turn]) else turn

@@ -1,0 +1,158 @@
+"""One turn of a chat: shown as it happens, or told line by line; Ctrl-C stops it.
+
+A turn is told of by `TurnShown`, for a person, or by `TurnLines`, for a program. If what they
+write goes nowhere, the turn is stopped, and then the reason is raised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any, BinaryIO, TypeAlias
+
+import click
+import msgspec
+
+from callblocks.cli.exits import INTERRUPTED
+from callblocks.cli.screen import Screen
+from callblocks.model.events import Text
+from callblocks.model.outcomes import Outcome
+from callblocks.model.turn_events import CallEnded, CallTold, RoundBegan, TurnEnded, TurnEvent
+from callblocks.session.session import Session, Tell
+from callblocks.views.plan import ways_to_allow
+from callblocks.views.rows import Row, wrap
+from callblocks.views.safe import visible_line
+from callblocks.views.summary import summary_rows
+from callblocks.views.turn_chat import events_of
+
+__all__ = (
+    "Begin",
+    "Teller",
+    "TurnLines",
+    "TurnShown",
+    "ended_rows",
+    "event_line",
+    "perform_turn",
+)
+
+Going: TypeAlias = Coroutine[Any, Any, TurnEnded | None]
+Begin: TypeAlias = Callable[[Tell], Going]
+"""Begins a turn that is told of."""
+_AFTER = "then ask for it again"
+
+
+class Teller:
+    """Told of each event; `outcomes` are what came of the calls that were made, in their order."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[Outcome] = []
+        self.fault: OSError | None = None
+
+    def tell(self, event: TurnEvent) -> None:
+        """Say it to whoever reads or watches."""
+        raise NotImplementedError
+
+
+class TurnShown(Teller):
+    """Draws a turn on a screen."""
+
+    def __init__(self, screen: Screen) -> None:
+        super().__init__()
+        self._screen = screen
+
+    def tell(self, event: TurnEvent) -> None:
+        match event:
+            case CallTold(text=text):
+                self._screen.say(text)
+            case RoundBegan(number=number) if number > 1:
+                # What the model says now begins a line of its own.
+                self._screen.feed([Text("\n", (0, 0))])
+            case _:
+                if events := events_of(event):
+                    self._screen.feed(events)
+
+
+class TurnLines(Teller):
+    """Writes each event as a line of JSON."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        super().__init__()
+        self._out = out
+
+    def tell(self, event: TurnEvent) -> None:
+        self._out.write(event_line(event))
+        self._out.flush()
+
+
+def event_line(event: TurnEvent) -> bytes:
+    """An event as one line of JSON."""
+    try:
+        return msgspec.json.encode(event) + b"\n"
+    except UnicodeEncodeError:
+        # Half a character can only be written as an escape.
+        return json.dumps(msgspec.to_builtins(event)).encode() + b"\n"
+
+
+async def perform_turn(session: Session, begin: Begin, teller: Teller) -> TurnEnded | None:
+    """Go through a turn; None where there was none to begin.
+
+    The first Ctrl-C stops the turn, a second one ends the command.
+    """
+    over = False
+
+    def tell(event: TurnEvent) -> None:
+        nonlocal over
+        try:
+            # A tool that is told to stop may still talk when the turn is over.
+            if not over:
+                teller.tell(event)
+        except OSError as error:
+            teller.fault = error
+            session.stop()
+        if isinstance(event, CallEnded) and not event.written:
+            teller.outcomes.append(event.outcome)
+        over = over or teller.fault is not None or isinstance(event, TurnEnded)
+
+    ended = await _interruptible(session, begin(tell))
+    if teller.fault is not None:
+        raise teller.fault
+    return ended
+
+
+async def _interruptible(session: Session, going: Going) -> TurnEnded | None:
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(going)
+    times = 0
+
+    def interrupt() -> None:
+        nonlocal times
+        times += 1
+        session.stop()
+        if times > 1:
+            task.cancel()
+
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    try:
+        # However the turn takes its end: a person who wants to leave does.
+        await asyncio.wait([task])
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+    if times > 1:
+        await asyncio.gather(task, return_exceptions=True)
+        raise click.exceptions.Exit(INTERRUPTED)
+    return task.result()
+
+
+def ended_rows(ended: TurnEnded, outcomes: list[Outcome], folder: str, width: int) -> list[Row]:
+    """Below a turn: what came of its calls, how to allow them, and why it ended early."""
+    rows: list[Row] = summary_rows(outcomes, folder, width, _AFTER)
+    off = [one.name for one in outcomes if one.error and one.error.code == "policy_off"]
+    if off:
+        said = "No call may run in this chat, because nothing allows it."
+        rows += [(), *wrap((("strong", said),), width), *ways_to_allow(off[0])]
+    if ended.status != "answered":
+        said = f"{ended.code}: {ended.message}" if ended.code else ended.message
+        row: Row = (("warning", ended.status), ("plain", f": {visible_line(said)}" if said else ""))
+        rows += [(), *wrap(row, width, (("plain", "  "),))]
+    return rows

@@ -1,0 +1,101 @@
+"""`callblocks serve`: chats, timelines, artifacts and approvals over HTTP.
+
+Without --ask, --allow, --allow-trait or --policy no call runs, as everywhere. Questions of the
+policy are answered by clients, and by `callblocks approvals`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from callblocks.cli.chat_options import ChatOptions, chat_options
+from callblocks.cli.exits import EXIT_CODES, say
+
+if TYPE_CHECKING:
+    from callblocks.session.host import Host
+
+__all__ = ("command",)
+
+_PORT = 8765
+
+
+@click.command("serve", short_help="Serve chats and timelines over HTTP.", epilog=EXIT_CODES)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to bind; any but a loopback address needs a token.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=_PORT,
+    show_default=True,
+    help="The port; 0 for one that is free.",
+)
+@click.option(
+    "--token",
+    envvar="CALLBLOCKS_TOKEN",
+    default="",
+    help="What clients send as `Authorization: Bearer …`.  [environment: CALLBLOCKS_TOKEN]",
+)
+@click.option(
+    "--origin",
+    multiple=True,
+    metavar="URL",
+    help="Let pages of this origin ask, as http://localhost:5173; may be given again.",
+)
+@click.option(
+    "--sdk-version",
+    type=click.Choice(("5", "6", "7")),
+    default="5",
+    show_default=True,
+    help="The version of the AI SDK that clients have, unless they say another.",
+)
+@chat_options
+def command(
+    host: str,
+    port: int,
+    token: str,
+    origin: tuple[str, ...],
+    sdk_version: str,
+    **options: Unpack[ChatOptions],
+) -> None:
+    """Serve chats, timelines, artifacts and approvals over HTTP, until Ctrl-C.
+
+    On a loopback address no token is needed, and only this machine is answered. GET
+    /api/openapi.json says what there is. With none of --ask, --allow, --allow-trait and --policy
+    no call runs.
+    """
+    from callblocks.cli.timeline_store import without_password
+    from callblocks.server.serving import serve
+    from callblocks.server.settings import SDK_VERSIONS, ServerSettings
+
+    settings = ServerSettings(
+        host=host,
+        port=port,
+        token=token,
+        origins=origin,
+        sdk_version=SDK_VERSIONS[("5", "6", "7").index(sdk_version)],
+    )
+    with without_password(options["store"]):
+        serve(settings, lambda: _open(options), _tell)
+
+
+def _open(options: ChatOptions) -> Host:
+    from callblocks.cli.chat_place import Place
+    from callblocks.cli.deciding import check_names
+
+    host = Place(options, None).host
+    check_names(options, host.registry.names)
+    if not host.settings.policy.enabled:
+        say("no call runs: give --ask, --allow, --allow-trait or --policy")
+    return host
+
+
+def _tell(address: str) -> None:
+    sys.stdout.write(f"{address}\n")
+    sys.stdout.flush()

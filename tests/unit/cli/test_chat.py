@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from callblocks.model.errors import ModelError
+from callblocks.model.parts import text_of
+from callblocks.runtime.approvals.book import ApprovalBook
+from callblocks.timeline.stores.opening import open_store
+from support.chat_models import SayingModel
+from support.command import run
+from support.home import TOOLS, fence, move_in
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    workspace = move_in(tmp_path, monkeypatch)
+    monkeypatch.setattr("callblocks.cli.chat_running.open_terminal", lambda: None)
+    (workspace / "tools.py").write_text(TOOLS)
+    return workspace
+
+
+def chat(
+    monkeypatch: pytest.MonkeyPatch,
+    model: SayingModel,
+    *args: str,
+    text: str | bytes | None = None,
+) -> Result:
+    def opened(_: str) -> SayingModel:
+        return model
+
+    monkeypatch.setattr("callblocks.cli.chat_place.open_model", opened)
+    return run("chat", "-T", "tools.py", "--model", "saying", *args, text=text)
+
+
+def names(workspace: Path) -> list[str]:
+    with open_store(workspace.parent / "state" / "timelines.sqlite") as store:
+        return [one.name for one in store.names()]
+
+
+def test_the_answer_is_shown_and_the_model_let_go(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = SayingModel("It is late.")
+    result = chat(monkeypatch, model, "trip", "--prompt", "How late is it?")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "It is late.\n\n", "")
+    assert model.asked[0].prompt == "How late is it?"
+    assert model.closed
+    assert names(workspace) == ["trip"]
+
+
+def test_standard_input_is_one_prompt_with_all_its_lines(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = SayingModel("Fine.")
+    result = chat(monkeypatch, model, "trip", text="one\ntwo\n")
+    assert result.exit_code == 0
+    assert model.asked[0].prompt == "one\ntwo"
+
+
+def test_a_chat_without_a_name_gets_one_and_last_goes_on_with_it(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat(monkeypatch, SayingModel("old"), "older", "--prompt", "hello")
+    first = chat(monkeypatch, SayingModel("one"), "--prompt", "hello")
+    (name,) = [name for name in names(workspace) if name != "older"]
+    assert name.startswith("chat-2")
+    assert first.stderr == f"callblocks: callblocks chat {name} goes on with this\n"
+    model = SayingModel("two")
+    second = chat(monkeypatch, model, "--last", "--prompt", "again")
+    assert (second.exit_code, second.stderr) == (0, "")
+    said = "".join(text_of(list(message.parts)) for message in model.asked[0].messages)
+    assert "hello" in said
+    assert names(workspace) == sorted([name, "older"])
+
+
+def test_nothing_runs_unless_it_is_allowed_and_the_way_is_told(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = SayingModel(fence("note", text="a"), "I could not.")
+    result = chat(monkeypatch, model, "trip", "--prompt", "note a")
+    assert result.exit_code == 1
+    assert "policy_off: note did not run" in result.stdout
+    assert "I could not." in result.stdout
+    assert "1 refused" in result.stdout
+    assert "No call may run in this chat" in result.stdout
+    assert "  --allow note " in result.stdout
+    assert not (workspace / "notes.txt").exists()
+
+
+def test_what_is_allowed_runs_and_notices_are_told(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = SayingModel(fence("note", text="a"), "Done.")
+    result = chat(monkeypatch, model, "trip", "--allow", "note", "--prompt", "note a")
+    assert result.exit_code == 0
+    assert "🔧 note (hide details)\n  note(text=a) → written" in result.stdout
+    assert "1 done\nⓘ note: noted a" in result.stdout
+    assert (workspace / "notes.txt").read_text() == "a\n"
+
+
+def test_a_call_that_nobody_can_be_asked_about_waits_in_the_book(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = SayingModel(fence("note", text="a"), "It waits.")
+    result = chat(monkeypatch, model, "trip", "--ask", "--prompt", "note a")
+    assert result.exit_code == 1
+    assert "; then ask for it again" in " ".join(result.stdout.split())
+    with ApprovalBook(workspace.parent / "state" / "approvals.sqlite") as book:
+        assert [one.state for one in book.list()] == ["pending"]
+
+
+def test_a_model_that_fails_is_told_in_words_and_safely(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = ModelError("model_unreachable", "nobody is at \x1b[2Jthe other end")
+    result = chat(monkeypatch, SayingModel(fault), "trip", "--prompt", "hello")
+    assert result.exit_code == 1
+    assert "failed: model_unreachable: nobody is at ␛[2Jthe other end" in result.stdout
+
+
+def test_nothing_that_the_model_says_steers_the_terminal(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = SayingModel("see \x1b[2J\n" + fence("add", a="\x1b]0;x\x07", b=1), "\u202eend\x9b1m")
+    result = chat(monkeypatch, model, "trip", "--allow", "add", "--prompt", "hello")
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(result.stdout)
+    assert "see ␛[2J" in result.stdout
+
+
+def test_for_programs_each_event_is_a_line_whatever_is_in_it(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = SayingModel(fence("note", text="a"), "half \ud83d of one")
+    result = chat(monkeypatch, model, "trip", "--allow", "note", "--json", "--prompt", "note a")
+    assert (result.exit_code, result.stderr) == (0, "")
+    events = [json.loads(line) for line in result.stdout.splitlines()]
+    assert events[0] == {"type": "turn-began", "turn": "turn_1"}
+    (ended,) = [event for event in events if event["type"] == "call-ended"]
+    assert ended["outcome"]["output"] == "written"
+    assert "".join(event.get("text", "") for event in events[-4:]).endswith("of one")
+    assert events[-1]["type"] == "turn-ended"
+
+
+def test_a_file_goes_with_the_prompt(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (workspace / "numbers.csv").write_text("1,2\n")
+    model = SayingModel("Three.")
+    args = ("trip", "--attach", "numbers.csv", "--prompt", "Add them up.")
+    assert chat(monkeypatch, model, *args).exit_code == 0
+    said = "".join(text_of(list(message.parts)) for message in model.asked[0].messages)
+    assert "numbers.csv" in said
+    assert "1,2" in said
+
+
+@pytest.mark.parametrize(
+    ("args", "text", "code", "words"),
+    [
+        (("--prompt", "  "), None, 2, "the prompt is empty"),
+        ((), "\n", 2, "the prompt is empty"),
+        ((), b"a\0b", 2, "not text"),
+        (("trip", "--last"), "x", 2, "NAME and --last exclude each other"),
+        (("--last",), "x", 1, "no chat is kept yet"),
+        (("a/b",), "x", 2, "bad_name"),
+        (("--model", "parrot"), "x", 2, "no model 'parrot'"),
+        (("--model", "scripted:gone"), "x", 2, "no folder of scripts"),
+        (("--dialect", "latin"), "x", 2, "no dialect 'latin'"),
+        (("--attach", "gone.csv"), "x", 2, "gone.csv"),
+    ],
+)
+def test_what_cannot_be_is_one_line(
+    workspace: Path, args: tuple[str, ...], text: str | bytes | None, code: int, words: str
+) -> None:
+    result = run("chat", *args, text=text)
+    assert result.exit_code == code
+    assert words in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_lines_for_programs_need_a_prompt(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("callblocks.cli.chat._piped", lambda: None)
+    result = run("chat", "--json")
+    assert result.exit_code == 2
+    assert "--json goes with --prompt" in result.stderr
+
+
+def test_a_name_in_allow_that_no_tool_has_is_told_and_those_of_the_timeline_are_known(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = SayingModel("Fine.")
+    args = ("trip", "--allow", "react.write", "--allow", "nots", "--prompt", "x")
+    result = chat(monkeypatch, model, *args)
+    assert "--allow nots: no tool has such a name; did you mean note?" in result.stderr
+    assert "react.write" not in result.stderr
+
+
+def test_the_help_imports_neither_the_keyboard_nor_the_event_loop() -> None:
+    program = (
+        "import sys\nfrom callblocks.cli.main import cli\n"
+        "cli(sys.argv[1:], standalone_mode=False)\n"
+        "assert not {'asyncio', 'prompt_toolkit', 'rich'} & set(sys.modules)\n"
+    )
+    for args in (["--help"], ["chat", "--help"]):
+        process = subprocess.run([sys.executable, "-c", program, *args], check=False, stdout=-3)
+        assert process.returncode == 0

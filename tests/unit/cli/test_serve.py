@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+from click.testing import CliRunner, Result
+
+from callblocks.cli.lazy import LazyGroup
+from support.home import move_in
+from support.serving import chunks, posted, said
+
+GROUP = LazyGroup(table={"serve": ("callblocks.cli.serve", "")}, name="callblocks")
+PROGRAM = "from callblocks.cli.serve import command; command()"
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("CALLBLOCKS_TOKEN", raising=False)
+    return move_in(tmp_path, monkeypatch)
+
+
+def _serve(*args: str) -> Result:
+    return CliRunner().invoke(GROUP, ["serve", *args])
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_an_address_that_others_reach_needs_a_token(host: str) -> None:
+    result = _serve("--host", host)
+    assert result.exit_code == 2
+    assert "give a token" in result.stderr
+
+
+def test_a_token_that_is_none_is_usage() -> None:
+    result = _serve("--token", "short")
+    assert result.exit_code == 2
+    assert "a token has at least 16" in result.stderr
+
+
+def test_an_origin_that_is_none_is_usage() -> None:
+    result = _serve("--origin", "*")
+    assert result.exit_code == 2
+    assert "is no origin" in result.stderr
+
+
+def test_a_port_that_is_taken_is_usage() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = _serve("--port", str(taken.getsockname()[1]))
+    assert result.exit_code == 2
+    assert "choose another" in result.stderr
+
+
+def test_a_model_that_is_none_is_usage() -> None:
+    result = _serve("--port", "0", "--model", "nobody")
+    assert result.exit_code == 2
+    assert "nobody" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_store_that_cannot_be_opened_is_told_without_its_password(tmp_path: Path) -> None:
+    result = _serve("--port", "0", "--store", "postgresql://me:hidden@127.0.0.1:1/x")
+    assert result.exit_code == 1
+    assert "store_unavailable" in result.stderr
+    assert "hidden" not in result.stderr
+
+
+def test_it_says_its_address_serves_and_ends_when_told(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/hello.md").write_text("---\nmatch: [hello]\npace: 0\n---\nHello too.\n")
+    model = f"scripted:{tmp_path / 'scripts'}"
+    server = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "--port", "0", "--sdk-version", "6", "--model", model],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "CALLBLOCKS_TOKEN": "a-token-of-16-or-more"},
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline().strip()
+        headers = {"authorization": "Bearer a-token-of-16-or-more"}
+        with httpx2.Client(base_url=address, headers=headers, timeout=20) as client:
+            assert client.get("/api/health").json()["sdk_version"] == 6
+            assert said(chunks(client.post("/api/chat", json=posted("Hello"))))
+            assert client.get("/api/models").json()["models"][0]["suggestions"]
+        server.send_signal(signal.SIGTERM)
+        output, errors = server.communicate(timeout=20)
+        assert server.returncode == -signal.SIGTERM
+        assert output == ""
+        assert errors.strip() == (
+            "callblocks: no call runs: give --ask, --allow, --allow-trait or --policy"
+        )
+    finally:
+        server.kill()
+        server.communicate()
