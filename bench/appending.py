@@ -69,7 +69,8 @@ def main() -> None:
 
 def _rounds(ours: Write, raw: Write, producers: int) -> list[tuple[float, float]]:
     """The seconds of both in each round; now this one is first, now that."""
-    _race(ours, producers), _race(raw, producers)
+    for write in (ours, raw):
+        _race(write, producers)
     rounds: list[tuple[float, float]] = []
     for at in range(ROUNDS):
         if at % 2:

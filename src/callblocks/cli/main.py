@@ -20,6 +20,7 @@ COMMANDS = {
     "show": ("callblocks.cli.show", "Show a text as a chat: prose, and calls with results."),
     "run": ("callblocks.cli.run", "Run the calls in a text, as far as a policy allows."),
     "chat": ("callblocks.cli.chat", "Talk with a model that calls tools."),
+    "serve": ("callblocks.cli.serve", "Serve chats and timelines over HTTP."),
     "convert": ("callblocks.cli.convert", "Write a text in another dialect."),
     "tools": ("callblocks.cli.tools", "List the tools, or print all about one."),
     "policy": ("callblocks.cli.policy", "Check a policy file, or print one to begin with."),

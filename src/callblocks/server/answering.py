@@ -1,0 +1,46 @@
+"""Answers that come with a post, as AI SDK clients of version 6 and later send them.
+
+Only a question that the chat's own turn asks is answered: an id from elsewhere is none. An answer
+goes into the book of approvals once; what the book says then counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from callblocks.runtime.approvals.faults import BadApproval
+from callblocks.server.approvals import AnswerBody, answer_book
+from callblocks.server.faults import ApiFault
+from callblocks.server.running_turn import RunningTurn
+from callblocks.server.service import Service
+from callblocks.views.ui.posted import PostedAnswer
+
+__all__ = ("answer_questions",)
+
+
+async def answer_questions(
+    service: Service, name: str, answers: Sequence[PostedAnswer]
+) -> tuple[RunningTurn, int]:
+    """The turn that goes on, and where its log goes on after the questions."""
+    running = service.chats.get(name)
+    if running is None:
+        words = "no turn of this chat waits for an answer; one that was interrupted can be resumed"
+        raise ApiFault("approval_answered", words)
+    waiting = running.waiting
+    taken = [
+        one.approval for one in answers if one.approval in waiting and await _take(service, one)
+    ]
+    if not taken:
+        raise ApiFault("approval_answered", "the turn of this chat asks no such question any more")
+    return running, running.after(taken)
+
+
+async def _take(service: Service, answer: PostedAnswer) -> bool:
+    """Whether the book took it."""
+    said = AnswerBody("once" if answer.approved else "deny", reason=answer.reason[:2000])
+    try:
+        await service.read(lambda: answer_book(service.host.book, answer.approval, said))
+    except (ApiFault, BadApproval):
+        return False
+    service.chats.asker.wake(answer.approval)
+    return True

@@ -1,0 +1,127 @@
+"""What there is to work with: tools, dialects and the model.
+
+GET /api/tools     GET /api/tools/NAME     GET /api/dialects     GET /api/models
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from callblocks.dialects import dialects
+from callblocks.server.faults import answer_json
+from callblocks.server.service import service_of
+from callblocks.tools.tool import Tool
+
+__all__ = (
+    "DialectList",
+    "ModelList",
+    "ShownDialect",
+    "ShownModel",
+    "ShownTool",
+    "ToolList",
+    "list_dialects",
+    "list_models",
+    "list_tools",
+    "show_tool",
+)
+
+
+class ShownTool(msgspec.Struct, frozen=True):
+    """A tool: what a model sees of it, and what a policy knows of it."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    traits: tuple[str, ...]
+    origin: str
+    runs_here: bool
+    needs_approval: bool
+    body: str | None = None
+
+
+class ToolList(msgspec.Struct, frozen=True):
+    """Every tool."""
+
+    tools: list[ShownTool]
+
+
+class ShownDialect(msgspec.Struct, frozen=True):
+    """A dialect; `is_used` is the one that the model is taught here."""
+
+    name: str
+    summary: str
+    syntax: str
+    is_used: bool
+
+
+class DialectList(msgspec.Struct, frozen=True):
+    """Every dialect."""
+
+    dialects: list[ShownDialect]
+
+
+class ShownModel(msgspec.Struct, frozen=True):
+    """A model, and prompts that it has an answer to where it knows them."""
+
+    name: str
+    suggestions: tuple[str, ...]
+
+
+class ModelList(msgspec.Struct, frozen=True):
+    """The models that reply here."""
+
+    models: list[ShownModel]
+
+
+async def list_tools(request: Request) -> Response:
+    """Every tool that a chat may call, as far as the policy lets it."""
+    registry = service_of(request).host.registry
+    return answer_json(ToolList([_shown(tool) for tool in registry.tools]))
+
+
+async def show_tool(request: Request) -> Response:
+    """One tool."""
+    return answer_json(_shown(service_of(request).host.registry[request.path_params["name"]]))
+
+
+async def list_dialects(request: Request) -> Response:
+    """Every dialect that calls may be written in."""
+    used = service_of(request).host.settings.dialect
+    return answer_json(
+        DialectList(
+            [
+                ShownDialect(name, dialect.summary, dialect.syntax, name == used)
+                for name, dialect in dialects.items()
+            ]
+        )
+    )
+
+
+async def list_models(request: Request) -> Response:
+    """The models that reply here; each member of a team may have its own."""
+    return answer_json(
+        ModelList(
+            [
+                ShownModel(model.name, tuple(getattr(model, "suggestions", ())))
+                for model in service_of(request).models
+            ]
+        )
+    )
+
+
+def _shown(tool: Tool) -> ShownTool:
+    spec = tool.spec
+    return ShownTool(
+        name=spec.name,
+        description=spec.description,
+        parameters=spec.parameters,
+        traits=tool.traits.names(),
+        origin=tool.origin,
+        runs_here=tool.function is not None,
+        needs_approval=tool.needs_approval,
+        body=spec.body,
+    )

@@ -1,0 +1,175 @@
+"""Chats, as AI SDK clients talk: a message goes in, the stream of a turn comes back.
+
+    POST /api/chat                  {"id": "trip", "messages": [...]}
+    GET  /api/chats
+    GET  /api/chat/ID               what was said, for a page that loads a chat
+    POST /api/chat/ID/stop          the turn that runs ends
+    POST /api/chat/ID/resume        a turn that was interrupted goes on; its stream is a GET away
+
+Of all that a client posts, its last message counts, and its answers to questions that wait. What
+was said before is on our timeline, whatever the client says it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from callblocks.server.answering import answer_questions
+from callblocks.server.faults import answer_json
+from callblocks.server.last_turn import ChatStatus, status_of
+from callblocks.server.reading import read_body
+from callblocks.server.running_turn import RunningTurn
+from callblocks.server.service import Service, service_of
+from callblocks.server.ui_events import ui_response
+from callblocks.server.versions import version_of
+from callblocks.session.settings import Attachment
+from callblocks.timeline.stores.store import Summary, check_name
+from callblocks.views.ui.messages import ui_messages
+from callblocks.views.ui.posted import PostedFile, read_posted
+
+__all__ = (
+    "ChatBody",
+    "ChatList",
+    "ChatSummary",
+    "Nothing",
+    "Resumed",
+    "ShownChat",
+    "Stopped",
+    "list_chats",
+    "post_chat",
+    "resume_chat",
+    "show_chat",
+    "stop_chat",
+)
+
+
+class ChatBody(msgspec.Struct, frozen=True):
+    """What an AI SDK client posts. `trigger` and `messageId` change nothing here."""
+
+    id: str
+    messages: list[dict[str, Any]]
+    trigger: str | None = None
+    messageId: str | None = None
+
+
+class ShownChat(msgspec.Struct, frozen=True):
+    """A chat: its UI messages, without what the turn that runs says, which its stream replays.
+
+    `last` is the number of its last block.
+    """
+
+    id: str
+    status: ChatStatus
+    turn: str | None
+    last: int
+    messages: list[dict[str, Any]]
+
+
+class ChatSummary(msgspec.Struct, frozen=True):
+    """A chat in a list."""
+
+    id: str
+    is_running: bool
+    last: int
+    created: str
+    updated: str
+
+
+class ChatList(msgspec.Struct, frozen=True):
+    """Chats, the one that was written last first."""
+
+    chats: list[ChatSummary]
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    """There is nothing to say."""
+
+
+class Stopped(msgspec.Struct, frozen=True):
+    """Whether there was a turn to stop."""
+
+    id: str
+    stopped: bool
+
+
+class Resumed(msgspec.Struct, frozen=True):
+    """The turn that goes on."""
+
+    id: str
+    turn: str
+
+
+async def post_chat(request: Request) -> Response:
+    """Say something in a chat, or answer its questions; the turn comes back as a stream."""
+    service = service_of(request)
+    version = version_of(request)
+    body = await read_body(request, ChatBody, service.settings)
+    check_name(body.id)
+    service.slots.check()
+    posted = read_posted({"id": body.id, "messages": body.messages})
+    if posted.text is None:
+        running, start = await answer_questions(service, body.id, posted.answers)
+    else:
+        running, start = await _say(service, body.id, posted.text, posted.files), 0
+    return ui_response(service, running.log, running.turn, version, start)
+
+
+async def list_chats(request: Request) -> Response:
+    """Every chat, the latest first."""
+    service = service_of(request)
+    names = await service.read(service.host.store.names)
+    known = [one for one in names if service.is_chat(one.name)]
+    known.sort(key=lambda one: one.updated, reverse=True)
+    return answer_json(ChatList([_summary(service, one) for one in known]))
+
+
+async def show_chat(request: Request) -> Response:
+    """A chat with its messages."""
+    service, name = service_of(request), request.path_params["id"]
+    version = version_of(request)
+    head = await service.existing(name)
+
+    def read() -> tuple[ChatStatus, list[dict[str, Any]]]:
+        entries = service.entries(name)
+        return status_of(entries), ui_messages(entries, version)
+
+    status, messages = await service.read(read)
+    turn = None
+    if running := service.chats.get(name):
+        status, turn = "waiting" if running.waiting else "running", running.turn
+    return answer_json(ShownChat(name, status, turn, head.count, messages))
+
+
+async def stop_chat(request: Request) -> Response:
+    """Stop the turn that runs in a chat."""
+    service, name = service_of(request), request.path_params["id"]
+    await read_body(request, Nothing, service.settings)
+    await service.existing(name)
+    return answer_json(Stopped(name, service.chats.stop(name)))
+
+
+async def resume_chat(request: Request) -> Response:
+    """Go on with a turn that was interrupted."""
+    service, name = service_of(request), request.path_params["id"]
+    await read_body(request, Nothing, service.settings)
+    await service.existing(name)
+    running = service.chats.resume(name)
+    await running.begun()
+    return answer_json(Resumed(name, running.turn))
+
+
+async def _say(service: Service, name: str, text: str, given: Iterable[PostedFile]) -> RunningTurn:
+    files = [Attachment(file.name, file.content) for file in given]
+    running = service.chats.start(name, text, files)
+    await running.begun()
+    return running
+
+
+def _summary(service: Service, one: Summary) -> ChatSummary:
+    is_running = service.chats.get(one.name) is not None
+    return ChatSummary(one.name, is_running, one.count, one.created, one.updated)

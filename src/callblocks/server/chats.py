@@ -1,0 +1,132 @@
+"""The turns that run, by the chat they belong to: one at a time in each.
+
+A turn goes on whether anybody follows it or not. What happened in it is in its log until it is
+over; from then on the timeline says all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from callblocks.model.errors import CallblocksError
+from callblocks.model.turn_events import TurnEnded
+from callblocks.server.faults import ApiFault
+from callblocks.server.last_turn import LastTurn, status_of
+from callblocks.server.metrics import Metrics
+from callblocks.server.running_turn import RunningTurn
+from callblocks.session.asking import BookAsker
+from callblocks.session.host import Host
+from callblocks.session.session import Session
+from callblocks.session.settings import Attachment
+
+__all__ = ("Chats",)
+
+_LAST_SECONDS = 5.0
+"""How long a turn that was stopped may take to end."""
+
+
+class Chats:
+    """Starts, keeps and stops turns."""
+
+    def __init__(self, host: Host, metrics: Metrics) -> None:
+        self.asker = BookAsker(host.book)
+        self.is_closing = False
+        self._host = host
+        self._metrics = metrics
+        self._running: dict[str, RunningTurn] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def get(self, name: str) -> RunningTurn | None:
+        """The turn of a chat that runs now."""
+        return self._running.get(name)
+
+    def session(self, name: str) -> Session:
+        """The session of a chat; approvals are answered through the book."""
+        return self._host.session(name, self.asker)
+
+    def start(self, name: str, prompt: str, attachments: Sequence[Attachment]) -> RunningTurn:
+        """Begin a turn; one that runs is a `turn_running` fault."""
+        self._check_free(name)
+        session = self.session(name)
+        running = RunningTurn(session, self._metrics.count)
+        self._begin(name, running, session.run(prompt, attachments, tell=running.tell))
+        return running
+
+    def resume(self, name: str) -> RunningTurn:
+        """Go on with a turn that was interrupted."""
+        self._check_free(name)
+        session = self.session(name)
+        entries = list(session.recorder.timeline.entries())
+        if status_of(entries) != "interrupted":
+            raise ApiFault("nothing_to_resume")
+        running = RunningTurn(session, self._metrics.count)
+        running.replay(LastTurn(entries).entries)
+        self._begin(name, running, session.resume(tell=running.tell))
+        return running
+
+    def stop(self, name: str) -> bool:
+        """Stop the turn of a chat; whether there was one."""
+        running = self._running.get(name)
+        if running is not None:
+            running.session.stop()
+        return running is not None
+
+    async def close(self, grace: float) -> None:
+        """Let turns end for so many seconds, then stop them; no new one begins."""
+        self.is_closing = True
+        if not await self._ended(grace):
+            for name in list(self._running):
+                self.stop(name)
+        if not await self._ended(_LAST_SECONDS):
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _ended(self, seconds: float) -> bool:
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        return not self._tasks
+
+    def _check_free(self, name: str) -> None:
+        if self.is_closing:
+            raise ApiFault("shutting_down", headers={"retry-after": "5"})
+        running = self._running.get(name)
+        if running is None:
+            return
+        words = "a turn of this chat runs: wait until it is over, or stop it"
+        if waiting := running.waiting:
+            words = f"a turn of this chat waits for the approval {waiting[0]}: answer, or stop it"
+        raise ApiFault("turn_running", words)
+
+    def _begin(
+        self, name: str, running: RunningTurn, turn: Coroutine[Any, Any, TurnEnded | None]
+    ) -> None:
+        self._running[name] = running
+        task = asyncio.create_task(self._see_out(name, running, turn))
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        """A mistake of ours is for whoever runs the server; clients saw their stream break off."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            context = {"message": "a turn broke off", "exception": error, "task": task}
+            task.get_loop().call_exception_handler(context)
+
+    async def _see_out(
+        self, name: str, running: RunningTurn, turn: Coroutine[Any, Any, TurnEnded | None]
+    ) -> None:
+        with self._metrics.running.track_inprogress():
+            try:
+                await turn
+            except CallblocksError as error:
+                # Whoever began it is told; it never was on the timeline.
+                running.fault = error
+            finally:
+                del self._running[name]
+                running.log.close()

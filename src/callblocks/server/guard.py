@@ -1,0 +1,139 @@
+"""Who may ask: the right host name, the right page, the right token.
+
+- A server on a loopback address answers only to loopback names. So a page whose name was made to
+  lead here (DNS rebinding) gets nothing.
+- A page of another origin gets nothing, unless `origins` names it. Then the answers carry what its
+  browser asks for (CORS).
+- With a token, every request carries it: `Authorization: Bearer …`. Only the state of health is
+  told without.
+"""
+
+from __future__ import annotations
+
+import hmac
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from callblocks.server.addresses import host_of, is_loopback
+from callblocks.server.faults import ApiFault
+from callblocks.server.settings import ServerSettings
+
+__all__ = ("HEALTH", "Guard", "knows_token")
+
+HEALTH = "/api/health"
+_METHODS = "GET, HEAD, POST, OPTIONS"
+_SENT = "authorization, content-type, last-event-id, x-callblocks-sdk-version, range, user-agent"
+_SHOWN = "x-vercel-ai-ui-message-stream, content-range, etag, retry-after"
+
+
+class Guard:
+    """Lets a request pass, or answers it."""
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+        self._app = app
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            # There are no web sockets here; a lifespan is not asked for a token.
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        foreign = ""
+        try:
+            host = self._checked_host(headers)
+            foreign = self._checked_origin(headers, host)
+            if scope["method"] == "OPTIONS" and foreign:
+                await _allowed(foreign)(scope, receive, send)
+                return
+            self._check_token(headers, scope["path"])
+        except ApiFault as fault:
+            await fault.response()(scope, receive, _showing(send, foreign))
+            return
+        await self._app(scope, receive, _showing(send, foreign))
+
+    def _checked_host(self, headers: Headers) -> str:
+        given = headers.getlist("host")
+        if len(given) != 1 or (name := host_of(given[0])) is None:
+            raise ApiFault("bad_header", "the Host header is missing, or names no host")
+        if self._settings.is_loopback and not is_loopback(name):
+            words = f"{name} is not a name of this machine; ask for localhost or 127.0.0.1"
+            raise ApiFault("foreign_host", words)
+        return given[0]
+
+    def _checked_origin(self, headers: Headers, host: str) -> str:
+        """The foreign origin that is let in; "" for our own, and where no page asks."""
+        given = headers.getlist("origin")
+        if len(given) > 1:
+            raise ApiFault("bad_header", "the Origin header stands twice")
+        if not given:
+            if headers.get("sec-fetch-site") == "cross-site":
+                raise _foreign("a page of another site")
+            return ""
+        if given[0] in self._settings.origins:
+            return given[0]
+        if _is_own(given[0], host):
+            return ""
+        raise _foreign(given[0])
+
+    def _check_token(self, headers: Headers, path: str) -> None:
+        if path != HEALTH and not knows_token(headers, self._settings.token):
+            words = "send the token of this server: `Authorization: Bearer …`"
+            raise ApiFault("unauthorized", words, {"www-authenticate": "Bearer"})
+
+
+def knows_token(headers: Headers, token: str) -> bool:
+    """Whether a request carries the token; always, where there is none."""
+    if not token:
+        return True
+    given = headers.getlist("authorization")
+    scheme, _, said = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+    # The time that this takes tells nothing of how much of it is right.
+    is_right = hmac.compare_digest(said.strip().encode(), token.encode())
+    return is_right and scheme.lower() == "bearer"
+
+
+def _is_own(origin: str, host: str) -> bool:
+    """Whether a page comes from this server: the scheme may differ, behind one that encrypts."""
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
+
+
+def _foreign(who: str) -> ApiFault:
+    return ApiFault("foreign_origin", f"{who} may not ask here; --origin allows a page's origin")
+
+
+def _allowed(origin: str) -> Response:
+    """The answer to a browser that asks whether a page may ask."""
+    headers = {
+        "access-control-allow-origin": origin,
+        "access-control-allow-methods": _METHODS,
+        "access-control-allow-headers": _SENT,
+        "access-control-max-age": "600",
+        "vary": "Origin",
+    }
+    return Response(status_code=204, headers=headers)
+
+
+def _showing(send: Send, foreign: str) -> Send:
+    """Say with each answer which page may read it."""
+
+    async def add(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers.add_vary_header("Origin")
+            if foreign:
+                headers["access-control-allow-origin"] = foreign
+                headers["access-control-expose-headers"] = _SHOWN
+            else:
+                headers["cross-origin-resource-policy"] = "same-origin"
+        await send(message)
+
+    return add

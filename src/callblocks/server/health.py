@@ -1,0 +1,60 @@
+"""Whether the server works, and what it counted.
+
+    GET /api/health     200 {"status": "ok", …}, or 503 where the store does not answer
+    GET /metrics        for Prometheus
+
+Without the token, the state of health says nothing but that.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from callblocks import __version__
+from callblocks.model.errors import TimelineError
+from callblocks.server.faults import answer_json
+from callblocks.server.guard import knows_token
+from callblocks.server.metrics import METRICS_TYPE
+from callblocks.server.service import service_of
+
+__all__ = ("Health", "show_health", "show_metrics")
+
+
+class Health(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`ok`, or what is wrong: the store does not answer."""
+
+    status: Literal["ok", "store_unavailable"]
+    version: str = ""
+    model: str = ""
+    sdk_version: int = 0
+    running_turns: int = 0
+
+
+async def show_health(request: Request) -> Response:
+    """Whether the server works."""
+    service = service_of(request)
+    try:
+        await service.read(lambda: service.host.store.head("health"))
+        status = "ok"
+    except TimelineError:
+        status = "store_unavailable"
+    health = Health(status)
+    if knows_token(request.headers, service.settings.token):
+        health = Health(
+            status,
+            __version__,
+            service.host.settings.model.name,
+            service.settings.sdk_version,
+            len(service.chats),
+        )
+    return answer_json(health, 200 if status == "ok" else 503)
+
+
+async def show_metrics(request: Request) -> Response:
+    """All counts, as Prometheus reads them."""
+    headers = {"content-type": METRICS_TYPE, "cache-control": "no-store"}
+    return Response(service_of(request).metrics.text(), 200, headers)

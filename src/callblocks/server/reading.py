@@ -1,0 +1,104 @@
+"""Reading what a client asks: the query, the body, and headers, each by its declared shape.
+
+A body is JSON, sent as such: a form of a foreign page cannot send it. It is counted as it arrives,
+with or without a length said before, and must arrive in time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Annotated, TypeAlias, TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from callblocks.server.faults import ApiFault
+from callblocks.server.settings import ServerSettings
+
+__all__ = ("MAX_NUMBER", "Number", "event_number", "read_body", "read_query")
+
+T = TypeVar("T")
+
+MAX_NUMBER = 2**53 - 1
+"""The last whole number that every reader of JSON has."""
+
+Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)]
+"""The number of a block; 0 stands before the first."""
+
+_EVENT = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,15}))?")
+
+
+def read_query(request: Request, shape: type[T]) -> T:
+    """The query of the address; numbers are written as text there."""
+    pairs = request.query_params.multi_items()
+    given = dict(pairs)
+    if len(given) != len(pairs):
+        raise ApiFault("invalid_request", "a name stands twice in the query; give it once")
+    try:
+        return msgspec.convert(given, shape, strict=False)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise ApiFault("invalid_request", f"the query is not as it should be: {error}") from error
+
+
+def event_number(request: Request, after: str | None = None) -> tuple[int, int] | None:
+    """The number of the last event that a client has, as `12` or `12.3`; None for none.
+
+    `after` comes before what the header says.
+    """
+    said = request.headers.get("last-event-id") if after is None else after
+    if said is None:
+        return None
+    found = _EVENT.fullmatch(said)
+    if found is None:
+        raise ApiFault("bad_header", "Last-Event-ID is the id of an event of this stream")
+    return int(found[1]), int(found[2] or 0)
+
+
+async def read_body(request: Request, shape: type[T], settings: ServerSettings) -> T:
+    """The body as a value of that shape; none is an empty object."""
+    _check_type(request)
+    content = await _content(request, settings)
+    try:
+        return msgspec.json.decode(content or b"{}", type=shape)
+    except msgspec.ValidationError as error:
+        raise ApiFault("invalid_request", f"the body is not as it should be: {error}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ApiFault("bad_json", f"the body is no JSON: {error}") from error
+    except RecursionError as error:
+        raise ApiFault("bad_json", "the body is nested too deeply") from error
+
+
+def _check_type(request: Request) -> None:
+    given = request.headers.getlist("content-type")
+    mime = given[0].partition(";")[0].strip().lower() if len(given) == 1 else ""
+    if mime != "application/json":
+        raise ApiFault("wrong_content_type")
+
+
+async def _content(request: Request, settings: ServerSettings) -> bytes:
+    limit = settings.max_body
+    said = request.headers.get("content-length", "")
+    if said.isdecimal() and int(said[:20]) > limit:
+        raise _too_large(limit)
+    content = bytearray()
+    stream = request.stream()
+    try:
+        while True:
+            async with asyncio.timeout(settings.read_timeout):
+                piece = await anext(stream, None)
+            if piece is None:
+                return bytes(content)
+            content += piece
+            if len(content) > limit:
+                raise _too_large(limit)
+    except TimeoutError as error:
+        raise ApiFault("read_timeout", headers={"connection": "close"}) from error
+    finally:
+        await stream.aclose()
+
+
+def _too_large(limit: int) -> ApiFault:
+    words = f"the body is larger than {limit} bytes, which is the limit here"
+    # What else comes of it is not read.
+    return ApiFault("body_too_large", words, {"connection": "close"})

@@ -1,0 +1,223 @@
+"""The table of all addresses. To add one: a handler in the file of its subject, and a line here.
+
+The OpenAPI document is made of the same table.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from callblocks.server.approvals import (
+    AnswerBody,
+    ApprovalList,
+    ApprovalQuery,
+    ShownApproval,
+    answer_approval,
+    list_approvals,
+)
+from callblocks.server.artifacts import ArtifactQuery, send_artifact
+from callblocks.server.catalogue import (
+    DialectList,
+    ModelList,
+    ShownTool,
+    ToolList,
+    list_dialects,
+    list_models,
+    list_tools,
+    show_tool,
+)
+from callblocks.server.chat_routes import (
+    ChatBody,
+    ChatList,
+    Nothing,
+    Resumed,
+    ShownChat,
+    Stopped,
+    list_chats,
+    post_chat,
+    resume_chat,
+    show_chat,
+    stop_chat,
+)
+from callblocks.server.endpoints import Endpoint
+from callblocks.server.faults import answer_json
+from callblocks.server.guard import HEALTH
+from callblocks.server.health import Health, show_health, show_metrics
+from callblocks.server.openapi import openapi_document
+from callblocks.server.stream_routes import StreamQuery, stream_chat
+from callblocks.server.timeline_pages import Verified, show_timeline, verify_timeline
+from callblocks.server.timelines import (
+    AfterQuery,
+    PageQuery,
+    TimelineList,
+    TimelinePage,
+    follow_timeline,
+    list_timelines,
+    read_timeline,
+)
+from callblocks.server.versions import VERSION_HEADER, VersionQuery
+
+__all__ = ("ENDPOINTS", "Document")
+
+_STREAM = "text/event-stream"
+_BODY = ("bad_json", "body_too_large", "wrong_content_type", "read_timeout", "invalid_request")
+_STORED = ("bad_name", "unknown_timeline", "store_unavailable")
+_TURN = ("turn_running", "approval_answered", "too_many_streams", "shutting_down")
+
+
+class Document(msgspec.Struct, frozen=True):
+    """An OpenAPI document."""
+
+    openapi: str
+    info: dict[str, Any]
+    paths: dict[str, Any]
+    components: dict[str, Any]
+
+
+async def show_openapi(request: Request) -> Response:
+    """This document."""
+    return answer_json(_document())
+
+
+@cache
+def _document() -> dict[str, Any]:
+    return openapi_document(ENDPOINTS)
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="POST",
+        path="/api/chat",
+        handler=post_chat,
+        query=VersionQuery,
+        body=ChatBody,
+        gives=_STREAM,
+        faults=(*_BODY, *_STORED, *_TURN),
+        headers=(VERSION_HEADER,),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/chats",
+        handler=list_chats,
+        gives=ChatList,
+        faults=("store_unavailable",),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/chat/{id}",
+        handler=show_chat,
+        query=VersionQuery,
+        gives=ShownChat,
+        faults=(*_STORED, "invalid_request"),
+        headers=(VERSION_HEADER,),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/chat/{id}/stream",
+        handler=stream_chat,
+        query=StreamQuery,
+        gives=_STREAM,
+        also=(204,),
+        faults=(*_STORED, "invalid_request", "too_many_streams"),
+        headers=(VERSION_HEADER, "last-event-id"),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/chat/{id}/stop",
+        handler=stop_chat,
+        body=Nothing,
+        gives=Stopped,
+        faults=(*_BODY, *_STORED),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/chat/{id}/resume",
+        handler=resume_chat,
+        body=Nothing,
+        gives=Resumed,
+        faults=(*_BODY, *_STORED, "turn_running", "nothing_to_resume", "shutting_down"),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/timelines",
+        handler=list_timelines,
+        gives=TimelineList,
+        faults=("store_unavailable",),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/timelines/{name}",
+        handler=read_timeline,
+        query=PageQuery,
+        gives=TimelinePage,
+        faults=(*_STORED, "invalid_request"),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/timelines/{name}/follow",
+        handler=follow_timeline,
+        query=AfterQuery,
+        gives=_STREAM,
+        faults=(*_STORED, "invalid_request", "too_many_streams"),
+        headers=("last-event-id",),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/timelines/{name}/page",
+        handler=show_timeline,
+        gives="text/html",
+        faults=_STORED,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/timelines/{name}/verify",
+        handler=verify_timeline,
+        gives=Verified,
+        faults=_STORED,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/artifacts/{digest}",
+        handler=send_artifact,
+        query=ArtifactQuery,
+        gives="*/*",
+        also=(206, 304),
+        faults=("artifact_missing", "artifact_damaged", "bad_range", "invalid_request"),
+        headers=("range",),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/approvals",
+        handler=list_approvals,
+        query=ApprovalQuery,
+        gives=ApprovalList,
+        faults=("invalid_request", "store_unavailable"),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/approvals/{id}",
+        handler=answer_approval,
+        body=AnswerBody,
+        gives=ShownApproval,
+        faults=(*_BODY, "unknown_approval", "approval_answered", "store_unavailable"),
+    ),
+    Endpoint(method="GET", path="/api/tools", handler=list_tools, gives=ToolList),
+    Endpoint(
+        method="GET",
+        path="/api/tools/{name}",
+        handler=show_tool,
+        gives=ShownTool,
+        faults=("unknown_tool",),
+    ),
+    Endpoint(method="GET", path="/api/dialects", handler=list_dialects, gives=DialectList),
+    Endpoint(method="GET", path="/api/models", handler=list_models, gives=ModelList),
+    Endpoint(method="GET", path=HEALTH, handler=show_health, gives=Health, also=(503,)),
+    Endpoint(method="GET", path="/metrics", handler=show_metrics, gives="text/plain"),
+    Endpoint(method="GET", path="/api/openapi.json", handler=show_openapi, gives=Document),
+)
+"""Every address of the server."""

@@ -1,0 +1,116 @@
+"""What all handlers of a server share: its host, its chats, its counts and its limits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from contextlib import aclosing, contextmanager
+from typing import TypeVar
+
+from starlette.requests import Request
+
+from callblocks.model.blocks import Entry
+from callblocks.model.errors import TimelineError
+from callblocks.models.model import Model
+from callblocks.server.chats import Chats
+from callblocks.server.limits import Slots
+from callblocks.server.metrics import Metrics
+from callblocks.server.settings import ServerSettings
+from callblocks.session.host import Host
+from callblocks.timeline.stores.store import Head
+
+__all__ = ("Service", "readable", "service_of")
+
+T = TypeVar("T")
+_THREADS = 4
+"""How many long reads of the disk there are at once."""
+
+
+class Service:
+    """One server at work; made in the event loop, closed at its end."""
+
+    def __init__(self, settings: ServerSettings, host: Host, metrics: Metrics) -> None:
+        self.settings = settings
+        self.host = host
+        self.metrics = metrics
+        self.chats = Chats(host, metrics)
+        self.slots = Slots(settings.max_streams)
+        self._ends = asyncio.Event()
+        self._threads = asyncio.Semaphore(_THREADS)
+
+    @contextmanager
+    def follower(self) -> Generator[None]:
+        """Count a client that follows a stream; `too_many_streams` where there are too many."""
+        with self.slots.hold(), self.metrics.following():
+            yield
+
+    async def read(self, work: Callable[[], T]) -> T:
+        """Do in a thread what would hold up all others."""
+        async with self._threads:
+            return await asyncio.to_thread(work)
+
+    async def existing(self, name: str) -> Head:
+        """The end of a timeline that must be there."""
+        head = await self.read(lambda: self.host.store.head(name))
+        if not head.count:
+            raise TimelineError("unknown_timeline", f"no timeline has the name {name}")
+        return head
+
+    def entries(self, name: str) -> list[Entry]:
+        """All blocks of a timeline that can be read."""
+        return list(readable(self.host.store.entries(name)))
+
+    @property
+    def models(self) -> Sequence[Model]:
+        """Every model that replies here, once."""
+        settings = self.host.settings
+        return [settings.model] if settings.team is None else settings.team.models
+
+    def is_chat(self, name: str) -> bool:
+        """Whether a timeline is a chat, and not what a member of a team does in one."""
+        team = self.host.settings.team
+        return team is None or not team.is_member(name)
+
+    async def until_end(self, items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+        """The same, but over when the server ends."""
+        ends = asyncio.ensure_future(self._ends.wait())
+        try:
+            async with aclosing(items):
+                while True:
+                    coming = asyncio.ensure_future(anext(items, None))
+                    try:
+                        await asyncio.wait((coming, ends), return_when=asyncio.FIRST_COMPLETED)
+                        if not coming.done() or (item := coming.result()) is None:
+                            return
+                    finally:
+                        coming.cancel()
+                        await asyncio.gather(coming, return_exceptions=True)
+                    yield item
+        finally:
+            ends.cancel()
+
+    async def end(self) -> None:
+        """End streams and turns; it may be called again."""
+        self._ends.set()
+        await self.chats.close(self.settings.grace)
+
+
+def service_of(request: Request) -> Service:
+    """The service that a request came to."""
+    return request.app.state.service
+
+
+def readable(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """All that can be read: what cannot stands as a damaged block."""
+    try:
+        yield from entries
+    except TimelineError as error:
+        if error.code != "store_damaged":
+            raise

@@ -1,0 +1,110 @@
+"""Serving until stopped.
+
+    serve(ServerSettings(), lambda: Host(settings))
+
+SIGINT and SIGTERM end it: streams and turns are ended first, with some grace, so that every client
+hears of it; a second Ctrl-C ends it at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.loops.auto import auto_loop_factory
+
+from callblocks.model.errors import CallerError
+from callblocks.server.app import make_app
+from callblocks.server.protocol import limited_http
+from callblocks.server.settings import ServerSettings
+from callblocks.session.host import Host
+
+__all__ = ("Server", "bind", "serve")
+
+_LAST_SECONDS = 5
+
+
+class Server(uvicorn.Server):
+    """Ends streams and turns before it waits for connections to end; `told` when it answers."""
+
+    def __init__(
+        self, settings: ServerSettings, app: Starlette, told: Callable[[], None] = lambda: None
+    ) -> None:
+        config = uvicorn.Config(
+            app,
+            http=limited_http(settings),
+            ws="none",
+            lifespan="on",
+            access_log=False,
+            log_level="error",
+            log_config=None,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=_LAST_SECONDS,
+        )
+        super().__init__(config)
+        self._app = app
+        self._told = told
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer."""
+        await super().startup(sockets)
+        self._told()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End what runs, then all connections."""
+        ending = asyncio.ensure_future(self._app.state.service.end())
+        while not ending.done() and not self.force_exit:
+            await asyncio.wait([ending], timeout=0.1)
+        ending.cancel()
+        await super().shutdown(sockets)
+
+
+def bind(settings: ServerSettings) -> socket.socket:
+    """A socket at the address; one that cannot be had is a `CallerError`."""
+    settings.check()
+    host = settings.host.strip("[]")
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, settings.port))
+    except (OSError, OverflowError) as error:
+        bound.close()
+        words = getattr(error, "strerror", None) or str(error)
+        raise CallerError(f"{host}, port {settings.port}: {words}; choose another") from error
+    return bound
+
+
+def serve(
+    settings: ServerSettings,
+    open_host: Callable[[], Host],
+    told: Callable[[str], None] = lambda address: None,
+) -> None:
+    """Serve until stopped; `told` gets the address once the server answers.
+
+    What must not, or cannot, be served is a `CallblocksError` before that.
+    """
+    with (
+        bind(settings) as bound,
+        asyncio.Runner(loop_factory=auto_loop_factory()) as runner,
+    ):
+        runner.run(_serve(settings, open_host, bound, lambda: told(_address(bound))))
+
+
+async def _serve(
+    settings: ServerSettings,
+    open_host: Callable[[], Host],
+    bound: socket.socket,
+    told: Callable[[], None],
+) -> None:
+    # Opened here, not by the application: what is wrong with it is raised to the caller.
+    host = open_host()
+    await Server(settings, make_app(settings, lambda: host), told).serve([bound])
+
+
+def _address(bound: socket.socket) -> str:
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

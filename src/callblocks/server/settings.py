@@ -1,0 +1,83 @@
+"""How a server is set up, and what it refuses to start with.
+
+    ServerSettings(host="127.0.0.1", port=8765)                a loopback address needs no token
+    ServerSettings(host="0.0.0.0", port=80, token="…")         any other does
+
+`origins` are the pages of other servers that may talk to this one, such as http://localhost:5173.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import CallerError
+from callblocks.server.addresses import is_loopback
+
+__all__ = ("SDK_VERSIONS", "SdkVersion", "ServerSettings")
+
+SdkVersion: TypeAlias = Literal[5, 6, 7]
+SDK_VERSIONS: tuple[SdkVersion, ...] = (5, 6, 7)
+"""The versions of the AI SDK whose streams can be written."""
+
+_SHORTEST_TOKEN = 16
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:_]+")
+
+
+class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server is bound to, whom it answers, and how much.
+
+    `rate` is how many requests a second one client may make, `burst` how many at once. `quiet` is
+    how many seconds a stream may be silent before a comment is sent. A client that takes nothing
+    for `send_timeout` seconds, or gives nothing of its request for `read_timeout`, is dropped. At
+    the end, turns that run have `grace` seconds.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    token: str = ""
+    origins: tuple[str, ...] = ()
+    sdk_version: SdkVersion = 5
+    max_body: int = 20 * 1024 * 1024
+    max_headers: int = 64 * 1024
+    max_connections: int = 2000
+    max_streams: int = 1000
+    rate: float = 100.0
+    burst: int = 500
+    quiet: float = 15.0
+    send_timeout: float = 60.0
+    read_timeout: float = 30.0
+    grace: float = 5.0
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        return is_loopback(self.host)
+
+    def check(self) -> None:
+        """Raise `CallerError` where the server must not start like this."""
+        if not self.token and not self.is_loopback:
+            raise CallerError(
+                f"{brief(self.host)} can be reached from other machines: give a token,"
+                " or bind to 127.0.0.1"
+            )
+        if self.token and not _is_token(self.token):
+            raise CallerError(
+                f"a token has at least {_SHORTEST_TOKEN} characters, letters and digits and"
+                " . _ ~ + / - only; `openssl rand -hex 32` makes one"
+            )
+        for origin in self.origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise CallerError(
+                    f"{brief(origin)} is no origin; write it without a path: http://localhost:5173"
+                )
+        if self.sdk_version not in SDK_VERSIONS:
+            raise CallerError(f"the AI SDK has version 5, 6 or 7 here, not {self.sdk_version}")
+
+
+def _is_token(text: str) -> bool:
+    return len(text) >= _SHORTEST_TOKEN and _TOKEN.fullmatch(text) is not None

@@ -1,0 +1,62 @@
+"""Coming back to a turn.
+
+    GET /api/chat/ID/stream                 all of the turn that runs, and then what comes
+    GET /api/chat/ID/stream?after=12.3      only what came after that event of it
+    Last-Event-ID: 12.3                     the same
+
+Where nothing runs it is 204. With a number, what the last turn said after it is told from the
+timeline, also where the turn was interrupted and has no end; a text that was under way is then told
+whole.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from callblocks.server.last_turn import LastTurn
+from callblocks.server.reading import event_number, read_query
+from callblocks.server.service import Service, service_of
+from callblocks.server.settings import SdkVersion
+from callblocks.server.ui_events import ui_response
+from callblocks.server.versions import version_of
+from callblocks.timeline.stores.store import check_name
+
+__all__ = ("StreamQuery", "stream_chat")
+
+
+class StreamQuery(msgspec.Struct, frozen=True):
+    """After which event; for which client."""
+
+    after: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,15}(\.[0-9]{1,15})?$")] | None = None
+    sdk_version: SdkVersion | None = None
+
+
+async def stream_chat(request: Request) -> Response:
+    """The turn that runs in a chat, from its start or after an event."""
+    service, name = service_of(request), check_name(request.path_params["id"])
+    version = version_of(request)
+    after = event_number(request, read_query(request, StreamQuery).after)
+    running = service.chats.get(name)
+    if running is not None:
+        await running.begun()
+        start = 0 if after is None else running.log.after(*after)
+        return ui_response(service, running.log, running.turn, version, start)
+    if after is None:
+        return Response(status_code=204)
+    await service.existing(name)
+    last = LastTurn(await service.read(lambda: service.entries(name)))
+    return _replay(service, last, version, after)
+
+
+def _replay(
+    service: Service, last: LastTurn, version: SdkVersion, after: tuple[int, int]
+) -> Response:
+    log = last.log()
+    start = last.place_after(log, *after)
+    if start >= len(log.events):
+        return Response(status_code=204)
+    return ui_response(service, log, last.turn, version, start)

@@ -1,0 +1,78 @@
+"""The log of a turn as the events that an AI SDK client reads.
+
+The last chunk of each event of the log carries its number as `id`, so that a client that lost the
+connection can say what it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import aclosing
+
+from callblocks.server.event_stream import DONE, PIECE, EventStream, event_bytes
+from callblocks.server.service import Service
+from callblocks.server.settings import SdkVersion
+from callblocks.session.turn_log import Logged, TurnLog
+from callblocks.views.ui.chunks import Chunk
+from callblocks.views.ui.messages import reply_id
+from callblocks.views.ui.stream import UiStream
+
+__all__ = ("ui_response",)
+
+_HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
+
+
+def ui_response(
+    service: Service, log: TurnLog, turn: str, version: SdkVersion, start: int = 0
+) -> EventStream:
+    """The log from a place on, and then what comes; what stands before, the client has."""
+    service.slots.check()
+
+    def pieces() -> AsyncGenerator[bytes, None]:
+        stream = UiStream(version, message_id=reply_id(turn or "turn"), resumed=start > 0)
+        for logged in log.events[:start]:
+            stream.skip(logged.event)
+        return _pieces(log, stream, start, service.metrics.events.inc)
+
+    return EventStream(pieces, service.settings, headers=_HEADERS, held=service.follower())
+
+
+async def _pieces(
+    log: TurnLog, stream: UiStream, start: int, count: Callable[[int], None]
+) -> AsyncGenerator[bytes, None]:
+    async with aclosing(log.read(start)) as batches:
+        async for batch in batches:
+            for piece in _joined(batch, stream, count):
+                yield piece
+            # Only once all that there is was sent: a replay goes past questions of long ago.
+            if stream.paused:
+                break
+    last = stream.close()
+    count(len(last))
+    yield b"".join(map(event_bytes, last)) + DONE
+
+
+def _joined(
+    batch: Iterable[Logged], stream: UiStream, count: Callable[[int], None]
+) -> Iterator[bytes]:
+    """Events in pieces that are worth a write."""
+    parts: list[bytes] = []
+    size = 0
+    for logged in batch:
+        chunks = stream.feed(logged.event)
+        count(len(chunks))
+        for part in _numbered(chunks, logged):
+            parts.append(part)
+            size += len(part)
+        if size > PIECE:
+            yield b"".join(parts)
+            parts, size = [], 0
+    if parts:
+        yield b"".join(parts)
+
+
+def _numbered(chunks: list[Chunk], logged: Logged) -> Iterator[bytes]:
+    for chunk in chunks[:-1]:
+        yield event_bytes(chunk)
+    for chunk in chunks[-1:]:
+        yield event_bytes(chunk, f"{logged.seq}.{logged.at}")

@@ -1,0 +1,184 @@
+"""Who may ask: wrong tokens, foreign pages, names that were made to lead here."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from support.serving import Running, posted, running_server
+
+TOKEN = "correct-horse-battery-staple"
+PAGE = "http://localhost:5173"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Running]:
+    with running_server(tmp_path_factory.mktemp("access"), origins=(PAGE,)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def locked(tmp_path_factory: pytest.TempPathFactory) -> Generator[Running]:
+    folder = tmp_path_factory.mktemp("locked")
+    with running_server(folder, token=TOKEN) as running:
+        yield running
+
+
+def _code(running: Running, **headers: str) -> str:
+    response = running.client.get(
+        "/api/tools", headers={k.replace("_", "-"): v for k, v in headers.items()}
+    )
+    return response.json()["error"]["code"] if response.status_code != 200 else "ok"
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        "",
+        "Bearer",
+        f"Bearer {TOKEN}x",
+        f"Bearer {TOKEN[:-1]}",
+        f"Bearer {TOKEN.upper()}",
+        f"Basic {TOKEN}",
+        TOKEN,
+        "Bearer \u00ff\u00fe",
+    ],
+)
+def test_a_wrong_token_is_refused(locked: Running, authorization: str) -> None:
+    headers = [(b"authorization", authorization.encode("latin-1"))] if authorization else []
+    response = locked.client.get("/api/tools", headers=headers)
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == "Bearer"
+    assert response.json()["error"]["code"] == "unauthorized"
+
+
+def test_the_token_opens_everything(locked: Running) -> None:
+    headers = {"authorization": f"bearer {TOKEN}"}
+    assert locked.client.get("/api/tools", headers=headers).status_code == 200
+    said = locked.client.post("/api/chat", json=posted("Hello"), headers=headers)
+    assert said.status_code == 200
+
+
+def test_two_tokens_are_none(locked: Running) -> None:
+    headers = [("authorization", f"Bearer {TOKEN}"), ("authorization", "Bearer other")]
+    assert locked.client.get("/api/tools", headers=headers).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/tools", "/metrics", "/api/openapi.json", "/nothing", "/api/chat"]
+)
+def test_without_the_token_nothing_is_told_not_even_what_there_is(
+    locked: Running, path: str
+) -> None:
+    assert locked.client.get(path).status_code == 401
+
+
+def test_health_is_told_to_all_and_its_details_only_with_the_token(locked: Running) -> None:
+    assert locked.client.get("/api/health").json() == {"status": "ok"}
+    told = locked.client.get("/api/health", headers={"authorization": f"Bearer {TOKEN}"}).json()
+    assert told["model"] == "talker"
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/health/", "//api/health", "/api/health/../tools", "/API/health"]
+)
+def test_no_spelling_of_health_opens_another_address(locked: Running, path: str) -> None:
+    assert b" 401 " in locked.raw(
+        f"GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode()
+    )
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.net", "evil.net:80", "localhost.evil.net", "127.0.0.1.nip.io", "192.168.0.1"]
+)
+def test_a_name_that_was_made_to_lead_here_gets_nothing(server: Running, host: str) -> None:
+    assert _code(server, host=host) == "foreign_host"
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:99", "[::1]", "127.9.9.9"])
+def test_names_of_this_machine_are_answered(server: Running, host: str) -> None:
+    assert _code(server, host=host) == "ok"
+
+
+@pytest.mark.parametrize(
+    "head", ["", "host: localhost\r\nhost: evil.net\r\n", "host: a b\r\n", "host: \r\n"]
+)
+def test_a_request_has_one_host(server: Running, head: str) -> None:
+    request = f"GET /api/tools HTTP/1.1\r\n{head}connection: close\r\n\r\n"
+    assert b" 400 " in server.raw(request.encode())
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        *("null", "http://evil.net", "http://localhost:5174", "https://localhost:5173", "file://"),
+        *("http://localhost:5173.evil.net", "http://[", "http://127.0.0.1", ""),
+    ],
+)
+def test_a_page_of_another_origin_gets_nothing(server: Running, origin: str) -> None:
+    assert _code(server, origin=origin) == "foreign_origin"
+    response = server.client.post(
+        "/api/chat", json=posted("Hi", "foreign"), headers={"origin": origin}
+    )
+    assert response.status_code == 403
+    assert "access-control-allow-origin" not in response.headers
+    assert server.client.get("/api/chat/foreign").status_code == 404
+
+
+def test_our_own_pages_may_ask(server: Running) -> None:
+    assert (
+        _code(server, origin=f"http://127.0.0.1:{server.port}", sec_fetch_site="same-origin")
+        == "ok"
+    )
+
+
+def test_a_picture_or_link_on_a_foreign_page_gets_nothing(server: Running) -> None:
+    assert _code(server, sec_fetch_site="cross-site") == "foreign_origin"
+    assert _code(server, sec_fetch_site="none") == "ok"
+
+
+def test_a_page_that_is_named_may_ask_and_read(server: Running) -> None:
+    headers = {"origin": PAGE, "sec-fetch-site": "cross-site"}
+    response = server.client.get("/api/tools", headers=headers)
+    assert response.status_code == 200
+    assert response.headers["access-control-allow-origin"] == PAGE
+    assert "Origin" in response.headers["vary"]
+
+
+def test_only_a_page_that_is_named_gets_through_its_browser(server: Running) -> None:
+    asked = {
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "content-type",
+    }
+    allowed = server.client.options("/api/chat", headers={"origin": PAGE, **asked})
+    assert allowed.status_code == 204
+    assert "content-type" in allowed.headers["access-control-allow-headers"]
+    refused = server.client.options("/api/chat", headers={"origin": "http://evil.net", **asked})
+    assert refused.status_code == 403
+
+
+def test_a_named_page_still_needs_the_token(tmp_path: Path) -> None:
+    with running_server(tmp_path, token=TOKEN, origins=(PAGE,)) as running:
+        response = running.client.get("/api/tools", headers={"origin": PAGE})
+        assert response.status_code == 401
+        assert response.headers["access-control-allow-origin"] == PAGE
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "text/json", ""],
+)
+@pytest.mark.parametrize("path", ["/api/chat", "/api/chat/x/stop", "/api/approvals/a"])
+def test_a_form_cannot_post(server: Running, path: str, content_type: str) -> None:
+    response = server.client.post(path, content=b"{}", headers={"content-type": content_type})
+    assert response.status_code == 415
+
+
+def test_a_web_socket_is_not_opened(server: Running) -> None:
+    request = (
+        "GET /api/chats HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade, close\r\n"
+        "upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: eA==\r\n\r\n"
+    )
+    assert b" 101 " not in server.raw(request.encode())
