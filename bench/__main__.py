@@ -1,10 +1,11 @@
-"""`python -m bench`: how fast each dialect reads; what a call, a view and a block on disk cost."""
+"""`python -m bench`: how fast each dialect reads; what a call, a view, a block on disk and a stream cost."""
 
 from __future__ import annotations
 
-from bench import appending, parsing, rendering, running
+from bench import appending, parsing, rendering, running, serving
 
 running.main()
 parsing.main()
 rendering.main()
 appending.main()
+serving.main()

@@ -4,8 +4,9 @@ r"""Server-sent events, and the response that sends them.
     data: {"type":"text-delta","id":"t1","delta":"Hello"}
 
 A stream is read at the pace of its client: nothing is queued for it, and what came meanwhile is
-sent in one write. While nothing comes, a comment is sent now and then; a client that takes nothing
-for too long is dropped.
+sent in one write. After each write there is a short rest, so that a fast model costs few of them.
+While nothing comes, a comment is sent now and then; a client that takes nothing for too long is
+dropped.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ DONE = b"data: [DONE]\n\n"
 """The last event of a UI message stream."""
 PIECE = 64 * 1024
 """Bytes of one write, and at most one event more."""
+
+_REST = 0.03
+"""Seconds between two writes: nobody sees them, and a write costs more than all that is in it."""
 
 _HEADERS = {
     "cache-control": "no-cache, no-transform",
@@ -97,6 +101,7 @@ class EventStream(Response):
         async with aclosing(self._pieces()) as pieces:
             async for piece in pieces:
                 await self._send(send, piece)
+                await asyncio.sleep(_REST)
         await send({"type": "http.response.body", "body": b""})
 
     async def _send(self, send: Send, piece: bytes) -> None:

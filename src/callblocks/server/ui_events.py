@@ -13,7 +13,6 @@ from callblocks.server.event_stream import DONE, PIECE, EventStream, event_bytes
 from callblocks.server.service import Service
 from callblocks.server.settings import SdkVersion
 from callblocks.session.turn_log import Logged, TurnLog
-from callblocks.views.ui.chunks import Chunk
 from callblocks.views.ui.messages import reply_id
 from callblocks.views.ui.stream import UiStream
 
@@ -57,22 +56,17 @@ def _joined(
 ) -> Iterator[bytes]:
     """Events in pieces that are worth a write."""
     parts: list[bytes] = []
-    size = 0
+    size = sent = 0
     for logged in batch:
-        chunks = stream.feed(logged.event)
-        count(len(chunks))
-        for part in _numbered(chunks, logged):
-            parts.append(part)
-            size += len(part)
+        *first, last = stream.feed(logged.event) or (None,)
+        parts += map(event_bytes, first)
+        if last is not None:
+            parts.append(event_bytes(last, f"{logged.seq}.{logged.at}"))
+            size += len(parts[-1])
         if size > PIECE:
             yield b"".join(parts)
+            sent += len(parts)
             parts, size = [], 0
+    count(sent + len(parts))
     if parts:
         yield b"".join(parts)
-
-
-def _numbered(chunks: list[Chunk], logged: Logged) -> Iterator[bytes]:
-    for chunk in chunks[:-1]:
-        yield event_bytes(chunk)
-    for chunk in chunks[-1:]:
-        yield event_bytes(chunk, f"{logged.seq}.{logged.at}")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from callblocks.model.specs import ToolSpec
 from callblocks.parsing.dialect import Dialect
 from callblocks.tools.registry import Registry
 from callblocks.views.model_view.neutral import ESCAPE_NOTE
 
 __all__ = ("instructions",)
+
+_MOST = 100
+"""Prompts that are kept."""
 
 _LAYOUT = (
     "What happened so far is written under headings in square brackets: what the person says, what "
@@ -22,5 +26,19 @@ _CALLING = (
 
 def instructions(dialect: Dialect, tools: Registry, system: str = "") -> str:
     """The system prompt; the same text for the same tools, so that it can be cached."""
-    taught = [dialect.teach(tools), _CALLING] if tools.names else []
+    taught = [_taught(dialect, tuple(tools)), _CALLING] if tools.names else []
     return "\n\n".join([*filter(None, [system.strip()]), *taught, _LAYOUT, ESCAPE_NOTE])
+
+
+_known: dict[tuple[str, tuple[int, ...]], tuple[tuple[ToolSpec, ...], str]] = {}
+
+
+def _taught(dialect: Dialect, tools: tuple[ToolSpec, ...]) -> str:
+    """The prompt of a dialect; the same tools are taught again in every turn of every talk."""
+    key = (dialect.name, tuple(map(id, tools)))
+    if key not in _known:
+        if len(_known) >= _MOST:
+            _known.clear()
+        # The tools are kept with it, so that no other ones get their places in memory.
+        _known[key] = (tools, dialect.teach(tools))
+    return _known[key][1]
