@@ -1,4 +1,4 @@
-"""`python -m bench`: how fast each dialect reads; what a call, a view, a block on disk and a stream cost."""
+"""`python -m bench`: how fast dialects read; what a call, a view, a block and a stream cost."""
 
 from __future__ import annotations
 
