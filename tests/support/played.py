@@ -27,7 +27,7 @@ from support.speaking import (
     write,
 )
 
-__all__ = ("BAD", "GOOD", "LOOKING", "Never", "Played", "calls", "play")
+__all__ = ("BAD", "GOOD", "LOOKING", "Played", "calls", "play")
 
 
 @tool(read_only=True)
@@ -41,10 +41,6 @@ def look(place: str) -> str:
 LOOKING = Registry([look])
 GOOD = Call(id="c1", name="look", input={"place": "garden"})
 BAD = Call(id="c2", name="look", input={"place": "nowhere"})
-
-
-class Never(asyncio.Event):
-    """What a model waits for that is silent: nobody sets it."""
 
 
 class Played:

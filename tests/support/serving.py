@@ -23,7 +23,17 @@ from callblocks.tools.registry import Registry
 from support.home import fence
 from support.speaking import some_host
 
-__all__ = ("Noted", "Running", "Talker", "chunks", "posted", "running_server", "said")
+__all__ = (
+    "Noted",
+    "Running",
+    "Served",
+    "Talker",
+    "chunks",
+    "posted",
+    "running_server",
+    "said",
+    "served_host",
+)
 
 
 class Talker:
@@ -92,15 +102,13 @@ class Noted:
         return Registry([note])
 
 
-class Running:
+class Served:
     """A server that runs; `client` has its address."""
 
-    def __init__(self, port: int, model: Talker, noted: Noted, server: Server) -> None:
+    def __init__(self, port: int, server: Server, client: httpx2.Client) -> None:
         self.port = port
-        self.model = model
-        self.noted = noted
         self.server = server
-        self.client = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=20)
+        self.client = client
 
     @property
     def service(self) -> Any:
@@ -125,6 +133,15 @@ class Running:
             while more := connection.recv(65536):
                 answer += more
         return answer
+
+
+class Running(Served):
+    """One with a talker."""
+
+    def __init__(self, served: Served, model: Talker, noted: Noted) -> None:
+        super().__init__(served.port, served.server, served.client)
+        self.model = model
+        self.noted = noted
 
 
 def posted(text: str, chat: str = "trip") -> dict[str, Any]:
@@ -156,25 +173,35 @@ def said(given: Iterable[dict[str, Any]]) -> str:
 def running_server(
     folder: Path, *, host: dict[str, Any] | None = None, **settings: Any
 ) -> Generator[Running]:
-    """A server on a free port, and a host in a folder; it is ended gracefully."""
-    known = ServerSettings(**{"port": 0, "grace": 0.2, **settings})
+    """A server on a free port, and a host in a folder, whose model is a talker."""
     model, noted = Talker(), Noted()
-    bound = bind(known)
 
     def open_host() -> Host:
         return some_host(folder, model, tools=noted.registry(), **(host or {}))
 
+    with served_host(open_host, **settings) as served:
+        try:
+            yield Running(served, model, noted)
+        finally:
+            model.gate.set()
+
+
+@contextmanager
+def served_host(open_host: Callable[[], Host], **settings: Any) -> Generator[Served]:
+    """A server on a free port for any host; it is ended gracefully."""
+    known = ServerSettings(**{"port": 0, "grace": 0.2, **settings})
+    bound = bind(known)
     began = threading.Event()
     server = Server(known, make_app(known, open_host), began.set)
     thread = threading.Thread(target=_run, args=(server, bound))
     thread.start()
-    running = Running(bound.getsockname()[1], model, noted, server)
+    port = bound.getsockname()[1]
+    client = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=20)
     try:
         assert began.wait(20)
-        yield running
+        yield Served(port, server, client)
     finally:
-        model.gate.set()
-        running.client.close()
+        client.close()
         server.should_exit = True
         thread.join(20)
         bound.close()

@@ -43,6 +43,7 @@ __all__ = (
     "ALLOW_ALL",
     "ASK_ALL",
     "TAUGHT",
+    "Never",
     "Replies",
     "blocks_of",
     "check_grammar",
@@ -61,10 +62,14 @@ TAUGHT = ("tool-fence", "scissors-cat", "emoji-bracket", "emoji-bracket+", "auto
 Say = str | Exception | Callable[[Request], Any] | list[Any]
 
 
+class Never:
+    """In a reply: from here on the model is silent."""
+
+
 class Replies:
     """A model that says one text after another; an exception is raised in its place.
 
-    A list is said one by one: texts, pieces, exceptions, and events that are waited for.
+    A list is said one by one: texts, pieces, exceptions, and `Never`.
     """
 
     def __init__(
@@ -78,6 +83,11 @@ class Replies:
         self._size = size
         self._wait = wait
 
+    def begin(self, *says: Say) -> None:
+        """Forget all, and say these from now on."""
+        self._says = list(says)
+        self.requests = []
+
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
         self.requests.append(request)
         try:
@@ -87,8 +97,8 @@ class Replies:
             for one in said if isinstance(said, list) else [said]:
                 if isinstance(one, Exception):
                     raise one
-                if isinstance(one, asyncio.Event):
-                    await one.wait()
+                if one is Never:
+                    await asyncio.Event().wait()
                 elif isinstance(one, Thinking | Usage | Stopped):
                     is_stopped = is_stopped or isinstance(one, Stopped)
                     yield one

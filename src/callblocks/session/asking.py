@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
+from callblocks.runtime.approvals.approval import Approval
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.asking import Answer, Question
 
@@ -22,42 +23,41 @@ class BookAsker:
 
     def __init__(self, book: ApprovalBook) -> None:
         self._book = book
-        self._waiting: dict[str, asyncio.Event] = {}
+        self._waiting: dict[str, set[asyncio.Event]] = {}
 
     async def __call__(self, question: Question) -> Answer | None:
         """The answer; `None` once the question is over without one."""
-        id = question.approval_id
-        event = self._waiting.setdefault(id, asyncio.Event())
+        id, event = question.approval_id, asyncio.Event()
+        self._waiting.setdefault(id, set()).add(event)
         try:
-            while (answer := self._look(id)) is _OPEN:
+            while (approval := self._book.get(id)) is not None and approval.state == "pending":
                 event.clear()
                 await _wait(event)
-            return answer
+            return None if approval is None else _answer(approval)
         finally:
-            self._waiting.pop(id, None)
+            self._leave(id, event)
 
     def wake(self, id: str) -> None:
         """Look at once: the book has an answer."""
-        if event := self._waiting.get(id):
+        for event in self._waiting.get(id, ()):
             event.set()
 
-    def _look(self, id: str) -> Answer | None:
-        approval = self._book.get(id)
-        match approval.state if approval else "expired":
-            case "pending":
-                return _OPEN
-            case "approved" if approval and approval.minutes:
-                return Answer("while", minutes=approval.minutes)
-            case "approved":
-                return Answer("once")
-            case "denied":
-                return Answer("deny", reason=approval.reason if approval else "")
-            case _:
-                return None
+    def _leave(self, id: str, event: asyncio.Event) -> None:
+        waiting = self._waiting[id]
+        waiting.discard(event)
+        if not waiting:
+            del self._waiting[id]
 
 
-# Stands for no answer yet; it never leaves this file.
-_OPEN = Answer("deny", reason="open")
+def _answer(approval: Approval) -> Answer | None:
+    match approval.state:
+        case "approved":
+            verdict = "while" if approval.minutes else "once"
+            return Answer(verdict, minutes=approval.minutes)
+        case "denied":
+            return Answer("deny", reason=approval.reason)
+        case _:
+            return None
 
 
 async def _wait(event: asyncio.Event) -> None:

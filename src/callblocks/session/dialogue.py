@@ -44,21 +44,17 @@ class Dialogue:
         self._dialect = dialect
         self._tools = tools
         self._system = Message("system", (TextPart(system),))
+        self._written: dict[int, tuple[list[Part | Call], list[Part]]] = {}
 
     def messages(self, view: ModelView, before: int) -> tuple[Message, ...]:
         """The messages of a turn; `before` is the last number of the timeline before it."""
         past, present = view.split(before)
         said = [Message(role, tuple(parts)) for role, parts in self._said(present)]
-        if said and said[0].role == "user":
-            first, *said = said
-            return (self._system, Message("user", (*past, *first.parts)), *said)
-        return (
-            (self._system, Message("user", tuple(past)), *said) if past else (self._system, *said)
-        )
-
-    def replies(self, view: ModelView, before: int) -> int:
-        """How often the model has replied in this turn."""
-        return sum(message.role == "assistant" for message in self.messages(view, before))
+        if past and said and said[0].role == "user":
+            said[0] = Message("user", (*past, *said[0].parts))
+        elif past:
+            said.insert(0, Message("user", tuple(past)))
+        return (self._system, *said)
 
     def _said(self, sections: Sequence[Section]) -> Iterable[tuple[Role, list[Part]]]:
         calls = {section.key: _call(section) for section in sections if _is_call(section)}
@@ -66,20 +62,27 @@ class Dialogue:
         told = [section for section in sections if not _error(section)]
         for role, group in groupby(told, key=_role):
             own = list(group)
-            if role == "assistant":
-                yield role, self._spoken(own)
-            else:
-                yield role, self._given(own, calls, errors)
+            # Writing takes long, and most messages stay as they are from round to round.
+            shown = [*_flat(own), *(calls[one.key] for one in own if one.key in calls)]
+            of, parts = self._written.get(own[0].first, (None, list[Part]()))
+            if of != shown:
+                is_own = role == "assistant"
+                parts = self._spoken(own) if is_own else self._given(own, calls, errors)
+                self._written[own[0].first] = shown, parts
+            yield role, parts
 
     def _spoken(self, sections: Sequence[Section]) -> list[Part]:
         items: list[Item] = []
+        code: str | None = None
         for section in sections:
-            if not section.is_whole:
-                items.append(text_of(section.parts()))
+            block = section.block
+            if block.type == "react.tool.code":
+                code = block.text
             elif _is_call(section):
-                items.append(_call(section))
-            elif section.block.type != "react.tool.code":
-                items.append(f"{(section.block.text or '').rstrip()}\n\n")
+                items.append(_call(section, code))
+                code = None
+            else:
+                items.append(f"{(block.text or '').rstrip()}\n")
         try:
             return [TextPart(self._dialect.write(items, self._tools))]
         except Unwritable:
@@ -91,37 +94,66 @@ class Dialogue:
         calls: Mapping[CallKey, Call],
         errors: Mapping[CallKey, str],
     ) -> list[Part]:
-        """Prompts and notices as they are in the view, results as the dialect writes them."""
-        parts: list[Part] = []
-        for section in sections:
-            call = calls.get(section.key)
-            if call is None or section.block.type != "react.tool.result":
-                parts += section.parts()
-            else:
-                parts += self._result(section, call, errors.get(section.key))
-        return parts
+        """Prompts and notices as they are in the view, results as the dialect writes them.
 
-    def _result(self, section: Section, call: Call, error: str | None) -> list[Part]:
-        """A call and what it gave; an error is told once, and nothing else of that call."""
-        result = Result(id=call.id, output=None if error else text_of(section.parts()), error=error)
+        Some dialects number the results of a message: so all of it is written at once.
+        """
+        items: list[Item] = []
+        written: set[CallKey] = set()
+        for section in sections:
+            key, call = section.key, calls.get(section.key)
+            own = [one for one in sections if one.key == key and _is_result(one)]
+            if call is None or not _is_result(section) or not self._can_say(call, own):
+                items.append(text_of(section.parts()))
+            elif key not in written:
+                written.add(key)
+                items += [call, _result(call, own, errors.get(key)), "\n"]
+        parts = _flat(sections)
         try:
-            text = TextPart(f"{self._dialect.write([call, result], self._tools)}\n")
+            text = self._dialect.write(items, self._tools) if written else None
         except Unwritable:
-            return section.parts()
-        return [text, *(part for part in section.parts() if not isinstance(part, TextPart))]
+            text = None
+        if text is None:
+            return parts
+        return [TextPart(text), *(part for part in parts if not isinstance(part, TextPart))]
+
+    def _can_say(self, call: Call, sections: Sequence[Section]) -> bool:
+        try:
+            self._dialect.write([call, _result(call, sections, None)], self._tools)
+        except Unwritable:
+            return False
+        return True
 
 
 def _role(section: Section) -> Role:
-    return "assistant" if section.block.type in _SPOKEN else "user"
+    """Who says it; what stands for something that is not shown was not said by the model."""
+    return "assistant" if section.block.type in _SPOKEN and section.is_whole else "user"
 
 
 def _is_call(section: Section) -> bool:
-    return section.block.type == "react.tool.call"
+    return section.block.type == "react.tool.call" and section.is_whole
 
 
-def _call(section: Section) -> Call:
+def _is_result(section: Section) -> bool:
+    return section.block.type == "react.tool.result" and section.line is None
+
+
+def _call(section: Section, code: str | None = None) -> Call:
+    """A call as its block says it; with `code`, which stands in a block of its own."""
     block = section.block
-    return Call(id=block.call_id, name=block.tool_id, input=params_of(block))
+    given = params_of(block)
+    if code is not None:
+        given["code"] = code
+    return Call(id=block.call_id, name=block.tool_id, input=given)
+
+
+def _result(call: Call, sections: Sequence[Section], error: str | None) -> Result:
+    """What a call gave; an error is told once: where there is more, the results tell it."""
+    first = sections[0]
+    if error and len(sections) == 1 and first.first == first.last:
+        return Result(id=call.id, error=error)
+    text = "".join(text_of(section.parts()) for section in sections)
+    return Result(id=call.id, error=text) if error else Result(id=call.id, output=text)
 
 
 def _error(section: Section) -> str:

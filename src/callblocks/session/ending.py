@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import msgspec
 
+from callblocks.model.errors import ModelError, TimelineError, ToolError
 from callblocks.model.turn_events import Status, TurnEnded
 from callblocks.models.model import Usage
 
-__all__ = ("ANSWERED", "STOPPED", "TURN_CODES", "Ending")
+__all__ = ("ANSWERED", "INTERRUPTED", "STOPPED", "TURN_CODES", "Ending")
 
 TURN_CODES = {
     "stopped": "the person stopped the turn",
@@ -34,6 +38,16 @@ class Ending(msgspec.Struct, frozen=True):
         """An ending of ours, in the words of `TURN_CODES`."""
         return cls(status, code, TURN_CODES[code])
 
+    @classmethod
+    def by(cls, error: ModelError | TimelineError | ToolError) -> Ending:
+        """A failure, as the error says."""
+        return cls("failed", error.code, error.message)
+
+    def record(self, usage: Usage, tainted: Sequence[str] = ()) -> dict[str, Any]:
+        """What the timeline says of it; `tainted` says where text of others came from."""
+        said = msgspec.structs.asdict(self)
+        return {**said, **msgspec.structs.asdict(usage), "tainted": list(tainted)}
+
     def event(self, turn: str, usage: Usage, member: str = "") -> TurnEnded:
         """The last event of the turn."""
         return TurnEnded(
@@ -49,3 +63,4 @@ class Ending(msgspec.Struct, frozen=True):
 
 ANSWERED = Ending("answered")
 STOPPED = Ending.of("stopped", "stopped")
+INTERRUPTED = Ending.of("interrupted", "interrupted")

@@ -10,13 +10,14 @@ of `callblocks` have them. A host is made and used in the thread of one event lo
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
+from callblocks.model.errors import CallerError
 from callblocks.models.model import Model
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.asking import Asker
@@ -26,6 +27,8 @@ from callblocks.runtime.policy.policy import Policy
 from callblocks.session.session import Session
 from callblocks.session.settings import SessionSettings
 from callblocks.session.stage import Desk
+from callblocks.session.team import seat_team
+from callblocks.session.team_settings import TeamSettings
 from callblocks.timeline.keeping.artifacts import Artifacts
 from callblocks.timeline.layout import APPROVALS, ARTIFACTS, JOURNAL, TIMELINES, turns_folder
 from callblocks.timeline.reading.skills import Skills
@@ -45,7 +48,8 @@ _KEPT = 500
 class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`own` are files that steer the program, which no call may write.
 
-    `tools` come before those that come with callblocks, under the same name.
+    `tools` come before those that come with callblocks, under the same name. With a `team`, each
+    session is one of it, and `model` and `dialect` are those of the team.
     """
 
     state: Path
@@ -58,6 +62,7 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     skills: Skills | None = None
     session: SessionSettings = SessionSettings()
     own: tuple[str, ...] = ()
+    team: TeamSettings | None = None
 
 
 class Host:
@@ -65,7 +70,7 @@ class Host:
 
     def __init__(self, settings: HostSettings) -> None:
         self.settings = settings
-        self._sessions: dict[str, tuple[Session, FolderFiles]] = {}
+        self._sessions: dict[str, tuple[Session, ExitStack]] = {}
         with ExitStack() as stack:
             state = settings.state
             state.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -78,6 +83,8 @@ class Host:
                 Root(settings.workspace, own=settings.own, hidden=[state])
             )
             self.registry = _all_tools(settings.tools, self.root)
+            if settings.team is not None:
+                settings.team.check(self.registry)
             stack.callback(self._close_sessions)
             self._stack = stack.pop_all()
 
@@ -86,6 +93,9 @@ class Host:
         if found := self._sessions.pop(name, None):
             self._sessions[name] = found
             return found[0]
+        team = self.settings.team
+        if team is not None and team.is_member(name):
+            raise CallerError(f"{name} is what a member of a team does; choose another name")
         self._make_room()
         session, files = self._open(name, asker)
         self._sessions[name] = (session, files)
@@ -106,21 +116,39 @@ class Host:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self, name: str, asker: Asker | None) -> tuple[Session, FolderFiles]:
+    def _open(self, name: str, asker: Asker | None) -> tuple[Session, ExitStack]:
+        with ExitStack() as files:
+            session = self._begin(name, self._desk(asker), lambda name: self._record(name, files))
+            return session, files.pop_all()
+
+    def _begin(self, name: str, desk: Desk, record: Callable[[str], Recorder]) -> Session:
         settings = self.settings
-        timeline = Timeline(self.store, name)
-        files = FolderFiles(turns_folder(settings.state, name, settings.store))
-        recorder = Recorder(timeline, files, self.artifacts, skills=settings.skills)
-        session = Session(
-            recorder,
+        if settings.team is not None:
+            return seat_team(
+                settings.team,
+                name,
+                record,
+                registry=self.registry,
+                policy=settings.policy,
+                settings=settings.session,
+                desk=desk,
+            )
+        return Session(
+            record(name),
             settings.model,
             tools=self.registry,
             policy=settings.policy,
             dialect=settings.dialect,
             settings=settings.session,
-            desk=self._desk(asker),
+            desk=desk,
         )
-        return session, files
+
+    def _record(self, name: str, stack: ExitStack) -> Recorder:
+        settings = self.settings
+        timeline = Timeline(self.store, name)
+        files = FolderFiles(turns_folder(settings.state, name, settings.store))
+        stack.callback(files.close)
+        return Recorder(timeline, files, self.artifacts, skills=settings.skills)
 
     def _desk(self, asker: Asker | None) -> Desk:
         return Desk(

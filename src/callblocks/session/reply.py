@@ -22,8 +22,10 @@ from callblocks.model.events import (
     Reasoning,
     Text,
 )
+from callblocks.model.outcomes import Failure, Outcome
 from callblocks.model.turn_events import (
     CallBroken,
+    CallEnded,
     CallOpened,
     CallWriting,
     CallWritten,
@@ -37,19 +39,30 @@ from callblocks.session.call_ids import CallIds
 __all__ = ("Reply", "WrittenCall")
 
 
-class WrittenCall(msgspec.Struct):
-    """A call of a reply: what was said before it, and the result that the text itself carried."""
+class WrittenCall(msgspec.Struct, eq=False):
+    """A call of a reply: what was said before it, and the result that the text itself carried.
+
+    It is `carried` where that result counts: then nothing runs.
+    """
 
     call: Call
     before: str
     result: Result | None = None
+    carried: bool = False
+
+    def outcome(self) -> Outcome:
+        """What the text says came of it."""
+        said = self.result or Result(id=self.call.id)
+        failed = said.error is not None
+        error = Failure(code="tool_error", message=said.error or "") if failed else None
+        return Outcome(id=self.call.id, name=self.call.name, output=said.output, error=error)
 
 
 class Reply:
-    """Takes the text of one reply; `calls` are those that wait for a result.
+    """Takes the text of one reply; `written` are all its calls.
 
-    `carry` takes those whose result the text itself carries; without it such a result stays beside
-    its call. `keys` counts the calls of the turn, over all its replies.
+    With `carries` a result that the text itself has counts; without, it stays beside its call.
+    `keys` counts the calls of the turn, over all its replies.
     """
 
     def __init__(
@@ -57,11 +70,11 @@ class Reply:
         parser: Parser,
         ids: CallIds,
         tell: Callable[[TurnEvent], None],
-        carry: Callable[[WrittenCall], None] | None = None,
+        *,
+        carries: bool = False,
         keys: int = 0,
     ) -> None:
-        self.calls: list[WrittenCall] = []
-        self.carried = 0
+        self.written: list[WrittenCall] = []
         self.is_cut = False
         self.broken: list[Malformed] = []
         self.length = 0
@@ -69,11 +82,21 @@ class Reply:
         self._parser = parser
         self._ids = ids
         self._tell = tell
-        self._carry = carry
+        self._carries = carries
         self._prose: list[str] = []
         self._thinking: list[str] = []
         self._open: dict[int, tuple[int, str]] = {}
-        self._written: dict[int, WrittenCall] = {}
+        self._at: dict[int, WrittenCall] = {}
+
+    @property
+    def calls(self) -> list[WrittenCall]:
+        """The calls that wait for a result."""
+        return [written for written in self.written if not written.carried]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was said, and nothing called."""
+        return not self.written and not self.rest.strip()
 
     @property
     def rest(self) -> str:
@@ -113,7 +136,7 @@ class Reply:
                 case CallReady(index=index, call=call):
                     self._ready(index, call)
                 case CallResult(index=index, result=result):
-                    self._result(self._written[index], result)
+                    self._result(self._at[index], result)
                 case Malformed():
                     self._break(event)
                 case _:
@@ -138,17 +161,17 @@ class Reply:
     def _ready(self, index: int, call: Call) -> None:
         key, id = self._open.pop(index)
         own = msgspec.structs.replace(call, id=id or self._ids.give(call.id))
-        self._written[index] = written = WrittenCall(own, self.rest)
-        self.calls.append(written)
+        self._at[index] = written = WrittenCall(own, self.rest)
+        self.written.append(written)
         self._prose.clear()
         self._tell(CallWritten(key=key, call=own))
 
     def _result(self, written: WrittenCall, result: Result) -> None:
-        written.result = result
-        if self._carry is not None:
-            self.calls.remove(written)
-            self.carried += 1
-            self._carry(written)
+        if written.result is not None:
+            return
+        written.result, written.carried = result, self._carries
+        if written.carried:
+            self._tell(CallEnded(outcome=written.outcome(), written=True))
 
     def _break(self, event: Malformed) -> None:
         self._prose.append(event.text)

@@ -9,28 +9,26 @@ session knows is on its timeline, so one that is made anew goes on where the las
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 import msgspec
 
 from callblocks.model.calls import Call
 from callblocks.model.errors import TimelineError, ToolError, TurnRunning
+from callblocks.model.paths import MessagePath
 from callblocks.model.turn_events import CallEnded, TurnBegan, TurnEnded, TurnEvent
 from callblocks.models.model import Model, Usage
 from callblocks.runtime.policy.policy import Policy
-from callblocks.session.ending import STOPPED, Ending
-from callblocks.session.interrupted import (
-    Left,
-    interrupted_turn,
-    open_turn,
-    owner_lives,
-    this_owner,
-)
+from callblocks.session.attaching import named_apart
+from callblocks.session.ending import INTERRUPTED, STOPPED, Ending
+from callblocks.session.following import followed
 from callblocks.session.settings import Attachment, SessionSettings
 from callblocks.session.stage import Desk, Stage
+from callblocks.session.telling import Telling
 from callblocks.session.turn_run import TurnRun
+from callblocks.session.turn_taking import TurnTaking
 from callblocks.timeline.recorder import Recorder
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
@@ -38,8 +36,6 @@ from callblocks.tools.tool import Tool
 __all__ = ("Session", "Tell")
 
 Tell: TypeAlias = Callable[[TurnEvent], None]
-
-_INTERRUPTED = Ending.of("interrupted", "interrupted")
 
 
 class Session:
@@ -68,8 +64,11 @@ class Session:
         registry = tools if isinstance(tools, Registry) else Registry(tools)
         own = settings or SessionSettings()
         self._stage = Stage(recorder, model, registry, policy, dialect, own, self._desk)
+        self._taking = TurnTaking(recorder, self._desk.journal)
         self._run: TurnRun | None = None
         self._turn: str | None = None
+        self._ended: TurnEnded | None = None
+        self._is_stopping = False
 
     @property
     def name(self) -> str:
@@ -88,31 +87,28 @@ class Session:
 
     def stop(self) -> None:
         """End the turn that runs; nothing where there is none."""
+        self._is_stopping = self.is_running
         if self._run is not None:
             self._run.stop(STOPPED)
 
-    async def turn(
+    def turn(
         self, prompt: str, attachments: Sequence[Attachment] = ()
     ) -> AsyncGenerator[TurnEvent, None]:
         """One turn, event by event; whoever leaves early stops it."""
-        events: asyncio.Queue[TurnEvent | None] = asyncio.Queue()
-        running = asyncio.ensure_future(self.run(prompt, attachments, tell=events.put_nowait))
-        running.add_done_callback(lambda _: events.put_nowait(None))
-        try:
-            while (event := await events.get()) is not None:
-                yield event
-            await running
-        finally:
-            self.stop()
-            await asyncio.gather(running, return_exceptions=True)
+        return followed(lambda tell: self.run(prompt, attachments, tell=tell), self.stop)
 
     async def run(
         self, prompt: str, attachments: Sequence[Attachment] = (), *, tell: Tell
     ) -> TurnEnded:
-        """One turn to its end; raises `TurnRunning` where one runs already, here or elsewhere."""
-        self._check_free()
+        """One turn to its end; raises `TurnRunning` where one runs already, here or elsewhere.
+
+        The name of an attachment that no file can have is a `BadPath`. Then nothing was begun.
+        """
+        files = named_apart(attachments)
         own = self._named(tell)
-        return await self._end(self._begin(prompt, attachments, own), own)
+        ended = await self._play(lambda: self._begin(prompt, files, own), own)
+        assert ended is not None, "a turn that began has an end"
+        return ended
 
     async def resume(self, *, tell: Tell) -> TurnEnded | None:
         """Go on with the last turn, where its program died; `None` where there is none such.
@@ -120,100 +116,118 @@ class Session:
         Calls that had not begun run now, unless the turn was settled before. Those whose end nobody
         knows are `indeterminate`.
         """
-        self._check_free()
-        turn = self._left_turn() or interrupted_turn(self.recorder.state)
         own = self._named(tell)
-        return None if turn is None else await self._end(self._go_on(turn, own), own)
+        return await self._play(lambda: self._go_on(own), own)
 
     def settle(self) -> TurnEnded | None:
         """Mark a turn as interrupted whose program died; `None` where there is none such."""
-        turn = None if self.is_running else self._left_turn()
+        turn = None if self.is_running else self._taking.left()
         if turn is None:
             return None
-        Left(self.recorder, self._desk.journal, turn).settle()
-        return self._close(turn, _INTERRUPTED, Usage())
+        self._taking.settle(turn)
+        return self._close(turn, INTERRUPTED, Usage())
 
     async def _begin(self, prompt: str, files: Sequence[Attachment], tell: Tell) -> TurnEnded:
-        self.settle()
-        before = self.recorder.state.last
-        self._turn = turn = self.recorder.new_turn(this_owner())
+        self._turn = turn = self._taking.take()
         tell(TurnBegan(turn=turn))
-        failed = self._attach(turn, files)
-        self.recorder.prompt(turn, prompt)
+        failed = self._attach(turn, files, prompt)
         if failed is not None:
+            self.recorder.prompt(turn, prompt)
             return self._close(turn, failed, Usage())
-        return await self._perform(turn, before, tell)
+        return await self._perform(turn, self.recorder.state.turns[turn] - 1, tell)
 
-    async def _go_on(self, turn: str, tell: Tell) -> TurnEnded:
-        entries = self.recorder.timeline.entries()
-        before = next(entry.seq for entry in entries if entry.block.turn_id == turn) - 1
+    async def _go_on(self, tell: Tell) -> TurnEnded | None:
+        turn = self._taking.interrupted()
+        if turn is None:
+            return None
+        outcomes, left = self._taking.take_over(turn)
         self._turn = turn
-        outcomes, left = Left(self.recorder, self._desk.journal, turn).settle(keep=True)
-        self.recorder.take_over(turn, this_owner())
         tell(TurnBegan(turn=turn))
         for outcome in outcomes:
             tell(CallEnded(outcome=outcome))
-        return await self._perform(turn, before, tell, left)
+        state = self.recorder.state
+        if not state.has(str(MessagePath(turn, "user.prompt"))):
+            return self._close(turn, INTERRUPTED, Usage())
+        return await self._perform(turn, state.turns[turn] - 1, tell, left)
 
     async def _perform(
         self, turn: str, before: int, tell: Tell, left: Sequence[Call] = ()
     ) -> TurnEnded:
-        self._run = run = self._stage.set_up(turn, before, tell)
-        ending = _INTERRUPTED
+        """Play a turn that is on the timeline with its prompt; `before` is the last before it."""
+        telling = Telling(tell)
+        ending: Ending | None = None
         try:
+            self._run = run = self._stage.set_up(turn, before, telling)
+            if self._is_stopping:
+                run.stop(STOPPED)
             ending = await run.perform(left)
-        finally:
-            ended = self._close(turn, ending, run.usage)
-        return ended
-
-    async def _end(self, work: Awaitable[TurnEnded], tell: Tell) -> TurnEnded:
-        """Wait for the end of a turn, whatever happens to the store, and tell it."""
-        self._turn = ""
-        try:
-            ended = await work
         except TimelineError as error:
-            ending = Ending("failed", error.code, error.message)
-            ended = ending.event(self._turn, Usage())
+            ending = Ending.by(error)
         finally:
-            self._turn = self._run = None
-        tell(ended)
+            # A turn that was stopped is that, also where its program ends before it has.
+            known = self._run and self._run.ending
+            ended = self._finish(turn, ending or known or INTERRUPTED, telling)
         return ended
 
-    def _close(self, turn: str, ending: Ending, usage: Usage) -> TurnEnded:
-        ended = ending.event(turn, usage, self.member)
-        meta = msgspec.structs.asdict(ended)
-        self.recorder.end_turn(turn, **{name: meta[name] for name in _KEPT})
-        return ended
-
-    def _attach(self, turn: str, files: Sequence[Attachment]) -> Ending | None:
-        try:
-            for file in files:
-                self.recorder.attach(turn, file.name, file.content)
-        except ToolError as error:
-            return Ending("failed", error.code, error.message)
-        return None
-
-    def _check_free(self) -> None:
+    async def _play(
+        self, begin: Callable[[], Awaitable[TurnEnded | None]], tell: Tell
+    ) -> TurnEnded | None:
+        """See a turn to its end, whatever happens to the store, and tell it."""
         if self.is_running:
             raise TurnRunning(f"a turn of {self.name} runs already; wait for its end, or stop it")
-        state = self.recorder.state
-        turn = open_turn(state)
-        if turn is not None and self._is_elsewhere(state.owners[turn]):
-            raise TurnRunning(f"{turn} of {self.name} runs in another program")
+        self._turn, self._ended, self._is_stopping = "", None, False
+        try:
+            with self._taking.having():
+                return await begin()
+        except TimelineError as error:
+            return self._fail(self._turn, Ending.by(error))
+        finally:
+            # One that is cancelled with its program is over, too.
+            self._turn = self._run = None
+            if self._ended is not None:
+                tell(self._ended)
 
-    def _left_turn(self) -> str | None:
-        """The last turn, if it is not over and nobody has it any more."""
-        state = self.recorder.state
-        turn = open_turn(state)
-        return None if turn is None or self._is_elsewhere(state.owners[turn]) else turn
+    def _finish(self, turn: str, ending: Ending, telling: Telling) -> TurnEnded:
+        """Give every call an end, and then the turn."""
+        run = self._run
+        try:
+            for outcome in self._taking.settle(turn):
+                telling(CallEnded(outcome=outcome))
+        finally:
+            telling.close(ending.message)
+        usage, tainted = (run.usage, run.tainted) if run is not None else (Usage(), ())
+        return self._close(turn, ending, usage, tainted)
 
-    def _is_elsewhere(self, owner: str) -> bool:
-        return owner != this_owner() and owner_lives(owner)
+    def _close(
+        self, turn: str, ending: Ending, usage: Usage, tainted: Sequence[str] = ()
+    ) -> TurnEnded:
+        self._taking.end(turn, ending, usage, tainted)
+        self._ended = ended = ending.event(turn, usage, self.member)
+        return ended
+
+    def _fail(self, turn: str, ending: Ending) -> TurnEnded:
+        """End a turn whose store broke; whoever comes next ends it, if that cannot be written."""
+        self._ended = failed = ending.event(turn, Usage(), self.member)
+        if turn:
+            with suppress(TimelineError):
+                self._taking.end(turn, ending, Usage())
+        return failed
+
+    def _attach(
+        self, turn: str, files: Sequence[Attachment], prompt: str | None = None
+    ) -> Ending | None:
+        """Write files and what is said of them, all or nothing; how the turn ends if it cannot."""
+        try:
+            with self.recorder.together():
+                for file in files:
+                    self.recorder.attach(turn, file.name, file.content, member=file.member)
+                if prompt is not None:
+                    self.recorder.prompt(turn, prompt)
+        except ToolError as error:
+            return Ending.by(error)
+        return None
 
     def _named(self, tell: Tell) -> Tell:
         if not self.member:
             return tell
         return lambda event: tell(msgspec.structs.replace(event, member=self.member))
-
-
-_KEPT = ("status", "code", "message", "tokens_in", "tokens_out")

@@ -15,7 +15,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     take. `max_tokens` goes to the model with each request. `budget` is how many tokens the model is
     shown of the timeline. `system` stands before all else that the model is told. With `grammar`
     the model is held to its dialect, where it can be. `broken` is how often in a row it may write
-    calls that cannot be read.
+    calls that cannot be read. `reasoning` are the markers between which a model thinks.
     """
 
     rounds: int = 20
@@ -28,10 +28,12 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     system: str = ""
     grammar: bool = False
     broken: int = 3
+    reasoning: tuple[tuple[str, str], ...] = (("<think>", "</think>"),)
 
 
 class Attachment(msgspec.Struct, frozen=True):
-    """A file that the person gives with a prompt."""
+    """A file that the person gives with a prompt; or what a `member` of a team said to it."""
 
     name: str
     content: bytes
+    member: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
@@ -14,7 +14,7 @@ from callblocks.parser import AUTO, Parser
 from callblocks.parsing.dialect import Dialect
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approving import Approving
-from callblocks.runtime.asking import Answer, Asker, Question
+from callblocks.runtime.asking import Answer, Asker, Question, Settled
 from callblocks.runtime.gate import Resolve
 from callblocks.runtime.journal import Journal
 from callblocks.runtime.policy.policy import Policy
@@ -24,9 +24,11 @@ from callblocks.session.dialogue import Dialogue
 from callblocks.session.instructions import instructions
 from callblocks.session.interrupted import turn_key
 from callblocks.session.settings import SessionSettings
+from callblocks.session.speaker import Speaker
 from callblocks.session.tainting import Taints
 from callblocks.session.talk import Talk
-from callblocks.session.turn_run import Speaker, TurnRun
+from callblocks.session.telling import Telling
+from callblocks.session.turn_run import TurnRun
 from callblocks.session.turn_writing import TurnWriting
 from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.react import react_tools
@@ -71,11 +73,12 @@ class Stage:
         self._policy = policy
         self._settings = settings
         self._reads, self._writes = _chosen(dialect)
+        self._guesses = dialect == AUTO
         self._view = ModelView(tokens=recorder.holdings.tokens, budget=settings.budget)
         self._taints = Taints()
         self._seen = 0
 
-    def set_up(self, turn: str, before: int, tell: Callable[[TurnEvent], None]) -> TurnRun:
+    def set_up(self, turn: str, before: int, tell: Telling) -> TurnRun:
         """A turn that is ready to run; it is on the timeline, with its prompt."""
         # What the model sees of earlier turns does not change while this one runs.
         recorder, settings = self.recorder, self._settings
@@ -85,18 +88,24 @@ class Stage:
         dialogue = Dialogue(self._writes, tools, instructions(self._writes, tools, settings.system))
         talk = Talk(recorder.timeline, self._view, dialogue, turn, before)
         return TurnRun(
-            Turn(turn_key(recorder.timeline.name, turn), tainted=self._tainted(tools)),
+            Turn(turn_key(recorder, turn), tainted=self._tainted(tools)),
             talk,
             self._speaker(tools),
             self._runtime(tools, tell),
-            TurnWriting(recorder, talk, tell),
+            TurnWriting(recorder, turn, tell),
             settings,
             tell,
         )
 
     def _speaker(self, tools: Registry) -> Speaker:
         grammar = self._writes.grammar(tools, "gbnf") if self._settings.grammar else ""
-        return Speaker(self.model, lambda: Parser(self._reads, tools=tools), grammar)
+        # Where any dialect may be meant, what is quoted in a code fence is no call.
+        in_fences, reasoning = not self._guesses, self._settings.reasoning
+
+        def parser() -> Parser:
+            return Parser(self._reads, tools=tools, in_code_fences=in_fences, reasoning=reasoning)
+
+        return Speaker(self.model, parser, grammar)
 
     def _runtime(self, tools: Registry, tell: Callable[[TurnEvent], None]) -> Runtime:
         desk = self.desk
@@ -104,7 +113,7 @@ class Stage:
         return Runtime(
             tools,
             self._policy,
-            approving=Approving(desk.book, asker, desk.place),
+            approving=Approving(desk.book, asker, desk.place, _answered(tell)),
             journal=desk.journal,
             keep=desk.keep or self.recorder.holdings.artifacts,
             resolve=desk.resolve,
@@ -119,17 +128,18 @@ class Stage:
 
 def _chosen(dialect: str) -> tuple[Sequence[Dialect], Dialect]:
     """The dialects that are read, and the one that is written; a display is not for models."""
+    taught = {name: one for name, one in dialects.items() if one.rules}
     if dialect == AUTO:
-        return [one for one in dialects.values() if one.in_auto and one.rules], dialects[_TAUGHT]
-    if dialect not in dialects:
-        raise UnknownDialect(dialect, (AUTO, *dialects))
-    return [dialects[dialect]], dialects[dialect]
+        return [one for one in taught.values() if one.in_auto], taught[_TAUGHT]
+    if dialect not in taught:
+        raise UnknownDialect(dialect, (AUTO, *taught))
+    return [taught[dialect]], taught[dialect]
 
 
 def _telling(asker: Asker, tell: Callable[[TurnEvent], None]) -> Asker:
-    """An asker whose questions and answers are told."""
+    """An asker whose questions are told."""
 
-    async def ask(question: Question) -> Answer | None:
+    def ask(question: Question) -> Awaitable[Answer | None]:
         id, approval = question.call.id, question.approval_id
         tell(
             CallAsked(
@@ -140,13 +150,16 @@ def _telling(asker: Asker, tell: Callable[[TurnEvent], None]) -> Asker:
                 tainted=question.tainted,
             )
         )
-        answer: Answer | None = None
-        try:
-            answer = await asker(question)
-            return answer
-        finally:
-            approved = answer is not None and answer.verdict != "deny"
-            reason = answer.reason if answer is not None else ""
-            tell(CallAnswered(id=id, approval=approval, approved=approved, reason=reason))
+        return asker(question)
 
     return ask
+
+
+def _answered(tell: Callable[[TurnEvent], None]) -> Settled:
+    """Tells what came of a question: a yes that let another call run is none for this one."""
+
+    def settled(question: Question, approved: bool, words: str) -> None:
+        id, approval = question.call.id, question.approval_id
+        tell(CallAnswered(id=id, approval=approval, approved=approved, reason=words))
+
+    return settled

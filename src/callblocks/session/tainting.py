@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from callblocks.model.blocks import Entry
+import msgspec
+
+from callblocks.model.blocks import Block, Entry
 from callblocks.model.calls import Call
 from callblocks.timeline.emitting.call_blocks import params_of
 from callblocks.toolkits.files import is_foreign
@@ -41,7 +43,10 @@ class Taints:
         return tuple(self._all)
 
     def feed(self, entries: Iterable[Entry], registry: Registry) -> None:
-        """Take the entries that follow: calls, and files that the person gave."""
+        """Take the entries that follow: calls, files that the person gave, and ended turns.
+
+        The record of an ended turn has what its tools said themselves.
+        """
         for entry in entries:
             block = entry.block
             if block.type == "react.tool.call":
@@ -50,3 +55,12 @@ class Taints:
                     self._all[why] = None
             elif block.type == "user.attachment":
                 self._all[f"attachment: {block.path}"] = None
+            elif block.type == "timeline.turn":
+                self._all.update(dict.fromkeys(_said(block)))
+
+
+def _said(block: Block) -> list[str]:
+    try:
+        return msgspec.convert(block.meta.get("tainted", []), list[str])
+    except msgspec.ValidationError:
+        return []

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
+from typing import Any
 
+import msgspec
+
+from callblocks.model.blocks import Block
 from callblocks.model.outcomes import Outcome
 from callblocks.models.model import Request
 from callblocks.session.dialogue import Dialogue
 from callblocks.session.settings import SessionSettings
+from callblocks.timeline.plain_json import json_text
 from callblocks.timeline.timeline import Timeline
 from callblocks.views.model_view.view import ModelView
 
@@ -18,14 +22,15 @@ __all__ = ("Talk",)
 class Talk:
     """The talk of one turn; `before` is the last number of the timeline before it.
 
-    `round` counts the replies. A turn that goes on after a crash goes on counting.
+    `round` counts the replies and `calls` the calls in them. A turn that goes on after a crash
+    goes on counting.
     """
 
     def __init__(
         self, timeline: Timeline, view: ModelView, dialogue: Dialogue, turn: str, before: int
     ) -> None:
         self.turn = turn
-        self.round = 0
+        self.round = self.calls = 0
         self.prompt = ""
         self._timeline = timeline
         self._view = view
@@ -33,45 +38,70 @@ class Talk:
         self._before = before
         self._results: dict[str, str] = {}
         self._catch_up()
+        for entry in timeline.entries(after=before):
+            if entry.block.turn_id == turn:
+                self._look_back(entry.block)
 
     def shows(self, seq: int) -> bool:
         """Whether the model sees a block; what is new it will see."""
         return seq > self._view.last or self._view.shows(seq)
 
     def came(self, outcomes: Iterable[Outcome]) -> None:
-        """Keep the results of a round for the next request."""
-        self._results = {outcome.id: _text(outcome) for outcome in outcomes}
+        """Keep more results of a round for the next request."""
+        self._results |= {outcome.id: _text(outcome) for outcome in outcomes}
 
     def request(self, settings: SessionSettings, grammar: str) -> Request:
         """What the model is asked next."""
         self._catch_up()
         self.round += 1
+        results, self._results = self._results, {}
         return Request(
             messages=self._dialogue.messages(self._view, self._before),
             prompt=self.prompt,
             round=self.round,
-            results=tuple(self._results.items()),
+            results=tuple(results.items()),
             chat=self._timeline.name,
             max_tokens=settings.max_tokens,
             grammar=grammar,
         )
 
     def _catch_up(self) -> None:
-        for entry in self._timeline.entries(after=self._view.last):
-            self._view.feed((entry,))
-            block = entry.block
-            if block.turn_id != self.turn:
-                continue
-            if block.type == "user.prompt":
+        self._view.feed(self._timeline.entries(after=self._view.last))
+
+    def _look_back(self, block: Block) -> None:
+        """Take what a program before did in this turn."""
+        # A result may bring a block of another round before the model again.
+        number = block.meta.get("round") if block.author == "assistant" else None
+        if isinstance(number, int) and number > self.round:
+            self.round, self._results = number, {}
+        match block.type:
+            case "user.prompt":
                 self.prompt = block.text or ""
-            number = block.meta.get("round")
-            if isinstance(number, int):
-                self.round = max(self.round, number)
+            case "react.tool.call":
+                self.calls += not block.meta.get("written")
+            case "react.tool.result" if block.path == f"tc:{self.turn}.{block.call_id}.result":
+                # An error in the digest goes before an output beside it.
+                self._results[block.call_id] = self._results.get(block.call_id) or _said(block)
+            case _:
+                pass
 
 
 def _text(outcome: Outcome) -> str:
     if outcome.error is not None:
         return f"{outcome.error.code}: {outcome.error.message}"
-    if isinstance(outcome.output, str):
-        return outcome.output
-    return json.dumps(outcome.output, ensure_ascii=False, default=str)
+    return outcome.output if isinstance(outcome.output, str) else json_text(outcome.output)
+
+
+def _said(block: Block) -> str:
+    """What a result says: its content, or the error in its digest."""
+    if block.meta.get("role") != "digest":
+        return block.text or ""
+    try:
+        said = msgspec.json.decode(block.text or "{}", type=_Digest)
+    except msgspec.MsgspecError:
+        return ""
+    return f"{said.error.get('code', '')}: {said.error.get('message', '')}" if said.error else ""
+
+
+class _Digest(msgspec.Struct):
+    error: dict[str, Any] = {}

@@ -7,6 +7,7 @@ An event is numbered by the timeline: `12.3` is the third one after block 12 was
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import AsyncGenerator, Callable
 
 import msgspec
@@ -25,11 +26,15 @@ class Logged(msgspec.Struct, frozen=True, gc=False):
 
 
 class TurnLog:
-    """Takes events by `tell`; `last` says the last number of the timeline. In one event loop."""
+    """Takes events by `tell`; `last` says the last number of the timeline. In one event loop.
+
+    `asked_at` is how far a reader came who left because the turn waits for an answer.
+    """
 
     def __init__(self, last: Callable[[], int]) -> None:
         self.events: list[Logged] = []
         self.is_over = False
+        self.asked_at = 0
         self._last = last
         self._place = (-1, 0)
         self._more: asyncio.Future[None] | None = None
@@ -51,10 +56,7 @@ class TurnLog:
 
     def after(self, seq: int, at: int = 0) -> int:
         """Where to read on after the event that has this number; what is unknown is read again."""
-        for place, logged in enumerate(self.events):
-            if (logged.seq, logged.at) > (seq, at):
-                return place
-        return len(self.events)
+        return bisect_right(self.events, (seq, at), key=lambda one: (one.seq, one.at))
 
     async def read(self, start: int = 0) -> AsyncGenerator[list[Logged], None]:
         """All from a place on: what is there at once, then what comes, until the turn is over."""

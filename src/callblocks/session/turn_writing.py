@@ -1,4 +1,8 @@
-"""Writing a turn down: what the model wrote, and what came of its calls."""
+"""Writing a turn down: what the model wrote, and what came of its calls.
+
+A reply is on the timeline whole or not at all, and so is an answer with the end of its turn. So a
+program that starts again knows what the model was told, and asks for what is missing.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +10,28 @@ from collections.abc import Callable
 from typing import Any
 
 from callblocks.model.brief import brief
-from callblocks.model.calls import Call
+from callblocks.model.calls import Call, Result
 from callblocks.model.events import Malformed
-from callblocks.model.outcomes import Failure, Notice, Outcome
+from callblocks.model.outcomes import Notice, Outcome
 from callblocks.model.turn_events import CallEnded, TurnEvent
 from callblocks.session.call_ids import random_id
 from callblocks.session.reply import Reply, WrittenCall
-from callblocks.session.talk import Talk
 from callblocks.timeline.recorder import Recorder
 
 __all__ = ("TurnWriting",)
 
-_WRITTEN_RESULT = Notice(
-    code="protocol_violation.written_result",
-    message="you wrote a result of this call; it was not used, because results come from tools",
-)
+_SHOWN = 200
+_MADE_UP = "you wrote a result of the call {id}; it was not used, because results come from tools"
+_CUT = "your reply was cut at its largest length, inside a call; write less at once"
 
 
 class TurnWriting:
     """Writes the steps of one turn on its timeline, and tells of them."""
 
-    def __init__(self, recorder: Recorder, talk: Talk, tell: Callable[[TurnEvent], None]) -> None:
+    def __init__(self, recorder: Recorder, turn: str, tell: Callable[[TurnEvent], None]) -> None:
         self._recorder = recorder
-        self._talk = talk
+        self._id = turn
         self._tell = tell
-        self._id = talk.turn
 
     def is_taken(self, id: str) -> bool:
         """Whether a call of the turn has that id, or notes of none."""
@@ -38,51 +39,70 @@ class TurnWriting:
         paths = (f"tc:{self._id}.{id}.call", f"ar:{self._id}.react.notes.{id}")
         return any(map(state.has, paths))
 
-    def calls(self, reply: Reply) -> None:
-        """Write the calls of a reply with what was said before each, and what was said last."""
-        for at, written in enumerate(reply.calls):
-            self._call(written, reasoning="" if at else reply.reasoning)
-            if written.result is not None:
-                self._recorder.tell(self._id, random_id(), _WRITTEN_RESULT)
-        if reply.rest.strip():
-            self._recorder.notes(self._id, random_id(), reply.rest.strip("\n"))
-        for event in reply.broken:
-            self._recorder.tell(self._id, random_id(), _broken(event))
+    def reply(self, reply: Reply, round: int) -> None:
+        """Write a reply that is not the answer: its calls, and what was said before each."""
+        with self._recorder.together():
+            thought = self._calls(reply, round)
+            if reply.rest.strip():
+                text = reply.rest.strip("\n")
+                self._recorder.notes(self._id, random_id(), text, round=round, reasoning=thought)
+            # What others say comes after all that the model says.
+            for notice in _notices(reply):
+                self._recorder.tell(self._id, random_id(), notice)
 
-    def answer(self, reply: Reply, *, is_partial: bool) -> None:
-        """Write the answer that ends the turn."""
-        self._recorder.completion(
-            self._id, reply.rest.strip("\n"), reasoning=reply.reasoning, is_partial=is_partial
-        )
+    def answer(self, reply: Reply, round: int, *, is_partial: bool, over: dict[str, Any]) -> None:
+        """Write the answer, and how the turn is over."""
+        with self._recorder.together():
+            thought = self._calls(reply, round)
+            if reply.rest.strip():
+                text = reply.rest.strip("\n")
+                self._recorder.completion(self._id, text, reasoning=thought, is_partial=is_partial)
+            self._recorder.end_turn(self._id, **over)
 
-    def carry(self, written: WrittenCall) -> None:
-        """Take a call whose result the text itself carries: nothing runs."""
-        assert written.result is not None
-        call, result = written.call, written.result
-        words = result.error
-        error = None if words is None else Failure(code="tool_error", message=words)
-        self._call(written, written=True)
-        outcome = Outcome(id=call.id, name=call.name, output=result.output, error=error)
-        self.end(call, outcome, written=True)
-
-    def end(self, call: Call, outcome: Outcome, *, written: bool = False) -> Outcome:
+    def end(self, call: Call, outcome: Outcome) -> Outcome:
         """Write and tell what came of a call."""
         try:
             self._recorder.ended(self._id, call, outcome)
         finally:
             # What was done is told in any case.
-            self._tell(CallEnded(outcome=outcome, written=written))
+            self._tell(CallEnded(outcome=outcome))
         return outcome
 
-    def _call(self, said: WrittenCall, **meta: Any) -> None:
-        if said.before.strip():
-            self._recorder.notes(self._id, said.call, said.before.strip("\n"))
-        self._recorder.started(self._id, said.call, round=self._talk.round, **meta)
+    def _calls(self, reply: Reply, round: int) -> str:
+        """Write the calls; what the model thought stands with the first, else it is given back."""
+        thought = reply.reasoning
+        for written in reply.written:
+            self._call(written, {"round": round, "reasoning": thought, "written": written.carried})
+            thought = ""
+        return thought
+
+    def _call(self, written: WrittenCall, meta: dict[str, Any]) -> None:
+        call, before = written.call, written.before.strip("\n")
+        if before.strip():
+            self._recorder.notes(self._id, call, before)
+        if written.carried:
+            self._recorder.ended(self._id, call, written.outcome(), **meta)
+        else:
+            self._recorder.started(self._id, call, **meta)
 
 
-def _broken(event: Malformed) -> Notice:
+def _notices(reply: Reply) -> list[Notice]:
+    made_up = [_made_up(one.call, one.result) for one in reply.calls if one.result is not None]
+    return [*made_up, *(_broken(one, reply.is_cut) for one in reply.broken)]
+
+
+def _made_up(call: Call, result: Result) -> Notice:
+    said = result.output if result.error is None else result.error
+    return Notice(
+        code="protocol_violation.written_result",
+        message=_MADE_UP.format(id=call.id),
+        details={"text": brief(said, _SHOWN)},
+    )
+
+
+def _broken(event: Malformed, is_cut: bool) -> Notice:
     return Notice(
         code="protocol_violation.broken_call",
-        message=event.detail or "this opens like a call, and is none",
-        details={"problem": event.code, "text": brief(event.text, 200)},
+        message=_CUT if is_cut else event.detail or "this opens like a call, and is none",
+        details={"problem": event.code, "text": brief(event.text, _SHOWN)},
     )

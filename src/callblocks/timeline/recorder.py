@@ -8,6 +8,9 @@
     recorder.completion(turn, text)              the answer
     recorder.end_turn(turn, status="answered")   how it ended
 
+    with recorder.together():                    several steps as one
+        ...
+
 All that it knows comes from the timeline, so it can be made anew at any time: a call that was
 started before is not written twice, and where another writer was first, it looks again. An id
 that a turn uses for a second call, of other tool or input or after the first has ended, is
@@ -18,7 +21,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from callblocks.model.blocks import Block, Entry
@@ -42,6 +46,7 @@ from callblocks.timeline.stamp import Stamp, with_meta
 from callblocks.timeline.stamping import (
     is_written,
     moment,
+    seconds_since,
     stamp_of,
     stamp_of_call,
     stamp_of_next,
@@ -88,6 +93,7 @@ class Recorder:
         self._clock = clock
         self._settings = ""
         self._brought: dict[CallKey, list[Block]] = {}
+        self._steps: list[Callable[[], list[Block]]] | None = None
 
     @property
     def state(self) -> State:
@@ -101,6 +107,12 @@ class Recorder:
         """The sources of the timeline as it is now."""
         return self.state.pool
 
+    def silence(self) -> float:
+        """Seconds since the last block that is no record, by the clocks of who wrote and reads."""
+        with self.lock:
+            last = next(iter(self.state.backwards()), None)
+        return seconds_since(last.block.ts, self._clock()) if last is not None else 0.0
+
     def stamp(self, turn: str, call_id: str, tool: str) -> Stamp:
         """What the blocks of a running call have in common, for its tool."""
         with self.lock:
@@ -112,17 +124,35 @@ class Recorder:
         with self.lock:
             return next_turn((*self.state.turns, *self.holdings.files.turns()))
 
-    def new_turn(self, owner: str = "") -> str:
+    @contextmanager
+    def together(self) -> Generator[None, None, None]:
+        """Write all steps inside as one, at the end; none of them where something is raised.
+
+        A step inside gives no entries, and sees nothing of the others.
+        """
+        with self.lock:
+            steps: list[Callable[[], list[Block]]] = []
+            self._steps = steps
+            try:
+                yield
+            finally:
+                self._steps = None
+            self._append(lambda: [block for make in steps for block in make()])
+
+    def new_turn(self, owner: str = "", check: Callable[[State], None] | None = None) -> str:
         """Take a turn that nobody has: `turn_1`, `turn_2`, …
 
         It is taken on the timeline itself, by a record, so two machines never have the same one.
-        `owner` is the program that has it.
+        `owner` is the program that has it. `check` may raise, at the state that the turn is taken
+        at: so of two writers one sees the other.
         """
-        return self._take_turn(lambda: self.coming_turn, owner)
+        return self._take_turn(lambda: self.coming_turn, owner, check)
 
-    def take_over(self, turn: str, owner: str) -> None:
+    def take_over(
+        self, turn: str, owner: str, check: Callable[[State], None] | None = None
+    ) -> None:
         """Go on with a turn that another program left."""
-        self._take_turn(lambda: turn, owner)
+        self._take_turn(lambda: turn, owner, check)
 
     def end_turn(self, turn: str, **meta: Any) -> list[Entry]:
         """Write that a turn is over: `status`, and what else is to be known; once."""
@@ -153,26 +183,32 @@ class Recorder:
             ]
         )
 
-    def attach(self, turn: str, name: str, content: bytes) -> list[Entry]:
+    def attach(self, turn: str, name: str, content: bytes, **meta: Any) -> list[Entry]:
         """Put a file that the person gives into the turn; `ToolError` if it cannot be written."""
         stamp = self._stamp(turn)
         path = file_path(turn, name, "attachments")
         self.holdings.files.write(path, content)
-        return self._append(lambda: attachment_blocks(stamp, path, content, self.holdings))
+        return self._append(
+            lambda: [
+                with_meta(block, meta)
+                for block in attachment_blocks(stamp, path, content, self.holdings)
+            ]
+        )
 
-    def notes(self, turn: str, call: Call | str, text: str) -> list[Entry]:
+    def notes(self, turn: str, call: Call | str, text: str, **meta: Any) -> list[Entry]:
         """Write what the model says before a call, once; by an id, before the next that has it."""
-        return self._append(lambda: self._notes(turn, call, text))
+        return self._append(lambda: self._notes(turn, call, text, meta))
 
     def started(self, turn: str, call: Call, **meta: Any) -> list[Entry]:
         """Write a call before it runs; nothing where that was done already."""
         return self._append(lambda: self._call(turn, call, meta))
 
-    def ended(self, turn: str, call: Call, outcome: Outcome) -> list[Entry]:
-        """Write what came of a call; the call too, where it was not written before."""
+    def ended(self, turn: str, call: Call, outcome: Outcome, **meta: Any) -> list[Entry]:
+        """Write what came of a call; the call too, with `meta`, where it was not written before."""
         with self.lock:
-            entries = self._append(lambda: self._outcome(turn, call, outcome))
-            self._brought.pop(call_key(entries[-1].block), None)
+            entries = self._append(lambda: self._outcome(turn, call, outcome, meta))
+            for entry in entries[-1:]:
+                self._brought.pop(call_key(entry.block), None)
             return entries
 
     def settle(self, entry: Entry, outcome: Outcome) -> list[Entry]:
@@ -190,12 +226,14 @@ class Recorder:
         """Leave a record of a running call; `ended` writes it before the results."""
         self.bring(stamp, (record,))
 
-    def _notes(self, turn: str, call: Call | str, text: str) -> list[Block]:
+    def _notes(
+        self, turn: str, call: Call | str, text: str, meta: Mapping[str, Any]
+    ) -> list[Block]:
         if isinstance(call, Call):
             stamp = self._stamp(turn, call)
         else:
             stamp = stamp_of_next(self._state, turn, call, self._clock())
-        block = notes_block(stamp, text, self.holdings)
+        block = with_meta(notes_block(stamp, text, self.holdings), meta)
         written = self._state.at(block.path)
         return [] if written and written[-1].block.text == block.text else [block]
 
@@ -213,13 +251,14 @@ class Recorder:
         self._brought.pop((stamp.turn, stamp.call), None)
         if is_written(self._state, stamp):
             return []
-        *code, block = call_blocks(stamp, call, self._shape(call), self.holdings.artifacts)
-        return [*code, with_meta(block, meta)]
+        return _marked(call_blocks(stamp, call, self._shape(call), self.holdings.artifacts), meta)
 
-    def _outcome(self, turn: str, call: Call, outcome: Outcome) -> list[Block]:
+    def _outcome(
+        self, turn: str, call: Call, outcome: Outcome, meta: Mapping[str, Any]
+    ) -> list[Block]:
         stamp = self._stamp(turn, call)
         write = result_blocks if is_written(self._state, stamp) else emit
-        return write(
+        blocks = write(
             call,
             outcome,
             stamp=stamp,
@@ -227,11 +266,17 @@ class Recorder:
             holdings=self.holdings,
             brought=self._brought.get((stamp.turn, stamp.call), []),
         )
+        return _marked(blocks, meta)
 
-    def _take_turn(self, turn: Callable[[], str], owner: str) -> str:
-        (entry,) = self._append(
-            lambda: [settings_block(turn(), moment(self._clock()), self._said(), owner)]
-        )
+    def _take_turn(
+        self, turn: Callable[[], str], owner: str, check: Callable[[State], None] | None
+    ) -> str:
+        def taken() -> list[Block]:
+            if check is not None:
+                check(self._state)
+            return [settings_block(turn(), moment(self._clock()), self._said(), owner)]
+
+        (entry,) = self._append(taken)
         return entry.block.turn_id
 
     def _turn_block(self, turn: str, meta: dict[str, Any]) -> Block:
@@ -251,6 +296,9 @@ class Recorder:
         """Append what `make` gives, at the end that it saw; made anew if that is no longer it."""
         tries = 1
         with self.lock:
+            if self._steps is not None:
+                self._steps.append(make)
+                return []
             while True:
                 state = self.state
                 try:
@@ -282,3 +330,9 @@ class Recorder:
             self._state.feed((entry,))
             if entry.block.type == "timeline.settings":
                 self._settings = entry.block.text or ""
+
+
+def _marked(blocks: Iterable[Block], meta: Mapping[str, Any]) -> list[Block]:
+    """The blocks of a call, with more in the meta of the call itself."""
+    is_call = "react.tool.call"
+    return [with_meta(block, meta) if block.type == is_call else block for block in blocks]

@@ -24,7 +24,15 @@ from callblocks.timeline.stamp import Stamp
 from callblocks.timeline.state import State
 from callblocks.timeline.uses import Uses
 
-__all__ = ("is_written", "moment", "stamp_of", "stamp_of_call", "stamp_of_next", "stamp_of_running")
+__all__ = (
+    "is_written",
+    "moment",
+    "seconds_since",
+    "stamp_of",
+    "stamp_of_call",
+    "stamp_of_next",
+    "stamp_of_running",
+)
 
 
 def stamp_of(turn: str, seconds: float, tool: str = "") -> Stamp:
@@ -65,6 +73,14 @@ def moment(seconds: float) -> str:
     """A time since the epoch as ISO 8601 with a Z."""
     text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
+
+
+def seconds_since(ts: str, seconds: float) -> float:
+    """How long ago a moment was; 0 for one that cannot be read."""
+    try:
+        return seconds - datetime.fromisoformat(ts).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
 
 
 def _at(stamp: Stamp, call: str, state: State) -> Stamp:

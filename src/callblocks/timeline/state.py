@@ -30,8 +30,8 @@ __all__ = ("State",)
 class State:
     """A timeline read so far.
 
-    `turns` are those that any block is of, also a record: they are taken. `uses` is what is known
-    of the ids in them, for whoever names calls.
+    `turns` are those that any block is of, also a record: they are taken; each has the number of
+    its first block. `uses` is what is known of the ids in them, for whoever names calls.
     `hidden` names the hidden blocks: the number of each, and the number of the record over it.
     `settings` are those that the timeline says, else those given.
     `owners` are the programs that took turns, where they said so, in that order; `ended` are the
@@ -44,7 +44,7 @@ class State:
         self.rounds = Rounds()
         self.frozen = 0
         self.pool = SourcesPool(lambda path: path in self._at)
-        self.turns: set[str] = set()
+        self.turns: dict[str, int] = {}
         self.owners: dict[str, str] = {}
         self.ended: dict[str, str] = {}
         self.uses: defaultdict[CallKey, Uses] = defaultdict(Uses)
@@ -59,7 +59,7 @@ class State:
         for entry in entries:
             self.rounds.feed(entry)
             self.last = entry.seq
-            self.turns.add(entry.block.turn_id)
+            self.turns.setdefault(entry.block.turn_id, entry.seq)
             if entry.block.type in RECORDS:
                 self._record(entry)
             else:

@@ -6,6 +6,7 @@ What stands elsewhere on the timeline is not repeated: of the content of `react.
 code, at most 100 characters stay, then `... [see fi:…]`. All other parameters stay whole: the
 call is the record. Only where a block cannot hold them are long ones kept as artifacts.
 Secrets are not in it. `meta.input` tells calls with the same id apart: a digest of tool and input.
+`meta.is_partial` says that something of the input is not in it.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ def call_blocks(stamp: Stamp, call: Call, shape: Shape, keep: Keep | None = None
     meta: dict[str, Any] = {"input": input_digest(call)}
     if call.id != stamp.call:
         meta["id"] = plain(call.id)
+    if kept or params != call.input:
+        meta["is_partial"] = True
     if kept:
         meta["artifacts"] = [{"path": one.path, "digest": one.digest} for one in kept]
     call_block = stamp.block(
@@ -84,6 +87,8 @@ def params_of(block: Block) -> dict[str, Any]:
 
 def is_whole(block: Block) -> bool:
     """Whether a call block says all of its input: nothing was cut or taken out of it."""
+    if block.meta.get("is_partial"):
+        return False
     call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
     return block.meta.get("input") == input_digest(call)
 

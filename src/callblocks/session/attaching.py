@@ -1,0 +1,36 @@
+"""The files that a person gives with a prompt, each under a name of its own.
+
+image.png, image.png        image.png, image-2.png
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+from callblocks.model.paths import file_path
+from callblocks.session.settings import Attachment
+
+__all__ = ("named_apart",)
+
+
+def named_apart(files: Iterable[Attachment]) -> list[Attachment]:
+    """The files under names that no other has; one that no file can have is a `BadPath`."""
+    named: dict[str, Attachment] = {}
+    for file in files:
+        name = own = _checked(file.name)
+        count = 1
+        while own in named:
+            count += 1
+            own = _checked(_numbered(name, count))
+        named[own] = Attachment(own, file.content)
+    return list(named.values())
+
+
+def _checked(name: str) -> str:
+    return file_path("turn", name, "attachments").name
+
+
+def _numbered(name: str, count: int) -> str:
+    path = PurePosixPath(name)
+    return str(path.with_name(f"{path.stem}-{count}{path.suffix}"))

@@ -1,0 +1,95 @@
+"""The calls of a turn that have no result: what is known of them, and what is left to do.
+
+    ended in the journal           its outcome is written now
+    begun, and nobody knows more   `indeterminate`: it is not done again by itself
+    not begun                      it may still run, if the timeline has all of its input
+
+A call that changes nothing is not in the journal: it counts as not begun. Where the journal cannot
+be read, nobody knows of any call.
+"""
+
+from __future__ import annotations
+
+from callblocks.model.blocks import Block, Entry
+from callblocks.model.calls import Call
+from callblocks.model.outcomes import Failure, Outcome
+from callblocks.runtime.journal import Entry as Intended
+from callblocks.runtime.journal import Journal, JournalUnavailable
+from callblocks.session.interrupted import turn_key
+from callblocks.timeline.emitting.call_blocks import is_whole, params_of
+from callblocks.timeline.recorder import Recorder
+
+__all__ = ("LeftCalls",)
+
+_UNKNOWN = (
+    "the program ended while this call of {name} ran, and nobody knows whether it was done;"
+    " look before it is done again"
+)
+_NOT_RUN = "the program ended before this call of {name} was done"
+
+
+class LeftCalls:
+    """The calls that a turn has left on its timeline."""
+
+    def __init__(self, recorder: Recorder, journal: Journal | None, turn: str) -> None:
+        self._recorder = recorder
+        self._turn = turn
+        self._calls = self._open()
+        self._intents = self._begun(journal) if self._calls else {}
+
+    def settle(self, *, keep: bool = False) -> tuple[list[Outcome], list[Call]]:
+        """Give each call its outcome; with `keep`, those that may still run are left out of it."""
+        outcomes: list[Outcome] = []
+        runnable: list[Call] = []
+        for entry in self._calls:
+            block = entry.block
+            if keep and self._may_run(block):
+                call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
+                runnable.append(call)
+            else:
+                outcome = self._outcome(block)
+                self._recorder.settle(entry, outcome)
+                outcomes.append(outcome)
+        return outcomes, runnable
+
+    def _open(self) -> list[Entry]:
+        with self._recorder.lock:
+            state, open_calls = self._recorder.state, list[Entry]()
+            first = state.turns.get(self._turn, 0)
+            for entry in state.backwards():
+                if entry.seq < first:
+                    break
+                if _is_call(entry.block, self._turn) and not state.has(_result_path(entry.block)):
+                    open_calls.append(entry)
+        return open_calls[::-1]
+
+    def _begun(self, journal: Journal | None) -> dict[str, Intended] | None:
+        """What the journal says, by call; `None` where it cannot be read."""
+        if journal is None:
+            return {}
+        try:
+            intents = journal.of_turn(turn_key(self._recorder, self._turn))
+        except JournalUnavailable:
+            return None
+        return {one.intent.call: one for one in intents}
+
+    def _may_run(self, block: Block) -> bool:
+        return self._intents is not None and block.call_id not in self._intents and is_whole(block)
+
+    def _outcome(self, block: Block) -> Outcome:
+        known = self._intents or {}
+        intended = known.get(block.call_id)
+        if intended is not None and intended.outcome is not None:
+            return intended.outcome
+        is_unknown = self._intents is None or intended is not None
+        code, words = ("indeterminate", _UNKNOWN) if is_unknown else ("cancelled", _NOT_RUN)
+        failure = Failure(code=code, message=words.format(name=block.tool_id))
+        return Outcome(id=block.call_id, name=block.tool_id, error=failure)
+
+
+def _is_call(block: Block, turn: str) -> bool:
+    return block.type == "react.tool.call" and block.turn_id == turn
+
+
+def _result_path(block: Block) -> str:
+    return f"tc:{block.turn_id}.{block.call_id}.result"

@@ -1,0 +1,81 @@
+"""Telling what happens in a turn, so that every call that was written has one end.
+
+A tool that was given up may still show text, and a turn may be cut off anywhere: what comes after
+the end of a call is not told, and calls that are left are ended with the turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from callblocks.model.calls import Call
+from callblocks.model.outcomes import Failure, Outcome
+from callblocks.model.turn_events import CallBegan, CallEnded, CallTold, CallWritten, TurnEvent
+from callblocks.runtime.progress import Began, Listener, Progress, Said
+
+__all__ = ("Telling",)
+
+
+class Telling:
+    """Passes events on; it is one turn's, and called like the function that it passes them to."""
+
+    def __init__(self, tell: Callable[[TurnEvent], None]) -> None:
+        self._tell = tell
+        self._written: dict[str, Call] = {}
+        self._running: set[str] = set()
+        self._ended: set[str] = set()
+        self._shown: deque[CallTold] = deque()
+
+    def __call__(self, event: TurnEvent) -> None:
+        """Tell an event, unless it comes too late."""
+        match event:
+            case CallWritten(call=call):
+                self._written[call.id] = call
+            case CallBegan(id=id):
+                self._running.add(id)
+            case CallTold(id=id):
+                if id not in self._running:
+                    return
+            case CallEnded(outcome=outcome):
+                self._tell_shown()
+                if outcome.id in self._ended:
+                    return
+                self._end(outcome.id)
+            case _:
+                pass
+        self._tell(event)
+
+    def listener(self, loop: asyncio.AbstractEventLoop) -> Listener:
+        """What a runtime tells; what a tool says in a thread of its own is told in the loop's."""
+
+        def listen(progress: Progress) -> None:
+            match progress:
+                case Began(id=id):
+                    self(CallBegan(id=id))
+                case Said(id=id, text=text):
+                    self._shown.append(CallTold(id=id, text=text))
+                    with suppress(RuntimeError):  # the loop is closed: nobody listens
+                        loop.call_soon_threadsafe(self._tell_shown)
+                case _:
+                    pass
+
+        return listen
+
+    def close(self, why: str) -> None:
+        """End the calls that are left: nobody else will."""
+        for call in list(self._written.values()):
+            words = f"{call.name} did not run: {why}"
+            failure = Failure(code="cancelled", message=words)
+            self(CallEnded(outcome=Outcome(id=call.id, name=call.name, error=failure)))
+
+    def _tell_shown(self) -> None:
+        while self._shown:
+            self(self._shown.popleft())
+
+    def _end(self, id: str) -> None:
+        self._ended.add(id)
+        self._running.discard(id)
+        self._written.pop(id, None)

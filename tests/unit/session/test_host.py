@@ -1,0 +1,76 @@
+"""The sessions of one program: the same one by the same name, and not too many of them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from callblocks.model.errors import TimelineError, UnknownDialect
+from callblocks.session import host as host_module
+from callblocks.tools.declare import tool
+from callblocks.tools.registry import Registry
+from support.speaking import Never, Replies, run_turn, some_host
+
+
+def test_a_name_is_one_session(tmp_path: Path) -> None:
+    with some_host(tmp_path, Replies()) as host:
+        assert host.session("one") is host.session("one")
+        assert host.session("one") is not host.session("two")
+        assert host.session("two").name == "two"
+
+
+def test_a_name_that_no_timeline_can_have_is_refused(tmp_path: Path) -> None:
+    with some_host(tmp_path, Replies()) as host, pytest.raises(TimelineError):
+        host.session("../one")
+
+
+@pytest.mark.parametrize("dialect", ["chat-blocks", "nothing"])
+def test_a_dialect_that_no_model_is_taught_is_refused(tmp_path: Path, dialect: str) -> None:
+    with (
+        some_host(tmp_path, Replies(), dialect=dialect) as host,
+        pytest.raises(UnknownDialect, match=dialect),
+    ):
+        host.session("one")
+
+
+def test_idle_sessions_make_room_and_running_ones_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_module, "_KEPT", 2)
+
+    async def main() -> None:
+        first = host.session("one")
+        task = asyncio.ensure_future(run_turn(first, "Go."))
+        await asyncio.sleep(0.01)
+        idle = host.session("two")
+        host.session("three")
+        assert host.session("one") is first
+        assert host.running == [first]
+        assert host.session("two") is not idle
+        first.stop()
+        await task
+
+    with some_host(tmp_path, Replies([Never])) as host:
+        asyncio.run(main())
+
+
+def test_tools_of_ones_own_come_before_those_of_that_name(tmp_path: Path) -> None:
+    @tool(read_only=True)
+    def file_read(path: str) -> str:
+        """Read in another way."""
+        return path
+
+    with some_host(tmp_path, Replies(), tools=Registry([file_read])) as host:
+        assert host.registry.get("file_read") is file_read
+        assert "file_write" in host.registry.names
+
+
+def test_a_host_that_is_made_anew_knows_all_that_was_said(tmp_path: Path) -> None:
+    for number in (1, 2):
+        model = Replies("Yes.")
+        with some_host(tmp_path, model) as host:
+            session = host.session("one")
+            asyncio.run(run_turn(session, f"Prompt {number}."))
+            assert list(session.recorder.state.ended) == [f"turn_{at + 1}" for at in range(number)]

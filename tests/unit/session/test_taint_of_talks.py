@@ -1,0 +1,92 @@
+"""Text of others that came into a talk stays in it: in later turns, and for a program anew."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callblocks.model.calls import Call
+from callblocks.model.turn_events import CallAsked
+from callblocks.session.settings import Attachment
+from callblocks.tools.context import Context
+from callblocks.tools.declare import tool
+from callblocks.tools.registry import Registry
+from support.people import YES, Person
+from support.speaking import ASK_ALL, Replies, of_type, run_turn, some_host, write
+
+
+@tool(read_only=True, open_world=True)
+def search(query: str) -> str:
+    """Search."""
+    return query
+
+
+@tool(read_only=True)
+def peek(context: Context) -> str:
+    """Look at something that may be of others."""
+    context.taint("a note on the door")
+    return "a note"
+
+
+@tool
+def act() -> str:
+    """Act."""
+    return "done"
+
+
+TOOLS = Registry([search, peek, act])
+ACT = write("tool-fence", Call(id="c9", name="act"), tools=TOOLS.tools)
+
+
+def tainted(folder: Path, *says: Any, files: tuple[Attachment, ...] = ()) -> tuple[str, ...]:
+    """What a person is told of a call in a turn with these replies."""
+    model = Replies(*says, "Yes.")
+    with some_host(folder, model, tools=TOOLS, policy=ASK_ALL) as host:
+        session = host.session("talk", Person(*[YES] * 9))
+        events = asyncio.run(run_turn(session, "Go.", *files))
+    asked = of_type(events, CallAsked)
+    return asked[-1].tainted if asked else ()
+
+
+def calling(name: str, **given: Any) -> str:
+    return write("tool-fence", Call(id="c1", name=name, input=given), tools=TOOLS.tools)
+
+
+def test_a_talk_without_text_of_others_is_not_tainted(tmp_path: Path) -> None:
+    assert tainted(tmp_path, ACT) == ()
+    assert tainted(tmp_path, ACT) == ()
+
+
+@pytest.mark.parametrize(
+    ("says", "why"),
+    [
+        (calling("search", query="x"), "the result of search"),
+        (calling("peek"), "a note on the door"),
+    ],
+)
+def test_what_a_call_brought_taints_the_turns_after_it(tmp_path: Path, says: str, why: str) -> None:
+    tainted(tmp_path, says)
+    assert why in tainted(tmp_path, ACT)
+    assert why in tainted(tmp_path, ACT)
+
+
+def test_a_session_that_goes_on_knows_it_too(tmp_path: Path) -> None:
+    model = Replies(calling("peek"), "Yes.", ACT, "Yes.")
+    with some_host(tmp_path, model, tools=TOOLS, policy=ASK_ALL) as host:
+        session = host.session("talk", Person(YES, YES))
+        asyncio.run(run_turn(session, "Go."))
+        (asked,) = of_type(asyncio.run(run_turn(session, "On.")), CallAsked)
+    assert asked.tainted == ("a note on the door",)
+
+
+def test_what_a_person_attaches_taints_the_turn_itself(tmp_path: Path) -> None:
+    (why,) = tainted(tmp_path, ACT, files=(Attachment("mail.txt", b"hello"),))
+    assert why == "attachment: fi:turn_1.user.attachments/mail.txt"
+
+
+def test_a_tool_that_is_gone_taints(tmp_path: Path) -> None:
+    tainted(tmp_path, calling("peek").replace("peek", "gone"))
+    assert tainted(tmp_path, ACT) == ("the result of gone, which nobody here knows",)

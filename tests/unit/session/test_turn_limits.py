@@ -1,0 +1,144 @@
+"""A turn that is cut: by a limit, by a model that breaks off, or by an empty reply."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callblocks.model.calls import Call
+from callblocks.model.errors import ModelError
+from callblocks.models.model import Stopped, Thinking, Usage
+from callblocks.session.settings import SessionSettings
+from callblocks.tools.declare import tool
+from callblocks.tools.registry import Registry
+from support.played import GOOD, calls, play
+from support.speaking import Never, Replies, run_turn, some_host
+
+
+@pytest.mark.parametrize(
+    ("limits", "says", "code"),
+    [
+        ({"rounds": 2}, [calls("tool-fence", GOOD)] * 3, "round_limit"),
+        ({"tokens": 8}, [calls("tool-fence", GOOD)] * 3, "token_limit"),
+        ({}, [["Half an ans", Stopped("length")]], "reply_cut"),
+    ],
+)
+def test_a_limit_ends_the_turn(
+    tmp_path: Path, limits: dict[str, Any], says: list[Any], code: str
+) -> None:
+    played = play(tmp_path, *says, limits=limits)
+    assert played.ended == ("limited", code)
+    assert played.blocks[-1].type == "timeline.turn"
+    assert played.blocks[-1].meta["code"] == code
+
+
+def test_the_answer_may_come_with_the_last_tokens(tmp_path: Path) -> None:
+    assert play(tmp_path, "Yes.", limits={"tokens": 1, "rounds": 1}).end.status == "answered"
+
+
+def test_what_the_replies_cost_is_added_up(tmp_path: Path) -> None:
+    played = play(tmp_path, calls("tool-fence", GOOD), ["Yes.", Usage(1, 2)])
+    assert (played.end.tokens_in, played.end.tokens_out) == (21, 12)
+    assert played.blocks[-1].meta["tokens_out"] == 12
+
+
+def test_calls_past_the_limit_do_not_run_and_are_told(tmp_path: Path) -> None:
+    three = [Call(id=f"c{at}", name="look", input={"place": "x"}) for at in range(3)]
+    played = play(
+        tmp_path,
+        calls("tool-fence", *three),
+        calls("tool-fence", GOOD),
+        "Yes.",
+        limits={"calls": 2},
+    )
+    assert played.codes == ["", "", "limit_reached", "limit_reached"]
+    assert "a turn makes 2 calls at most" in played.sent(1)[-1][1]
+
+
+def test_time_ends_a_turn_while_a_call_runs(tmp_path: Path) -> None:
+    @tool(read_only=True)
+    async def sleep() -> str:
+        """Sleep."""
+        await asyncio.sleep(60)
+        return ""
+
+    said = calls("tool-fence", Call(id="c1", name="sleep"))
+    played = play(tmp_path, said, host={"tools": Registry([sleep])}, limits={"seconds": 0.05})
+    assert played.ended == ("limited", "time_limit")
+    assert played.codes == ["cancelled"]
+
+
+def test_time_ends_a_turn_while_the_model_is_silent(tmp_path: Path) -> None:
+    played = play(tmp_path, ["Well", Never], limits={"seconds": 0.05})
+    assert played.ended == ("limited", "time_limit")
+    assert played.texts("assistant.completion") == ["Well"]
+
+
+def test_a_reply_that_is_too_long_is_cut_off(tmp_path: Path) -> None:
+    played = play(tmp_path, ["So long " * 100, Never], limits={"text": 100})
+    assert played.ended == ("failed", "model_too_long")
+    (kept,) = played.texts("assistant.completion")
+    assert 100 <= len(kept) <= 110
+
+
+@pytest.mark.parametrize("said", ["", "  \n ", [], [Thinking("Hm.")]])
+def test_an_empty_reply_fails_the_turn(tmp_path: Path, said: Any) -> None:
+    played = play(tmp_path, said)
+    assert played.ended == ("failed", "empty_reply")
+    assert played.texts("assistant.completion") == []
+
+
+def test_a_reply_cut_inside_a_call_is_asked_for_again(tmp_path: Path) -> None:
+    cut = [calls("tool-fence", GOOD)[:20], Stopped("length")]
+    played = play(tmp_path, cut, "Yes.")
+    assert played.end.status == "answered"
+    assert "your reply was cut at its largest length" in played.sent(1)[-1][1]
+
+
+def test_a_call_without_its_end_does_not_run(tmp_path: Path) -> None:
+    played = play(
+        tmp_path, ["🛠️[look garden]\nmore", Stopped("length")], "Yes.", dialect="emoji-bracket"
+    )
+    assert played.codes == ["unended_call"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ModelError("model_timeout", "no word for 60 s"), "model_timeout"),
+        (ValueError("a bug"), "model_failed"),
+        (RuntimeError("generator raised StopIteration"), "model_failed"),
+    ],
+)
+def test_a_model_that_breaks_keeps_what_it_said(
+    tmp_path: Path, error: Exception, code: str
+) -> None:
+    played = play(tmp_path, ["Half an answer.", error])
+    assert played.ended == ("failed", code)
+    (completion,) = (one for one in played.blocks if one.type == "assistant.completion")
+    assert completion.text == "Half an answer."
+    assert completion.meta["is_partial"]
+
+
+def test_calls_of_a_reply_that_broke_do_not_run(tmp_path: Path) -> None:
+    error = ModelError("model_unreachable", "the connection broke")
+    played = play(tmp_path, [calls("tool-fence", "Well.\n", GOOD), "And the", error])
+    assert played.ended == ("failed", "model_unreachable")
+    assert played.codes == ["cancelled"]
+    assert played.texts("react.notes") == ["Well.", "And the"]
+
+
+def test_a_call_cut_by_a_fault_is_kept_as_text(tmp_path: Path) -> None:
+    error = ModelError("model_unreachable", "the connection broke")
+    played = play(tmp_path, [calls("tool-fence", GOOD)[:20], error])
+    assert played.texts("assistant.completion") == ["```tool look c1\ninpu"]
+
+
+def test_the_model_is_closed_when_the_turn_is_over(tmp_path: Path) -> None:
+    model = Replies(["x" * 200, Never])
+    with some_host(tmp_path, model, session=SessionSettings(text=50)) as host:
+        asyncio.run(run_turn(host.session("talk"), "Go."))
+    assert model.closed == 1
