@@ -7,7 +7,18 @@ from collections.abc import Iterable, Sequence
 from inspect import getdoc
 from textwrap import dedent
 
-__all__ = ("about", "code", "drawing", "fence", "first", "mark", "sentence", "spaced", "table")
+__all__ = (
+    "about",
+    "amount",
+    "code",
+    "drawing",
+    "fence",
+    "first",
+    "mark",
+    "sentence",
+    "spaced",
+    "table",
+)
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -24,6 +35,14 @@ def code(text: str) -> str:
 def mark(yes: bool) -> str:
     """A yes, or a dash."""
     return "yes" if yes else "–"
+
+
+def amount(number: float) -> str:
+    """A number as people write it; whole KiB and MiB as such."""
+    for size, unit in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if number >= size and number % size == 0:
+            return f"{number // size} {unit}"
+    return f"{number:,g}" if number < 1e6 else f"{number:,}"
 
 
 def fence(text: str) -> str:

@@ -7,7 +7,7 @@ from importlib import import_module
 from tempfile import TemporaryDirectory
 
 import msgspec
-from markdown import code, drawing, mark, spaced, table
+from markdown import amount, code, drawing, mark, spaced, table
 
 from callblocks.model.failures import FAILURES
 from callblocks.runtime.files.protected import PROTECTED
@@ -85,16 +85,8 @@ def field_table(path: str) -> str:
     """The fields of a value, with their defaults: `runtime.running.RunLimits`."""
     module, _, name = path.rpartition(".")
     owner = getattr(import_module(f"callblocks.{module}"), name)
-    rows = [[code(one.name), _amount(one.default)] for one in msgspec.structs.fields(owner)]
+    rows = [[code(one.name), amount(one.default)] for one in msgspec.structs.fields(owner)]
     return table(["limit", "default"], rows)
-
-
-def _amount(number: float) -> str:
-    """A number as people write it; whole KiB and MiB as such."""
-    for size, unit in ((1 << 20, "MiB"), (1 << 10, "KiB")):
-        if number >= size and number % size == 0:
-            return f"{number // size} {unit}"
-    return f"{number:,g}" if number < 1e6 else f"{number:,}"
 
 
 def _standard() -> Iterator[Tool]:

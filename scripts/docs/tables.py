@@ -21,6 +21,18 @@ from running import (
     tool_table,
     trait_table,
 )
+from talking import (
+    chat_commands,
+    metric_table,
+    model_codes,
+    model_forms,
+    prompt_format_table,
+    route_table,
+    server_codes,
+    settings_table,
+    turn_codes,
+    turn_events,
+)
 
 import callblocks
 from callblocks import Limits, dialects
@@ -158,6 +170,16 @@ TABLES: dict[str, Callable[..., str]] = {
     "traits": trait_table,
     "tools": tool_table,
     "parameters": parameter_table,
+    "chat-commands": chat_commands,
+    "metrics": metric_table,
+    "model-codes": model_codes,
+    "model-forms": model_forms,
+    "prompt-formats": prompt_format_table,
+    "routes": route_table,
+    "server-codes": server_codes,
+    "settings": settings_table,
+    "turn-codes": turn_codes,
+    "turn-events": turn_events,
 }
 
 
@@ -176,7 +198,10 @@ def _fields(event: type[msgspec.Struct]) -> list[str]:
 
 def _parameters(method: FunctionType) -> list[str]:
     """What may be given, by name, with its default; and of what type, where there are several."""
-    return [_parameter(each) for each in [*signature(method).parameters.values()][1:]]
+    given = [*signature(method).parameters.values()][1:]
+    named = [_parameter(each) for each in given if each.kind is each.KEYWORD_ONLY]
+    others = [_parameter(each) for each in given if each.kind is not each.KEYWORD_ONLY]
+    return [*others, *(["*", *named] if named else [])]
 
 
 def _parameter(given: Parameter) -> str:

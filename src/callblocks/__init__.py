@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from callblocks.runtime.policy.policy import Policy
     from callblocks.runtime.policy.rules import Rule
     from callblocks.runtime.runtime import Runtime
+    from callblocks.session.session import Session
     from callblocks.timeline.timeline import Timeline
     from callblocks.tools.context import Context
     from callblocks.tools.declare import tool
@@ -32,6 +33,7 @@ __all__ = (
     "Result",
     "Rule",
     "Runtime",
+    "Session",
     "Timeline",
     "ToolError",
     "ToolSpec",
@@ -41,7 +43,7 @@ __all__ = (
     "tool",
 )
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 _HOMES = {
     "Call": "model.calls",
@@ -55,6 +57,7 @@ _HOMES = {
     "Result": "model.calls",
     "Rule": "runtime.policy.rules",
     "Runtime": "runtime.runtime",
+    "Session": "session.session",
     "Timeline": "timeline.timeline",
     "ToolError": "model.errors",
     "ToolSpec": "model.specs",

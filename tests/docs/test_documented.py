@@ -13,15 +13,29 @@ import pytest
 
 import callblocks
 from callblocks import Parser, dialects
+from callblocks.cli.chat_words import COMMANDS as CHAT_COMMANDS
 from callblocks.cli.main import cli
 from callblocks.model import errors
 from callblocks.model.blocks import TYPES
 from callblocks.model.events import Event
 from callblocks.model.failures import FAILURES
+from callblocks.model.turn_events import Status, TurnEvent
+from callblocks.models.codes import MODEL_CODES
+from callblocks.models.endpoint import EndpointSettings
+from callblocks.models.opening import MODEL_FORMS
+from callblocks.models.prompt_formats import PROMPT_FORMATS
 from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.runtime.policy.check_policy import FINDINGS
 from callblocks.runtime.policy.rules import Rule
 from callblocks.runtime.sandbox.sandbox import Limits as SandboxLimits
+from callblocks.server.faults import FAULTS
+from callblocks.server.metrics import Metrics
+from callblocks.server.routes import ENDPOINTS
+from callblocks.server.settings import ServerSettings
+from callblocks.session.ending import TURN_CODES
+from callblocks.session.host import HostSettings
+from callblocks.session.settings import SessionSettings
+from callblocks.session.team_settings import Member
 from callblocks.timeline.codes import TIMELINE_CODES
 from callblocks.timeline.emitting.digest import FIELDS
 from callblocks.timeline.emitting.exec_results import EMBEDDED
@@ -166,6 +180,62 @@ def test_a_limit_of_a_timeline_is_what_its_page_says(page: str, limit: int) -> N
 @pytest.mark.parametrize("tool", ["react.write", "react.read", "react.hide"])
 def test_every_tool_of_a_timeline_has_a_section(tool: str) -> None:
     assert f"\n## {tool}\n" in _page("docs/tasks/read-and-hide.md")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*MODEL_CODES, *MODEL_FORMS, *PROMPT_FORMATS, *EndpointSettings.__struct_fields__],
+)
+def test_every_code_form_format_and_setting_of_a_model_has_a_row(name: str) -> None:
+    assert f"\n| `{name}` |" in _page("docs/models.md")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(event.__name__ for event in get_args(TurnEvent)),
+        *get_args(Status),
+        *TURN_CODES,
+        *SessionSettings.__struct_fields__,
+        *HostSettings.__struct_fields__,
+    ],
+)
+def test_every_event_status_code_and_setting_of_a_session_has_a_row(name: str) -> None:
+    assert f"\n| `{name}` |" in _page("docs/session.md")
+
+
+def test_every_notice_of_a_session_has_a_row() -> None:
+    sources = (ROOT / "src/callblocks/session").rglob("*.py")
+    text = "".join(path.read_text("utf-8") for path in sources)
+    named = set(re.findall(r'"(protocol_violation\.\w+)"', text))
+    assert named
+    for page in ("docs/session.md", "docs/timeline.md", "docs/tasks/understand-outcomes.md"):
+        assert [code for code in named if f"\n| `{code}` |" not in _page(page)] == []
+
+
+@pytest.mark.parametrize("key", Member.__struct_fields__)
+def test_every_key_of_a_member_has_a_row(key: str) -> None:
+    assert f"\n| `{key}` |" in _page("docs/tasks/run-a-team.md")
+
+
+@pytest.mark.parametrize("command", CHAT_COMMANDS)
+def test_every_command_of_a_chat_has_a_row(command: str) -> None:
+    assert re.search(rf"^\| `/{command}\b", _page("docs/tasks/talk-with-a-model.md"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", [*FAULTS, *ServerSettings.__struct_fields__])
+def test_every_code_and_setting_of_a_server_has_a_row(name: str) -> None:
+    assert f"\n| `{name}` |" in _page("docs/server.md")
+
+
+@pytest.mark.parametrize("route", [f"`{one.method}` | `{one.path}`" for one in ENDPOINTS])
+def test_every_address_of_a_server_has_a_row(route: str) -> None:
+    assert f"\n| {route} |" in _page("docs/server.md")
+
+
+@pytest.mark.parametrize("metric", [one.name for one in Metrics().registry.collect()])
+def test_every_metric_has_a_row(metric: str) -> None:
+    assert re.search(rf"^\| `{metric}(?:_total)?` \|", _page("docs/server.md"), re.MULTILINE)
 
 
 def _named(*makers: str) -> Iterator[str]:

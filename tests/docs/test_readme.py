@@ -42,7 +42,7 @@ def test_every_make_target_that_a_page_names_exists(page: Path) -> None:
 
 
 def test_make_help_describes_every_target() -> None:
-    described = re.findall(r"^([a-z]+):.*## \S", _read("Makefile"), re.MULTILINE)
+    described = re.findall(r"^([a-z-]+):.*## \S", _read("Makefile"), re.MULTILINE)
     assert set(described) == _targets()
 
 
@@ -70,7 +70,8 @@ def _named_targets(page: Path) -> set[str]:
     text = page.read_text("utf-8")
     commands = re.findall(r"`make ([^`\n]+)`", text)
     commands += re.findall(r"^[ \t]*(?:\$ )?make[ \t]+([^#\n]+)", _code(text), re.MULTILINE)
-    return {word for command in commands for word in command.split() if word.isalpha()}
+    words = {word for command in commands for word in command.split()}
+    return {word for word in words if re.fullmatch(r"[a-z]+(?:-[a-z]+)*", word)}
 
 
 def _code(text: str) -> str:

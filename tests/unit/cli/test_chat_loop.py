@@ -66,6 +66,7 @@ def options() -> ChatOptions:
         workspace=".",
         tools=(),
         store=None,
+        team=None,
         skills=None,
     )
 

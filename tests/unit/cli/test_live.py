@@ -7,7 +7,9 @@ from rich.console import Console
 from callblocks.cli.live import LiveScreen
 from callblocks.cli.paint import Paper
 from callblocks.cli.reading import read
+from callblocks.model.events import Text
 from callblocks.parser import Parser
+from callblocks.views.chat import Speaker
 
 
 def show(*pieces: str, height: int = 30) -> str:
@@ -36,3 +38,17 @@ def test_what_would_not_fit_is_printed_for_good() -> None:
     assert shown.count("line 3\n") >= 1
     late = show("🛠️[a]🛠️[/end]\n", prose, "🛠️[/result 1]\nlate\n🛠️[/end]", height=8)
     assert late.rindex("a() → late") > late.index("line 19")
+
+
+def test_what_others_say_waits_while_somebody_has_the_terminal() -> None:
+    out, paper = io.StringIO(), Paper()
+    paper.console = Console(file=out, force_terminal=True, color_system=None, width=60, height=30)
+    with LiveScreen(paper, expanded=True) as screen:
+        with screen.aside():
+            before = out.getvalue()
+            screen.feed([Speaker("one"), Text("I go on.\n", (0, 0))])
+            screen.say("so do I")
+            assert out.getvalue() == before
+        shown = out.getvalue().removeprefix(before)
+    assert "▌ one" in shown
+    assert "I go on." in shown
