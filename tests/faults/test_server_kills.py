@@ -94,7 +94,8 @@ def test_an_effect_that_was_under_way_is_indeterminate_and_not_repeated(tmp_path
     with program(tmp_path) as first:
         asked = chunks(first.client.post("/api/chat", json=posted("hang")))
         with first.client.stream("POST", "/api/chat", json=_answer(_approval(asked))):
-            while not (tmp_path / "hangs").exists():
+            hangs = tmp_path / "hangs"
+            while not hangs.exists() or not hangs.read_text():
                 pass
         first.kill()
     with program(tmp_path) as second:

@@ -61,20 +61,30 @@ async function until(holds) {
 }
 
 async function answer(chat, answers, byHand) {
+  const having = (state) => toolParts(chat.lastMessage).filter((part) => part.state === state);
   for (const said of answers) {
-    const asked = toolParts(chat.lastMessage).find((part) => part.state === "approval-requested");
+    const [asked] = having("approval-requested");
     await chat.addToolApprovalResponse({ id: asked.approval.id, ...said });
     if (byHand) await chat.sendMessage();
-    const part = () =>
-      toolParts(chat.lastMessage).find((one) => one.toolCallId === asked.toolCallId);
-    await until(() => part().state !== "approval-responded" && chat.status === "ready");
+    // A client sends answers by itself once it has them all.
+    else if (having("approval-requested").length && chat.status === "ready") continue;
+    await until(() => !having("approval-responded").length && chat.status === "ready");
   }
 }
 
-async function perform({ url, chat: id, text, messages, answers = [], sends, byHand, resume }) {
+// Go away as soon as the input of a call is there; the server is not told.
+async function leave(chat, call) {
+  await until(() => chat.state.calls[call]?.at(-1) === "input-available");
+  await chat.stop();
+}
+
+async function perform(asked) {
+  const { url, chat: id, text, messages, headers } = asked;
+  const { answers = [], sends, byHand, resume, leaves } = asked;
   const told = { errors: [], data: [], posts: [], called: [] };
   const transport = new ai.DefaultChatTransport({
     api: url,
+    headers,
     fetch: (address, init) => {
       if (init.method === "POST") told.posts.push(JSON.parse(init.body));
       return fetch(address, init);
@@ -89,8 +99,9 @@ async function perform({ url, chat: id, text, messages, answers = [], sends, byH
     onData: (part) => told.data.push(part),
     onToolCall: ({ toolCall }) => void told.called.push(toolCall.toolCallId),
   });
-  if (resume) await chat.resumeStream();
-  else await chat.sendMessage({ text });
+  const going = resume ? chat.resumeStream() : chat.sendMessage({ text });
+  if (leaves) await leave(chat, leaves);
+  await going;
   await answer(chat, answers, byHand);
   const { calls, writes } = chat.state;
   return { ...told, messages: chat.messages, status: chat.status, calls, writes };

@@ -169,7 +169,11 @@ def team_turns(draw: st.DrawFn) -> list[TurnEvent]:
     lanes: list[list[TurnEvent]] = []
     for at, member in enumerate(("Ann", "Bob"), 1):
         events = [event for event in draw(turns((member,))) if event.member == member]
-        lanes.append([Place(at, 3).mark(event) for event in events])
+        own: list[TurnEvent] = [TurnBegan(turn="team_turn_1", member=member), *events]
+        if draw(st.booleans()):
+            status = draw(st.sampled_from(STATUSES))
+            own.append(TurnEnded(turn="team_turn_1", status=status, member=member))
+        lanes.append([Place(at, 3).mark(event) for event in own])
     found: list[TurnEvent] = [TurnBegan(turn="turn_1")]
     while lanes := [lane for lane in lanes if lane]:
         found.append(draw(st.sampled_from(lanes)).pop(0))

@@ -37,6 +37,7 @@ KEYS: dict[str, tuple[set[str], set[str]]] = {
     "tool-approval-response": ({"approvalId", "approved"}, {"reason"}),
     "data-approval": ({"id", "data"}, set()),
     "data-artifact": ({"id", "data"}, set()),
+    "data-member": ({"id", "data"}, set()),
     "data-problem": ({"id", "data"}, set()),
     "data-progress": ({"data", "transient"}, set()),
 }

@@ -12,7 +12,7 @@ from typing import Unpack
 import click
 
 from callblocks.cli.asked import asked
-from callblocks.cli.chat_options import ChatOptions, chat_options
+from callblocks.cli.chat_options import ChatOptions, chat_options, check_team
 from callblocks.cli.exits import EXIT_CODES, Fault
 from callblocks.cli.io import STDIN, pieces
 
@@ -48,6 +48,7 @@ def command(
     """
     if name and last:
         raise click.UsageError("NAME and --last exclude each other")
+    check_team(options)
     if prompt is None:
         prompt = _piped()
     if prompt is None and as_json:

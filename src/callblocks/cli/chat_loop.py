@@ -139,7 +139,7 @@ class ChatLoop:
     async def _model(self, spec: str) -> None:
         if spec:
             self._session = await self._place.talk_with(spec, self._session.name)
-        self._note(f"{self._session.model.name}, calls in {self._place.dialect}")
+        self._note(f"{self._place.who}, calls in {self._place.dialect}")
 
     async def _dialect(self, name: str) -> None:
         if name:
@@ -157,7 +157,7 @@ class ChatLoop:
     def _greet(self) -> None:
         """The chat's name and model, what was said last, and a turn that is not over."""
         session = self._session
-        self._note(f"{session.name}, with {session.model.name}; /help lists the commands")
+        self._note(f"{session.name}, with {self._place.who}; /help lists the commands")
         if rows := recent_rows(self._entries(), self._screen.width):
             self._screen.print([(), *rows, ()])
         if turn := left_turn(session):

@@ -1,4 +1,4 @@
-"""Options that say how a chat takes place: with which model, tools, policy and store."""
+"""Options that say how a chat takes place: with which model or team, tools, policy and store."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from callblocks.cli.deciding import PolicyOptions, policy_options
 from callblocks.cli.dialect_name import DIALECT
@@ -13,7 +14,7 @@ from callblocks.cli.timeline_store import store_option
 from callblocks.cli.tools_file import Tools, tools_option
 from callblocks.cli.workplace import workspace_option
 
-__all__ = ("ChatOptions", "chat_options")
+__all__ = ("ChatOptions", "chat_options", "check_team")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,6 +24,7 @@ class ChatOptions(PolicyOptions):
 
     model: str
     dialect: str | None
+    team: str | None
     workspace: str
     tools: Tools
     store: str | None
@@ -47,6 +49,12 @@ def chat_options(command: F) -> F:
             type=DIALECT,
             help="How the model writes calls.  [default: tool-fence; for scripted auto, all]",
         ),
+        click.option(
+            "--team",
+            type=click.Path(exists=True, dir_okay=False),
+            metavar="FILE",
+            help="Members who answer together, with models and tools of their own: a TOML file.",
+        ),
         policy_options,
         workspace_option,
         tools_option("More tools."),
@@ -61,3 +69,12 @@ def chat_options(command: F) -> F:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def check_team(options: ChatOptions) -> None:
+    """Refuse what the file of a team says itself; a variable of the environment is passed over."""
+    context = click.get_current_context()
+    for name in ("model", "dialect") if options["team"] else ():
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            words = "the file says it for each member"
+            raise click.UsageError(f"--team and --{name} exclude each other: {words}")

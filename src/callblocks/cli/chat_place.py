@@ -2,17 +2,20 @@
 
 --model scripted            calls in every dialect are read: its scripts have them all
 --model http://…#name       tool-fence, which the model is taught
+--team team.toml            models, tools and dialects are those of the file
 """
 
 from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from callblocks.cli.chat_options import ChatOptions
 from callblocks.cli.deciding import check_names, given_policy
 from callblocks.cli.dialect_name import AUTO
+from callblocks.cli.exits import Fault, Refusal
 from callblocks.cli.recording import given_skills
 from callblocks.cli.state import state_folder
 from callblocks.cli.workplace import code_files
@@ -22,6 +25,7 @@ from callblocks.runtime.asking import Asker
 from callblocks.session.host import Host, HostSettings
 from callblocks.session.interrupted import interrupted_turn, open_turn, owner_lives
 from callblocks.session.session import Session
+from callblocks.session.team_file import read_team
 from callblocks.toolkits.react import react_tools
 from callblocks.tools.registry import Registry
 
@@ -41,8 +45,13 @@ class Place:
         self._skills = given_skills(options["skills"])
         self._named: set[str] = set()
         self._checked = False
-        self.dialect = _suited(options["model"], options["dialect"])
-        self.model = open_model(options["model"])
+        self._team = None if options["team"] is None else read_team(options["team"])
+        if self._team is None:
+            self.dialect = _suited(options["model"], options["dialect"])
+            self.model = open_model(options["model"])
+        else:
+            self.dialect = self._team.consensus.dialect
+            self.model = self._team.consensus.model
         self.host = self._open(self.model, self.dialect)
 
     def session(self, name: str) -> Session:
@@ -53,9 +62,16 @@ class Place:
             self._checked = True
         return session
 
+    @property
+    def who(self) -> str:
+        """With whom one talks here."""
+        if self._team is None:
+            return self.model.name
+        return f"{self._team.name or 'a team'} ({', '.join(self._team.names)})"
+
     def tools(self, session: Session) -> Registry:
-        """All that the model may call."""
-        every, recorder = self.host.registry, session.recorder
+        """All that the model may call, or anybody of the team."""
+        every, recorder = self._chosen(), session.recorder
         own = react_tools(recorder, recorder.coming_turn)
         return every | Registry(tool for tool in own if tool.name not in every)
 
@@ -69,8 +85,16 @@ class Place:
         self._named.add(name)
         return name
 
+    def newest(self) -> str:
+        """The name of the chat that was written to last."""
+        chats = [one for one in self.host.store.names() if not self._is_member(one.name)]
+        if not chats:
+            raise Refusal("no chat is kept yet; without --last a new one begins")
+        return max(chats, key=lambda one: one.updated).name
+
     async def talk_with(self, spec: str, name: str) -> Session:
         """Go on with a chat and another model; where there is none such, all stays as it is."""
+        self._check_alone("model")
         model, dialect = open_model(spec), _suited(spec, self._options["dialect"])
         try:
             session = self._move(model, dialect, name)
@@ -83,6 +107,7 @@ class Place:
 
     def talk_in(self, dialect: str, name: str) -> Session:
         """Go on with a chat in another dialect; where there is none such, all stays as it is."""
+        self._check_alone("dialect")
         session = self._move(self.model, dialect, name)
         self._options["dialect"] = dialect
         return session
@@ -92,7 +117,27 @@ class Place:
         try:
             self.host.close()
         finally:
-            await self.model.close()
+            for model in self._models:
+                await model.close()
+
+    @property
+    def _models(self) -> Sequence[Model]:
+        return [self.model] if self._team is None else self._team.models
+
+    def _chosen(self) -> Registry:
+        every = self.host.registry
+        if self._team is None:
+            return every
+        voices = (*self._team.members, self._team.consensus)
+        named = {name for voice in voices for name in voice.chosen(every).names}
+        return Registry(tool for tool in every.tools if tool.name in named)
+
+    def _is_member(self, name: str) -> bool:
+        return self._team is not None and self._team.is_member(name)
+
+    def _check_alone(self, what: str) -> None:
+        if self._team is not None:
+            raise Fault(f"the file of the team says the {what} of each; change it there")
 
     def _move(self, model: Model, dialect: str, name: str) -> Session:
         """Put another host in the place of this one."""
@@ -108,7 +153,7 @@ class Place:
 
     def _open(self, model: Model, dialect: str) -> Host:
         options, given = self._options, self._options["tools"]
-        steering = (options["policy"], *code_files(options["workspace"]))
+        steering = (options["policy"], options["team"], *code_files(options["workspace"]))
         return Host(
             HostSettings(
                 state=state_folder(),
@@ -120,6 +165,7 @@ class Place:
                 tools=given if isinstance(given, Registry) else None,
                 skills=self._skills,
                 own=tuple(path for path in steering if path),
+                team=self._team,
             )
         )
 

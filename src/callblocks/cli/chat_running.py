@@ -15,9 +15,9 @@ from callblocks.cli.chat_options import ChatOptions
 from callblocks.cli.chat_place import Place
 from callblocks.cli.chat_screen import ChatScreen
 from callblocks.cli.chat_turn import TurnLines, perform_turn
-from callblocks.cli.exits import INTERRUPTED, PROBLEMS, Refusal, say
+from callblocks.cli.exits import INTERRUPTED, PROBLEMS, say
 from callblocks.cli.state import state_folder
-from callblocks.cli.timeline_store import open_timelines, without_password
+from callblocks.cli.timeline_store import without_password
 from callblocks.model.turn_events import TurnEnded
 from callblocks.session.session import Session, Tell
 from callblocks.session.settings import Attachment
@@ -35,11 +35,10 @@ def talk(
     async def run() -> None:
         screen, keyboard = ChatScreen(), Keyboard(state_folder())
         async with _open(options, screen) as place:
-            chat = place.session(name or place.new_name())
+            chat = place.session(_name(place, name, last))
             await ChatLoop(place, screen, chat, read=keyboard.line, files=files).run()
 
     with without_password(options["store"]):
-        name = _newest(options["store"]) if last else name
         asyncio.run(run())
 
 
@@ -49,14 +48,13 @@ def ask(name: str | None, given: Asked, options: ChatOptions, *, last: bool, as_
     async def run() -> int:
         screen = ChatScreen()
         async with _open(options, screen) as place:
-            chat = place.session(name or place.new_name())
+            chat = place.session(_name(place, name, last))
             code = await (_lines(chat, given) if as_json else _shown(chat, given, screen))
-            if name is None:
+            if name is None and not last:
                 say(f"callblocks chat {chat.name} goes on with this")
             return code
 
     with without_password(options["store"]):
-        name = _newest(options["store"]) if last else name
         if code := asyncio.run(run()):
             raise click.exceptions.Exit(code)
 
@@ -101,9 +99,5 @@ async def _open(options: ChatOptions, screen: ChatScreen) -> AsyncGenerator[Plac
             await place.close()
 
 
-def _newest(store: str | None) -> str:
-    with open_timelines(store) as opened:
-        known = opened.names()
-    if not known:
-        raise Refusal("no chat is kept yet; without --last a new one begins")
-    return max(known, key=lambda one: one.updated).name
+def _name(place: Place, given: str | None, last: bool) -> str:
+    return place.newest() if last else given or place.new_name()

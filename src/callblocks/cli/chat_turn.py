@@ -17,15 +17,14 @@ import msgspec
 
 from callblocks.cli.exits import INTERRUPTED
 from callblocks.cli.screen import Screen
-from callblocks.model.events import Text
 from callblocks.model.outcomes import Outcome
-from callblocks.model.turn_events import CallEnded, CallTold, RoundBegan, TurnEnded, TurnEvent
+from callblocks.model.turn_events import CallEnded, CallTold, TurnEnded, TurnEvent
 from callblocks.session.session import Session, Tell
 from callblocks.views.plan import ways_to_allow
 from callblocks.views.rows import Row, wrap
 from callblocks.views.safe import visible_line
 from callblocks.views.summary import summary_rows
-from callblocks.views.turn_chat import events_of
+from callblocks.views.turn_chat import TurnChat
 
 __all__ = (
     "Begin",
@@ -61,17 +60,13 @@ class TurnShown(Teller):
     def __init__(self, screen: Screen) -> None:
         super().__init__()
         self._screen = screen
+        self._turn = TurnChat()
 
     def tell(self, event: TurnEvent) -> None:
-        match event:
-            case CallTold(text=text):
-                self._screen.say(text)
-            case RoundBegan(number=number) if number > 1:
-                # What the model says now begins a line of its own.
-                self._screen.feed([Text("\n", (0, 0))])
-            case _:
-                if events := events_of(event):
-                    self._screen.feed(events)
+        if isinstance(event, CallTold):
+            self._screen.say(event.text)
+        elif shown := self._turn.feed(event):
+            self._screen.feed(shown)
 
 
 class TurnLines(Teller):
@@ -113,7 +108,8 @@ async def perform_turn(session: Session, begin: Begin, teller: Teller) -> TurnEn
             session.stop()
         if isinstance(event, CallEnded) and not event.written:
             teller.outcomes.append(event.outcome)
-        over = over or teller.fault is not None or isinstance(event, TurnEnded)
+        is_end = isinstance(event, TurnEnded) and not event.member
+        over = over or teller.fault is not None or is_end
 
     ended = await _interruptible(session, begin(tell))
     if teller.fault is not None:

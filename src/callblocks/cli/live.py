@@ -17,6 +17,7 @@ from rich.live import Live
 from callblocks.cli.paint import Paper, paint
 from callblocks.cli.screen import Screen
 from callblocks.model.events import Event
+from callblocks.views.chat import Speaker
 from callblocks.views.rows import Row, wrap
 from callblocks.views.safe import visible
 
@@ -34,6 +35,7 @@ class LiveScreen(Screen):
         self._console = paper.console
         self._said: deque[str] = deque(maxlen=_SAID_LINES)
         self._live = self._new_live()
+        self._is_aside = False
 
     def __enter__(self) -> LiveScreen:
         self._live.start()
@@ -43,7 +45,7 @@ class LiveScreen(Screen):
         self._live.stop()
         super().__exit__()
 
-    def feed(self, events: Iterable[Event]) -> None:
+    def feed(self, events: Iterable[Event | Speaker]) -> None:
         self.chat.feed(events)
         self._said.clear()
         self._redraw()
@@ -55,9 +57,11 @@ class LiveScreen(Screen):
     @contextmanager
     def aside(self) -> Generator[None]:
         self._live.stop()
+        self._is_aside = True
         try:
             yield
         finally:
+            self._is_aside = False
             self._live = self._new_live()
             self._live.start()
             self._redraw()
@@ -66,6 +70,9 @@ class LiveScreen(Screen):
         return Live(console=self._console, auto_refresh=False, transient=True)
 
     def _redraw(self) -> None:
+        # Others may go on while somebody has the terminal.
+        if self._is_aside:
+            return
         self._print(self.terminal.draw(self.chat.settle()))
         while len(self._open_rows()) > self._console.height - 2 and self.chat.items:
             self._print(self.terminal.draw(self.chat.give_up()))

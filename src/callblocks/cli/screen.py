@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from callblocks.cli.io import streams
 from callblocks.cli.paint import Paper
 from callblocks.model.events import Event
-from callblocks.views.chat import Chat
+from callblocks.views.chat import Chat, Speaker
 from callblocks.views.terminal import Terminal
 
 __all__ = ("Mute", "Screen", "open_screen")
@@ -28,7 +28,7 @@ class Screen:
     def __exit__(self, *_: object) -> None:
         self.paper.print(self.terminal.draw(self.chat.close()))
 
-    def feed(self, events: Iterable[Event]) -> None:
+    def feed(self, events: Iterable[Event | Speaker]) -> None:
         """Take more events, and print what they settled."""
         self.chat.feed(events)
         self.paper.print(self.terminal.draw(self.chat.settle()))
@@ -48,7 +48,7 @@ class Mute(Screen):
     def __exit__(self, *_: object) -> None:
         pass
 
-    def feed(self, events: Iterable[Event]) -> None:
+    def feed(self, events: Iterable[Event | Speaker]) -> None:
         pass
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from callblocks.cli.chat_options import ChatOptions, chat_options
+from callblocks.cli.chat_options import ChatOptions, chat_options, check_team
 from callblocks.cli.exits import EXIT_CODES, say
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def command(
     /api/openapi.json says what there is. With none of --ask, --allow, --allow-trait and --policy
     no call runs.
     """
+    check_team(options)
     from callblocks.cli.timeline_store import without_password
     from callblocks.server.serving import serve
     from callblocks.server.settings import SDK_VERSIONS, ServerSettings

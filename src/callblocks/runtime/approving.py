@@ -2,8 +2,9 @@
 
 An approval given earlier is used up first. Then, if somebody is there, the person is asked,
 one question at a time. The answer goes into the book, and only what the book then says counts:
-an answer that came too late, for other arguments, or that was taken back is none. Where the
-book cannot be used, nothing is approved.
+an answer that came too late, for other arguments, or that was taken back is none. Two who ask
+about the same call at the same time have one question in the book: whoever finds its answer used
+up asks anew. Where the book cannot be used, nothing is approved.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from callblocks.runtime.approvals.approval import Approval, Taken
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approvals.faults import ApprovalsUnavailable, BadApproval
 from callblocks.runtime.approvals.fingerprint import fingerprint, grant_key
-from callblocks.runtime.asking import Answer, Asker
+from callblocks.runtime.asking import Answer, Asker, Question, Settled
 from callblocks.runtime.showing import preview_of, question_of, whole_call
 from callblocks.runtime.turn import Turn
 from callblocks.runtime.weighed import Weighed
@@ -28,14 +29,22 @@ __all__ = ("Approving",)
 
 
 class Approving:
-    """`book` keeps what was approved, `asker` asks; `place` is the workspace it all counts for."""
+    """`book` keeps what was approved, `asker` asks; `place` is the workspace it all counts for.
+
+    `settled` is told what came of every question that was asked.
+    """
 
     def __init__(
-        self, book: ApprovalBook | None = None, asker: Asker | None = None, place: str = ""
+        self,
+        book: ApprovalBook | None = None,
+        asker: Asker | None = None,
+        place: str = "",
+        settled: Settled | None = None,
     ) -> None:
         self._book = book
         self._asker = asker
         self._place = place
+        self._settled = _tell_nobody if settled is None else settled
         self._one_at_a_time = asyncio.Lock()
         self._denied: set[str] = set()
 
@@ -60,25 +69,39 @@ class Approving:
     async def _decide(self, book: ApprovalBook, weighed: Weighed, turn: Turn) -> Failure | None:
         bond = self._bond(weighed)
         taken = book.take(*bond)
-        if taken.status != "used" and not self._stands(taken):
+        while taken.status != "used" and not self._stands(taken):
             preview = await preview_of(weighed, turn)
             asked = self._request(book, weighed, bond, preview)
             if self._asker is None:
                 return _waiting(weighed, taken, asked)
-            answer = await _answer(self._asker(question_of(weighed, asked.id, preview)), turn)
-            if turn.stopped:
-                return _failed(weighed, "cancelled", "the turn was stopped")
-            if answer is None:
-                return _waiting(weighed, taken, asked)
-            if answer.verdict == "deny":
-                self._denied.add(asked.id)
-            if not _recorded(book, asked, answer) and answer.verdict == "deny":
-                return _refused(weighed, Taken(status="denied"), answer.reason)
-            # What was approved is the call as it was shown.
-            if self._bond(weighed) != bond:
-                return _failed(weighed, "approval_mismatch", "its arguments changed meanwhile")
-            taken = book.take(*bond)
+            question = question_of(weighed, asked.id, preview)
+            words, is_spent = "", False
+            try:
+                answer = await _answer(self._asker(question), turn)
+                words = "" if answer is None else answer.reason
+                if turn.stopped:
+                    return _failed(weighed, "cancelled", "the turn was stopped")
+                if answer is None and _is_open(book, asked):
+                    return _waiting(weighed, taken, asked)
+                if answer is not None and not self._noted(book, asked, answer):
+                    return _refused(weighed, Taken(status="denied"), words)
+                # What was approved is the call as it was shown.
+                if self._bond(weighed) != bond:
+                    return _failed(weighed, "approval_mismatch", "its arguments changed meanwhile")
+                taken = book.take(*bond)
+                is_spent = _is_spent(book, asked, taken)
+            finally:
+                self._settled(question, taken.ok, _SPENT if is_spent else words)
+            if not taken.ok and not is_spent:
+                break
         return None if taken.ok else _refused(weighed, taken)
+
+    def _noted(self, book: ApprovalBook, asked: Approval, answer: Answer) -> bool:
+        """Put the answer into the book; false for a no that comes too late for it."""
+        is_no = answer.verdict == "deny"
+        if is_no:
+            self._denied.add(asked.id)
+        return _recorded(book, asked, answer) or not is_no
 
     def _stands(self, taken: Taken) -> bool:
         """Whether a no is final: one that was said here, or where nobody is there to ask again."""
@@ -119,6 +142,18 @@ async def _answer(asking: Awaitable[Answer | None], turn: Turn) -> Answer | None
         await asyncio.gather(task, return_exceptions=True)
 
 
+def _is_open(book: ApprovalBook, asked: Approval) -> bool:
+    """Whether a question still waits; one that nobody answered may be over, or taken back."""
+    now = book.get(asked.id)
+    return now is None or now.state == "pending"
+
+
+def _is_spent(book: ApprovalBook, asked: Approval, taken: Taken) -> bool:
+    """Whether the answer let another call run: each needs one of its own, unless there is a no."""
+    now = None if taken.status in ("used", "denied") else book.get(asked.id)
+    return now is not None and now.state == "used"
+
+
 def _recorded(book: ApprovalBook, asked: Approval, answer: Answer) -> bool:
     """Whether the book took the answer; not one for a question that is over by now."""
     try:
@@ -138,6 +173,11 @@ def _refused(weighed: Weighed, taken: Taken, reason: str = "") -> Failure:
     return _failed(weighed, taken.code, words.rstrip(": "))
 
 
+def _tell_nobody(_question: Question, _approved: bool, _words: str) -> None:
+    """Nobody wants to know."""
+
+
+_SPENT = "another call used this approval; the question is asked again"
 _WORDS = {
     "approval_required": "a person must approve it",
     "approval_denied": "a person said no: {reason}",

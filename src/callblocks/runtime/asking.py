@@ -14,7 +14,7 @@ import msgspec
 from callblocks.model.calls import Call
 from callblocks.tools.tool import Tool
 
-__all__ = ("Answer", "Asker", "Question", "Verdict")
+__all__ = ("Answer", "Asker", "Question", "Settled", "Verdict")
 
 Verdict: TypeAlias = Literal["once", "while", "deny"]
 
@@ -39,3 +39,5 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 Asker: TypeAlias = Callable[[Question], Awaitable[Answer | None]]
+Settled: TypeAlias = Callable[[Question, bool, str], None]
+"""Told whether the call runs on the answer to a question, and the words that came with it."""

@@ -7,6 +7,7 @@ goes into the book of approvals once; what the book says then counts.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from callblocks.runtime.approvals.faults import BadApproval
 from callblocks.server.approvals import AnswerBody, answer_book
@@ -15,13 +16,21 @@ from callblocks.server.running_turn import RunningTurn
 from callblocks.server.service import Service
 from callblocks.views.ui.posted import PostedAnswer
 
-__all__ = ("answer_questions",)
+__all__ = ("Answered", "answer_questions")
+
+
+class Answered(NamedTuple):
+    """The turn that goes on, the questions that were answered, and where its log is after them."""
+
+    running: RunningTurn
+    approvals: Sequence[str]
+    start: int
 
 
 async def answer_questions(
     service: Service, name: str, answers: Sequence[PostedAnswer]
-) -> tuple[RunningTurn, int]:
-    """The turn that goes on, and where its log goes on after the questions."""
+) -> Answered:
+    """Answer what the turn of a chat asks; an answer to anything else is a fault."""
     running = service.chats.get(name)
     if running is None:
         words = "no turn of this chat waits for an answer; one that was interrupted can be resumed"
@@ -32,7 +41,7 @@ async def answer_questions(
     ]
     if not taken:
         raise ApiFault("approval_answered", "the turn of this chat asks no such question any more")
-    return running, running.after(taken)
+    return Answered(running, taken, running.after(taken))
 
 
 async def _take(service: Service, answer: PostedAnswer) -> bool:

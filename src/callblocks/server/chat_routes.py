@@ -113,10 +113,10 @@ async def post_chat(request: Request) -> Response:
     service.slots.check()
     posted = read_posted({"id": body.id, "messages": body.messages})
     if posted.text is None:
-        running, start = await answer_questions(service, body.id, posted.answers)
-    else:
-        running, start = await _say(service, body.id, posted.text, posted.files), 0
-    return ui_response(service, running.log, running.turn, version, start)
+        running, answered, start = await answer_questions(service, body.id, posted.answers)
+        return ui_response(service, running.log, running.turn, version, start, answered)
+    running = await _say(service, body.id, posted.text, posted.files)
+    return ui_response(service, running.log, running.turn, version)
 
 
 async def list_chats(request: Request) -> Response:
@@ -136,7 +136,7 @@ async def show_chat(request: Request) -> Response:
 
     def read() -> tuple[ChatStatus, list[dict[str, Any]]]:
         entries = service.entries(name)
-        return status_of(entries), ui_messages(entries, version)
+        return status_of(entries), ui_messages(entries, version, service.replay(name))
 
     status, messages = await service.read(read)
     turn = None

@@ -20,6 +20,8 @@ from callblocks.session.asking import BookAsker
 from callblocks.session.host import Host
 from callblocks.session.session import Session
 from callblocks.session.settings import Attachment
+from callblocks.session.team_replay import replay_of
+from callblocks.views.replay import Replay
 
 __all__ = ("Chats",)
 
@@ -65,7 +67,7 @@ class Chats:
         if status_of(entries) != "interrupted":
             raise ApiFault("nothing_to_resume")
         running = RunningTurn(session, self._metrics.count)
-        running.replay(LastTurn(entries).entries)
+        running.replay(self._replay(name)(LastTurn(entries).entries))
         self._begin(name, running, session.resume(tell=running.tell))
         return running
 
@@ -91,6 +93,9 @@ class Chats:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
         return not self._tasks
+
+    def _replay(self, name: str) -> Replay:
+        return replay_of(self._host.settings.team, name, self._host.store.entries)
 
     def _check_free(self, name: str) -> None:
         if self.is_closing:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from callblocks.model.blocks import Entry
-from callblocks.model.turn_events import TurnEnded
+from callblocks.model.turn_events import TurnEnded, TurnEvent
 from callblocks.session.interrupted import interrupted_turn, open_turn, owner_lives
 from callblocks.session.turn_log import TurnLog
 from callblocks.timeline.state import State
-from callblocks.views.replay import replayed
+from callblocks.views.replay import Replay, replayed
 
 __all__ = ("ChatStatus", "LastTurn", "status_of")
 
@@ -31,7 +31,8 @@ def status_of(entries: Iterable[Entry]) -> ChatStatus:
 class LastTurn:
     """The turn that a session began last; `turn` is "" where there is none."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[Entry], replay: Replay = replayed) -> None:
+        self._replay = replay
         state = State()
         state.feed(entries)
         self.turn = next(reversed(state.owners), "")
@@ -40,7 +41,7 @@ class LastTurn:
     def log(self) -> TurnLog:
         """The log of a turn that runs no more: all of it stands after its last block."""
         log = TurnLog(lambda: self.entries[-1].seq)
-        for event in replayed(self.entries):
+        for event in self._replay(self.entries):
             log.tell(event)
         log.close()
         return log
@@ -49,5 +50,16 @@ class LastTurn:
         """Where that log goes on after an event that was told by it, or while the turn ran."""
         if not self.entries or seq >= self.entries[-1].seq:
             return log.after(seq, at)
-        events = replayed(entry for entry in self.entries if entry.seq <= seq)
-        return sum(not isinstance(event, TurnEnded) for event in events)
+        known = [entry for entry in self.entries if entry.seq <= seq]
+        # While members of a team speak, nobody knows how far that was: they are told again.
+        return _count((self._replay if any(map(_is_heard, known)) else replayed)(known))
+
+
+def _is_heard(entry: Entry) -> bool:
+    """Whether it is what a member of a team said in the end."""
+    return entry.block.type == "user.attachment" and bool(entry.block.meta.get("member"))
+
+
+def _count(events: Iterable[TurnEvent]) -> int:
+    """How many there are before the end of the turn."""
+    return sum(not isinstance(event, TurnEnded) or bool(event.member) for event in events)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 
-from callblocks.model.blocks import Entry
 from callblocks.model.turn_events import CallAnswered, CallAsked, TurnBegan, TurnEnded, TurnEvent
 from callblocks.session.session import Session
 from callblocks.session.turn_log import TurnLog
-from callblocks.views.replay import replayed
 
 __all__ = ("RunningTurn",)
 
@@ -28,10 +26,10 @@ class RunningTurn:
         self._asked: dict[str, int] = {}
         self._answered: set[str] = set()
 
-    def replay(self, entries: Iterable[Entry]) -> None:
+    def replay(self, events: Iterable[TurnEvent]) -> None:
         """Take what happened in this turn before it was interrupted."""
-        for event in replayed(entries):
-            if not isinstance(event, TurnEnded):
+        for event in events:
+            if not isinstance(event, TurnEnded) or event.member:
                 self.log.tell(event)
         self._replayed = len(self.log.events)
 
@@ -66,5 +64,6 @@ class RunningTurn:
         return approval in self._asked
 
     def after(self, approvals: Sequence[str]) -> int:
-        """Where the log goes on after these questions."""
-        return max(self._asked[approval] for approval in approvals) + 1
+        """Where the log goes on for a client that answers these questions."""
+        asked = max(self._asked[approval] for approval in approvals) + 1
+        return max(asked, self.log.asked_at)

@@ -24,7 +24,9 @@ from callblocks.server.limits import Slots
 from callblocks.server.metrics import Metrics
 from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host
+from callblocks.session.team_replay import replay_of
 from callblocks.timeline.stores.store import Head
+from callblocks.views.replay import Replay
 
 __all__ = ("Service", "readable", "service_of")
 
@@ -66,6 +68,10 @@ class Service:
     def entries(self, name: str) -> list[Entry]:
         """All blocks of a timeline that can be read."""
         return list(readable(self.host.store.entries(name)))
+
+    def replay(self, name: str) -> Replay:
+        """How the turns of a chat are told again."""
+        return replay_of(self.host.settings.team, name, self.entries)
 
     @property
     def models(self) -> Sequence[Model]:

@@ -48,8 +48,8 @@ async def stream_chat(request: Request) -> Response:
     if after is None:
         return Response(status_code=204)
     await service.existing(name)
-    last = LastTurn(await service.read(lambda: service.entries(name)))
-    return _replay(service, last, version, after)
+    entries = await service.read(lambda: service.entries(name))
+    return _replay(service, LastTurn(entries, service.replay(name)), version, after)
 
 
 def _replay(

@@ -6,7 +6,7 @@ connection can say what it has.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 
 from callblocks.server.event_stream import DONE, PIECE, EventStream, event_bytes
@@ -22,15 +22,31 @@ _HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
 
 
 def ui_response(
-    service: Service, log: TurnLog, turn: str, version: SdkVersion, start: int = 0
+    service: Service,
+    log: TurnLog,
+    turn: str,
+    version: SdkVersion,
+    start: int = 0,
+    answered: Sequence[str] = (),
 ) -> EventStream:
-    """The log from a place on, and then what comes; what stands before, the client has."""
+    """The log from a place on, and then what comes; what stands before, the client has.
+
+    `answered` are the questions whose answers came with the request.
+    """
     service.slots.check()
 
     def pieces() -> AsyncGenerator[bytes, None]:
-        stream = UiStream(version, message_id=reply_id(turn or "turn"), resumed=start > 0)
+        stream = UiStream(
+            version,
+            message_id=reply_id(turn or "turn"),
+            resumed=start > 0,
+            # What the client has, it got while the turn was under way.
+            is_over=log.is_over and not start,
+        )
         for logged in log.events[:start]:
             stream.skip(logged.event)
+        for approval in answered:
+            stream.expect(approval)
         return _pieces(log, stream, start, service.metrics.events.inc)
 
     return EventStream(pieces, service.settings, headers=_HEADERS, held=service.follower())
@@ -43,8 +59,10 @@ async def _pieces(
         async for batch in batches:
             for piece in _joined(batch, stream, count):
                 yield piece
+            start += len(batch)
             # Only once all that there is was sent: a replay goes past questions of long ago.
             if stream.paused:
+                log.asked_at = max(log.asked_at, start)
                 break
     last = stream.close()
     count(len(last))

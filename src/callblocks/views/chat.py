@@ -26,7 +26,7 @@ from callblocks.model.events import (
 from callblocks.model.shown import show_call, show_result
 from callblocks.views.grouping import Entry, Group, Part, Validation, group
 
-__all__ = ("BY_ID", "Broken", "Chat", "Item", "Thought", "call_line")
+__all__ = ("BY_ID", "Broken", "Chat", "Item", "Speaker", "Thought", "call_line")
 
 BY_ID = -1
 """The index of a result that is known by the id of its call alone."""
@@ -52,9 +52,19 @@ class Broken(msgspec.Struct, frozen=True):
     detail: str
 
 
-Item: TypeAlias = str | Thought | Broken | Group | Validation
+class Speaker(msgspec.Struct, frozen=True):
+    """Who says what follows, where several speak; "" is all of them together.
+
+    `fault` is why they say no more.
+    """
+
+    name: str
+    fault: str = ""
+
+
+Item: TypeAlias = str | Thought | Broken | Speaker | Group | Validation
 """What is drawn: a line of prose, or one of the others."""
-_Held: TypeAlias = Part | Thought | Broken
+_Held: TypeAlias = Part | Thought | Broken | Speaker
 
 
 class Chat:
@@ -74,7 +84,7 @@ class Chat:
         """What still may change, as it is now."""
         return _grouped(self._held)
 
-    def feed(self, events: Iterable[Event]) -> None:
+    def feed(self, events: Iterable[Event | Speaker]) -> None:
         """Take more events."""
         for event in events:
             self._take(event)
@@ -113,8 +123,10 @@ class Chat:
                 self._left[index] = entry
         return _grouped(leaving)
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: Event | Speaker) -> None:
         match event:
+            case Speaker():
+                self._held.append(event)
             case Text(text=text):
                 self._say(text)
             case Reasoning(text=text):
@@ -172,14 +184,19 @@ class Chat:
 
     def _break(self, event: Malformed) -> None:
         if event.index is not None:
-            # A block has nothing of others inside: its entry is the last thing held.
             self._left.pop(event.index, None)
-            del self._held[self._places.pop(event.index, len(self._held)) :]
+            self._drop(event.index)
         if event.code == _VALIDATION:
             inner = event.text.removeprefix("<validation>").removesuffix("</validation>")
             self._held.append(Validation(inner))
         else:
             self._held.append(Broken(event.text, event.code, event.detail))
+
+    def _drop(self, index: int) -> None:
+        at = self._places.pop(index, None)
+        if at is not None:
+            del self._held[at]
+            self._places = {one: was - (was > at) for one, was in self._places.items()}
 
 
 def call_line(call: Call) -> str:

@@ -6,7 +6,7 @@ r"""A turn as chat text: prose, and a `<tool>` block for each call, pending and 
     chat.members                the same for each member of a team; `text` is their consensus
 
 A result goes into the block of its own call, wherever that stands. Every `<tool>` in the text is
-ours: prose is escaped.
+ours: prose is escaped. What is said in another round is another paragraph.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ import msgspec
 from callblocks.model.calls import Call
 from callblocks.model.outcomes import Failure, Outcome
 from callblocks.model.shown import escape_prose
-from callblocks.model.turn_events import CallBroken, CallEnded, CallWritten, Said, TurnEvent
+from callblocks.model.turn_events import (
+    CallBroken,
+    CallEnded,
+    CallWritten,
+    RoundBegan,
+    Said,
+    TurnEvent,
+)
 from callblocks.timeline.plain_json import whole
 from callblocks.views.tool_events import (
     ToolTrace,
@@ -51,6 +58,8 @@ class ChatText:
     def feed(self, event: TurnEvent) -> None:
         """Take the next event."""
         match event:
+            case RoundBegan(member=member) if member in self._texts:
+                self._texts[member].pause()
             case Said(text=text) | CallBroken(text=text):
                 self._text(event.member).say(text)
             case CallWritten(call=call):
@@ -103,6 +112,7 @@ class _Text:
         self._parts: list[str | _Block] = []
         self._prose: list[str] = []
         self._text: str | None = ""
+        self._pauses = False
 
     @property
     def text(self) -> str:
@@ -112,8 +122,16 @@ class _Text:
         return whole(self._text)
 
     def say(self, text: str) -> None:
+        if not text:
+            return
+        if self._pauses and self._prose and not self._prose[-1].endswith("\n"):
+            self._prose.append("\n\n")
+        self._pauses = False
         self._prose.append(text)
         self.changed()
+
+    def pause(self) -> None:
+        self._pauses = True
 
     def add(self, block: _Block) -> None:
         if self._prose:

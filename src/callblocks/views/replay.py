@@ -9,8 +9,8 @@ timeline that is given comes without it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast, get_args
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias, cast, get_args
 
 from callblocks.model.blocks import Block, Entry
 from callblocks.model.calls import Call
@@ -32,7 +32,10 @@ from callblocks.timeline.emitting.notices import NOT_RUN
 from callblocks.views.replayed_outcome import outcome_of
 from callblocks.views.timeline.files import read_object
 
-__all__ = ("replayed",)
+__all__ = ("Replay", "replayed")
+
+Replay: TypeAlias = Callable[[Iterable[Entry]], Iterator[TurnEvent]]
+"""Gives the events of the turns in these entries, as `replayed` does."""
 
 _BROKEN_CALL = "protocol_violation.broken_call"
 

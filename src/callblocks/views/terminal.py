@@ -6,7 +6,8 @@
       read_file(path=a.txt) → one line
       read_file(path=gone.txt) → ❌ no such file
 
-One blank line stands around each group. All text is made safe to show.
+One blank line stands around each group, and above the name of one who speaks. All text is made
+safe to show.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from callblocks.views.chat import Broken, Item, Thought
+from callblocks.views.chat import Broken, Item, Speaker, Thought
 from callblocks.views.grouping import Group, Styled, Validation, draw_lines
 from callblocks.views.prose import Prose
 from callblocks.views.rows import Bit, Kind, Row, wrap
@@ -36,6 +37,7 @@ _HEADER = re.compile(
     r"(?P<hint> \((?:show|hide) details\))"
 )
 _BROKEN_LINES = 5
+_ALL = "consensus"
 
 
 class Terminal:
@@ -65,10 +67,23 @@ class Terminal:
                 return self._line(item, "plain")
             case Thought(text=text):
                 return self._line(text, "reasoning")
+            case Speaker():
+                return self._speaker(item)
             case Broken():
                 return self._block(_draw_broken(item, self._width))
             case Group() | Validation():
                 return self._block(self._draw_group(item))
+
+    def _speaker(self, item: Speaker) -> list[Row]:
+        # A code fence that one leaves open is not the next one's.
+        self._prose = Prose()
+        due = not self._empty
+        self._empty = self._gap = self._after_block = False
+        row: Row = (("name", f"▌ {visible_line(item.name or _ALL)}"),)
+        if item.fault:
+            row = (*row, ("warning", f" {visible_line(item.fault)}"))
+        rows = wrap(row, self._width, (("plain", "  "),))
+        return [(), *rows] if due else rows
 
     def _line(self, text: str, kind: Kind) -> list[Row]:
         if not text.strip() and not self._prose.in_fence:

@@ -1,11 +1,15 @@
 """What happens in a turn as a parser would say it, so that `views.chat.Chat` shows it.
 
-    chat.feed(events_of(event))
+    turn = TurnChat()
+    chat.feed(turn.feed(event))
 
-A call that is being written is known by its key, and what came of it by its id.
+A call that is being written is known by its key, and what came of it by its id. Members of a team
+speak side by side, but are shown one after the other, each below its name.
 """
 
 from __future__ import annotations
+
+from typing import TypeAlias
 
 from callblocks.model.calls import Result
 from callblocks.model.events import (
@@ -19,20 +23,88 @@ from callblocks.model.events import (
     Text,
 )
 from callblocks.model.turn_events import (
+    CallAsked,
     CallBroken,
     CallEnded,
     CallOpened,
     CallWriting,
     CallWritten,
+    RoundBegan,
     Said,
     Thought,
+    TurnBegan,
+    TurnEnded,
     TurnEvent,
 )
-from callblocks.views.chat import BY_ID
+from callblocks.views.chat import BY_ID, Speaker
 
-__all__ = ("events_of",)
+__all__ = ("Shown", "TurnChat", "events_of")
 
+Shown: TypeAlias = Event | Speaker
 _NOWHERE = (0, 0)
+
+
+class TurnChat:
+    """Takes the events of a turn. Of several who speak, one has the floor.
+
+    The others wait until that one is done, or until they have a question to the person.
+    """
+
+    def __init__(self) -> None:
+        self._floor: str | None = None
+        self._named = ""
+        self._waiting: dict[str, list[Shown]] = {}
+        self._done: set[str] = set()
+
+    def feed(self, event: TurnEvent) -> list[Shown]:
+        """What is to be shown now."""
+        if shown := _shown(event):
+            self._waiting.setdefault(event.member, []).extend(shown)
+        match event:
+            case TurnBegan(member=member):
+                self._done.discard(member)
+            case TurnEnded(member=""):
+                self._done.update((self._floor or "", *self._waiting))
+            case TurnEnded(member=member):
+                self._done.add(member)
+            case CallAsked(member=member) if member:
+                self._floor = member
+            case _:
+                pass
+        return self._flush()
+
+    def _flush(self) -> list[Shown]:
+        found: list[Shown] = []
+        while (name := self._next()) is not None:
+            found += self._turn_to(name)
+            if self._floor is not None:
+                break
+        return found
+
+    def _next(self) -> str | None:
+        """Who speaks now: who has the floor, or waits for it longest."""
+        return next(iter(self._waiting), None) if self._floor is None else self._floor
+
+    def _turn_to(self, name: str) -> list[Shown]:
+        """All that one has to say; the floor is theirs until they are done."""
+        self._floor = name if name and name not in self._done else None
+        shown = self._waiting.pop(name, [])
+        if not shown or name == self._named:
+            return shown
+        self._named = name
+        return shown if isinstance(shown[0], Speaker) else [Speaker(name), *shown]
+
+
+def _shown(event: TurnEvent) -> list[Shown]:
+    match event:
+        case RoundBegan(number=number) if number > 1:
+            # What the model says now begins a line of its own.
+            return [Text("\n", _NOWHERE)]
+        case TurnEnded(member=member) if member and event.status != "answered":
+            why = event.message or event.code
+            return [Speaker(member, f"{event.status}: {why}" if why else event.status)]
+        case _:
+            return [*events_of(event)]
 
 
 def events_of(event: TurnEvent) -> list[Event]:

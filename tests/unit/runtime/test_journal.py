@@ -204,3 +204,14 @@ def test_a_number_that_may_not_be_signalled_still_lives(
 def test_a_process_that_is_gone_does_not_live() -> None:
     assert not processes.lives(f"{2**22 + 1}:1")
     assert processes.lives(processes.this_process())
+
+
+def test_the_intents_of_a_turn_are_those_of_no_other(journal: Journal) -> None:
+    for key, turn in (("a", "t"), ("b", "u"), ("c", "t")):
+        journal.begin(Intent(key=key, turn=turn, call=key, tool="act", input={}))
+    journal.end("a", Outcome(id="a", name="act", output="done"))
+    assert [(one.intent.call, one.state) for one in journal.of_turn("t")] == [
+        ("a", "ended"),
+        ("c", "running"),
+    ]
+    assert journal.of_turn("v") == []

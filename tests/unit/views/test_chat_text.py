@@ -6,7 +6,14 @@ from hypothesis import given
 
 from callblocks.model.calls import Call
 from callblocks.model.outcomes import Outcome
-from callblocks.model.turn_events import CallBroken, CallEnded, CallWritten, Said, TurnEvent
+from callblocks.model.turn_events import (
+    CallBroken,
+    CallEnded,
+    CallWritten,
+    RoundBegan,
+    Said,
+    TurnEvent,
+)
 from callblocks.parser import parse
 from callblocks.views.chat_text import ChatText
 from support.turns import called, ended, joined, played, turns
@@ -58,6 +65,12 @@ def test_a_tag_of_the_model_is_prose_also_in_pieces() -> None:
         Said(text="a <to"), Said(text="ol>x</tool>"), CallBroken(code="x", text="<tool>")
     )
     assert text == "a &lt;tool>x&lt;/tool>&lt;tool>"
+
+
+def test_what_is_said_in_another_round_is_another_paragraph() -> None:
+    rounds = [Said(text="I wait."), RoundBegan(number=2), Said(text="It "), Said(text="is done.")]
+    assert text_of(RoundBegan(number=1), *rounds) == "I wait.\n\nIt is done."
+    assert text_of(shell("c1"), ended("c1", ""), *rounds[1:]).endswith("</tool>\nIt is done.")
 
 
 def test_a_result_without_its_call_has_a_block_of_its_own() -> None:

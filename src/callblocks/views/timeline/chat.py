@@ -109,7 +109,7 @@ class _Chat:
         self.items: list[ShownItem] = []
         self._calls: dict[tuple[str, str], _Results] = {}
         self._codes: dict[tuple[str, str], str] = {}
-        self._given: dict[str, Files] = {}
+        self._given: dict[tuple[str, Who], Files] = {}
 
     def take(self, entry: Entry) -> None:
         block = entry.block
@@ -146,11 +146,13 @@ class _Chat:
     def _attach(self, entry: Entry) -> None:
         """The files of a turn stand where the first of them came."""
         block = entry.block
-        if block.turn_id not in self._given:
-            self._given[block.turn_id] = files = Files()
-            message = Message(entry.seq, block.turn_id, "user", "", block.ts, files.all)
-            self.items.append(message)
-        self._given[block.turn_id].take(block)
+        # What a member of a team said is no file of the person.
+        who: Who = "assistant" if block.meta.get("member") else "user"
+        key = (block.turn_id, who)
+        if key not in self._given:
+            self._given[key] = files = Files()
+            self.items.append(Message(entry.seq, block.turn_id, who, "", block.ts, files.all))
+        self._given[key].take(block)
 
     def _call(self, entry: Entry) -> None:
         key = (entry.block.turn_id, entry.block.call_id)

@@ -4,12 +4,13 @@
     tool-approval-request                       from 6 on: the state of the call
     tool-approval-response                      from 7 on
 
-The answer replaces the question, because it has the same id.
+The answer replaces the question, because it has the same id. Two members of a team may wait for
+the same answer: then a client is not told whose it was, but what comes of each.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from callblocks.model.turn_events import CallAnswered, CallAsked
 from callblocks.timeline.plain_json import whole
@@ -18,46 +19,70 @@ from callblocks.views.ui.tool_parts import ToolState
 
 __all__ = ("ApprovalParts",)
 
+_Key: TypeAlias = tuple[str, str]
+
 
 class ApprovalParts:
     """The questions of a message; `is_open` while one has no answer."""
 
     def __init__(self, version: Version) -> None:
         self._version = version
-        self._asked: dict[str, dict[str, Any]] = {}
-        self._open: set[str] = set()
+        # By approval and call: the question, and who waits.
+        self._asked: dict[_Key, dict[str, Any]] = {}
+        self._open: dict[_Key, str] = {}
+        self._calls: dict[str, list[str]] = {}
 
     @property
     def is_open(self) -> bool:
         """Whether an answer is missing."""
         return bool(self._open)
 
+    @property
+    def waiting(self) -> set[str]:
+        """Who cannot go on without an answer."""
+        return set(self._open.values())
+
     def asked(self, event: CallAsked, call: ToolState | None) -> list[Chunk]:
         """A call waits for an answer; one that a client does not know has no state there."""
-        self._asked[event.approval] = question = _question(event, call)
-        chunks = [_data(event.approval, question)]
+        key = (event.approval, event.id)
+        calls = self._calls.setdefault(event.approval, [])
+        if event.id not in calls:
+            calls.append(event.id)
+        self._asked[key] = question = _question(event, call)
+        chunks = [self._data(key, question)]
         if call is not None:
             call.approval = event.approval
-            self._open.add(event.approval)
+            self._open[key] = event.member
         if self._version > 5 and call is not None:
             ids = {"approvalId": whole(event.approval), "toolCallId": whole(event.id)}
             chunks.append({"type": "tool-approval-request", **ids})
         return chunks
 
+    def close(self, approval: str) -> None:
+        """No answer is missing any more, though it was not told yet."""
+        self._open = {key: one for key, one in self._open.items() if key[0] != approval}
+
     def answered(self, event: CallAnswered) -> list[Chunk]:
         """The answer came."""
-        self._open.discard(event.approval)
-        question = self._asked.pop(event.approval, None)
+        key = (event.approval, event.id)
+        self._open.pop(key, None)
+        question = self._asked.pop(key, None)
         if question is None:
             return []
         reason = whole(event.reason)
         answer = {"approved": event.approved, **({"answer": reason} if reason else {})}
-        chunks = [_data(event.approval, {**question, **answer})]
-        if self._version > 6 and "toolName" in question:
+        chunks = [self._data(key, {**question, **answer})]
+        is_alone = len(self._calls[event.approval]) == 1
+        if self._version > 6 and "toolName" in question and is_alone:
             said = {"approved": event.approved, **({"reason": reason} if reason else {})}
             response = {"type": "tool-approval-response", "approvalId": whole(event.approval)}
             chunks.append({**response, **said})
         return chunks
+
+    def _data(self, key: _Key, question: dict[str, Any]) -> Chunk:
+        approval, call = key
+        id = approval if call == self._calls[approval][0] else f"{approval}:{call}"
+        return {"type": "data-approval", "id": whole(id), "data": question}
 
 
 def _question(event: CallAsked, call: ToolState | None) -> dict[str, Any]:
@@ -70,7 +95,3 @@ def _question(event: CallAsked, call: ToolState | None) -> dict[str, Any]:
     if event.tainted:
         question["tainted"] = [whole(one) for one in event.tainted]
     return question
-
-
-def _data(approval: str, question: dict[str, Any]) -> Chunk:
-    return {"type": "data-approval", "id": whole(approval), "data": question}

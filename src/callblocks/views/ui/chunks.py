@@ -16,7 +16,7 @@ Version: TypeAlias = Literal[5, 6, 7]
 
 VERSIONS: tuple[Version, ...] = (5, 6, 7)
 
-DATA = ("data-approval", "data-artifact", "data-problem", "data-progress")
+DATA = ("data-approval", "data-artifact", "data-member", "data-problem", "data-progress")
 """Parts of our own, which every version takes; the last one is never kept in a message."""
 
 _ALWAYS = (

@@ -4,7 +4,10 @@
     stopped                        message-metadata  abort  finish
     limited, failed, interrupted   message-metadata  error  finish
 
-A client reads nothing after an `error`, and keeps all that came before it.
+A client reads nothing after an `error`, and keeps all that came before it. How a member of a team
+stands is a part of the message, which the next one replaces:
+
+    data-member   {"name": "critic", "status": "speaking"}
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from callblocks.model.turn_events import Status, TurnEnded
 from callblocks.timeline.plain_json import whole
 from callblocks.views.ui.chunks import Chunk
 
-__all__ = ("ending",)
+__all__ = ("ending", "member_part")
 
 _FAULTS: dict[Status, str] = {
     "limited": "The turn reached a limit",
@@ -34,6 +37,15 @@ def ending(event: TurnEnded) -> list[Chunk]:
         words = whole(f"{_FAULTS[event.status]}{why}".rstrip("."))
         chunks.append({"type": "error", "errorText": f"{words}."})
     return [*chunks, {"type": "finish"}]
+
+
+def member_part(name: str, ended: TurnEnded | None = None) -> Chunk:
+    """How a member stands: it speaks, or how that ended."""
+    told = {"name": whole(name), "status": "speaking"}
+    if ended is not None:
+        why = {"code": whole(ended.code), "message": whole(ended.message)}
+        told |= {"status": ended.status, **{key: said for key, said in why.items() if said}}
+    return {"type": "data-member", "id": whole(name), "data": told}
 
 
 def _metadata(event: TurnEnded) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from callblocks.model.blocks import Block, Entry
-from callblocks.model.turn_events import TurnEnded
-from callblocks.views.replay import replayed
+from callblocks.model.turn_events import TurnEnded, TurnEvent
+from callblocks.views.replay import Replay, replayed
 from callblocks.views.timeline.files import read_digest
 from callblocks.views.ui.chunks import Version
 from callblocks.views.ui.reduced import reduced
@@ -32,15 +32,17 @@ def reply_id(turn: str) -> str:
     return turn
 
 
-def ui_messages(entries: Iterable[Entry], version: Version = 5) -> list[dict[str, Any]]:
-    """The messages of the turns in these entries."""
+def ui_messages(
+    entries: Iterable[Entry], version: Version = 5, replay: Replay = replayed
+) -> list[dict[str, Any]]:
+    """The messages of the turns in these entries; `replay` may know of more than they say."""
     turns: dict[str, list[Entry]] = {}
     for entry in entries:
         turns.setdefault(entry.block.turn_id, []).append(entry)
     found: list[dict[str, Any]] = []
     for turn, of_turn in turns.items():
         found += _prompt(turn, [entry.block for entry in of_turn])
-        found += _reply(turn, of_turn, version)
+        found += _reply(turn, list(replay(of_turn)), version)
     return found
 
 
@@ -55,7 +57,9 @@ def _prompt(turn: str, blocks: Sequence[Block]) -> list[dict[str, Any]]:
 def _given(block: Block) -> list[dict[str, Any]]:
     if block.type == "user.prompt":
         return [{"type": "text", "text": block.text or ""}]
-    digest = read_digest(block) if block.type == "user.attachment" else None
+    # What a member of a team said is no file of the person.
+    is_given = block.type == "user.attachment" and not block.meta.get("member")
+    digest = read_digest(block) if is_given else None
     if digest is None or not isinstance(digest.get("sha256"), str):
         return []
     name = digest["artifact_path"].rpartition("/")[2]
@@ -63,10 +67,9 @@ def _given(block: Block) -> list[dict[str, Any]]:
     return [{"type": "file", "mediaType": str(digest.get("mime")), "filename": name, "url": url}]
 
 
-def _reply(turn: str, entries: Sequence[Entry], version: Version) -> list[dict[str, Any]]:
-    events = list(replayed(entries))
-    if not events or not isinstance(events[-1], TurnEnded):
+def _reply(turn: str, events: Sequence[TurnEvent], version: Version) -> list[dict[str, Any]]:
+    if not any(isinstance(event, TurnEnded) and not event.member for event in events[-1:]):
         return []
-    stream = UiStream(version, message_id=reply_id(turn))
+    stream = UiStream(version, message_id=reply_id(turn), is_over=True)
     message = reduced(chunk for event in events for chunk in stream.feed(event))
     return [message]

@@ -7,10 +7,13 @@
         send(stream.close())
 
 From version 6 on a client answers an approval only after the response has ended. So the response
-ends where the turn waits for an answer and nothing else runs. Look at `paused` after all events
-that there are: a replay goes past questions that were answered long ago. The next response goes on
-with the message: its stream is `resumed`, passes over the events that the client has (`skip`), and
-is fed those that come after.
+ends where everybody who is at work waits for an answer, and no call runs. Look at `paused` after
+all events that there are: a replay goes past questions that were answered long ago. The next
+response goes on with the message: its stream is `resumed`, passes over the events that the client
+has (`skip`), does not wait for answers that came with the request (`expect`), and is fed the rest.
+
+What members of a team say and call side by side stands in one step: a client sends its answers by
+itself only if all questions are in the last one.
 
 An `error` ends the reading of a client, so it is the last thing but `finish`.
 """
@@ -36,7 +39,7 @@ from callblocks.model.turn_events import (
 from callblocks.timeline.plain_json import whole
 from callblocks.views.ui.approval_parts import ApprovalParts
 from callblocks.views.ui.chunks import Chunk, Version
-from callblocks.views.ui.endings import ending
+from callblocks.views.ui.endings import ending, member_part
 from callblocks.views.ui.text_parts import TextParts
 from callblocks.views.ui.tool_parts import ToolParts
 
@@ -46,23 +49,34 @@ _CUT = "The connection ended before the turn did. Load the chat again to follow 
 
 
 class UiStream:
-    """Takes the events of one turn. `message_id` is the same in every response of it."""
+    """Takes the events of one turn. `message_id` is the same in every response of it.
 
-    def __init__(self, version: Version = 5, *, message_id: str, resumed: bool = False) -> None:
+    `is_over` says that the turn is, before the first event: nobody answers in it any more.
+    """
+
+    def __init__(
+        self,
+        version: Version = 5,
+        *,
+        message_id: str,
+        resumed: bool = False,
+        is_over: bool = False,
+    ) -> None:
         self._version = version
         self._message_id = message_id
         self._texts = TextParts()
-        self._tools = ToolParts(version)
+        self._tools = ToolParts(version, is_over=is_over)
         self._approvals = ApprovalParts(version)
         self._resumed = resumed
         self._problems = 0
+        self._going: set[str] = set()
         self._has_begun = self._in_step = self._is_over = False
 
     @property
     def paused(self) -> bool:
         """Whether the response is to end here, until the person has answered."""
-        asks = self._version > 5 and self._approvals.is_open
-        return asks and not self._tools.is_busy and not self._is_over
+        asks = self._version > 5 and self._approvals.is_open and not self._is_over
+        return asks and not self._tools.is_busy and self._going <= self._approvals.waiting
 
     def feed(self, event: TurnEvent) -> list[Chunk]:
         """Take the next event."""
@@ -75,6 +89,10 @@ class UiStream:
         self.feed(event)
         self._texts.end_all()
         self._resumed, self._has_begun, self._in_step = True, False, False
+
+    def expect(self, approval: str) -> None:
+        """An answer is on its way: nobody waits for it any more."""
+        self._approvals.close(approval)
 
     def close(self) -> list[Chunk]:
         """End the response; without the turn's end and without a pause, it was cut."""
@@ -94,7 +112,7 @@ class UiStream:
 
     def _begin(self, event: TurnEvent) -> list[Chunk]:
         chunks = self._start()
-        if chunks and isinstance(event, TurnBegan):
+        if chunks and isinstance(event, TurnBegan) and not event.member:
             chunks[0]["messageMetadata"] = {"turn": whole(event.turn)}
         return chunks
 
@@ -106,18 +124,27 @@ class UiStream:
 
     def _take(self, event: TurnEvent) -> list[Chunk]:
         match event:
-            case RoundBegan():
-                return self._round()
+            case TurnBegan() | RoundBegan():
+                return self._begun(event)
             case Said() | Thought():
                 return self._say(event)
             case CallBroken():
                 return self._broken(event)
             case CallAnswered():
                 return self._approvals.answered(event)
-            case TurnEnded(member=""):
+            case TurnEnded():
                 return self._end(event)
             case _:
                 return self._called(event)
+
+    def _begun(self, event: TurnBegan | RoundBegan) -> list[Chunk]:
+        """Somebody speaks now: a round of one who speaks alone is a step."""
+        member = event.member
+        if isinstance(event, TurnBegan):
+            self._going |= {member} - {""}
+            return self._shown([member_part(member)]) if member else []
+        self._going.add(member)
+        return self._texts.end(member) if member else self._round()
 
     def _say(self, event: Said | Thought) -> list[Chunk]:
         kind = "text" if isinstance(event, Said) else "reasoning"
@@ -185,5 +212,8 @@ class UiStream:
         return [*ended, {"type": "finish-step"}] if was_in_step else ended
 
     def _end(self, event: TurnEnded) -> list[Chunk]:
+        if member := event.member:
+            self._going.discard(member)
+            return self._shown([*self._texts.end(member), member_part(member, event)])
         self._is_over = True
         return [*self._tools.end_all(), *self._end_step(), *ending(event)]

@@ -9,7 +9,8 @@ version 6 send no answer about what is `providerExecuted`: there, a call that is
 From version 6 on a client sends the answer to an approval by itself only if every call of the step
 that it knows of is over or answered. So there a call that waits for another one is not told of
 before its own turn comes: the first call of a round is told of as it is written, the next ones
-when they are asked about, begin or end.
+when they are asked about, begin or end. Of a turn that is over, all are told of as they were
+written.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ class ToolState(msgspec.Struct, kw_only=True):
 class ToolParts:
     """The calls of a message that are not over, by key while they are written, then by id."""
 
-    def __init__(self, version: Version) -> None:
+    def __init__(self, version: Version, *, is_over: bool = False) -> None:
         self._version = version
+        self._is_over = is_over
         self._writing: dict[int, ToolState] = {}
         self._written: dict[str, ToolState] = {}
 
@@ -68,7 +70,7 @@ class ToolParts:
 
     def opened(self, event: CallOpened) -> list[Chunk]:
         """A call whose id is known is told of at once, unless it has to wait."""
-        waits = self._has_to_wait()
+        waits = self._has_to_wait(event.member)
         call = ToolState(id=whole(event.id), name=whole(event.name), member=event.member)
         self._writing[event.key] = call
         if waits or not call.id:
@@ -79,7 +81,7 @@ class ToolParts:
     def written(self, event: CallWritten) -> list[Chunk]:
         """The input is known."""
         opened = self._writing.pop(event.key, None)
-        waits = self._has_to_wait()
+        waits = self._has_to_wait(event.member)
         call = ToolState(id=whole(event.call.id), name=whole(event.call.name), member=event.member)
         call.input = _input(event.call)
         cut = [] if opened is None or opened.id == call.id else self._cut(opened)
@@ -143,8 +145,11 @@ class ToolParts:
         self._written.clear()
         return [*self.end_writing(), *(chunk for call in left for chunk in self._cut(call))]
 
-    def _has_to_wait(self) -> bool:
-        return self._version > 5 and bool(self._writing or self._written)
+    def _has_to_wait(self, member: str) -> bool:
+        """Whether the one who calls has a call that comes first."""
+        asks = self._version > 5 and not self._is_over
+        calls = (*self._writing.values(), *self._written.values())
+        return asks and any(call.member == member for call in calls)
 
     def _cut(self, call: ToolState, failure: Failure = _CUT) -> list[Chunk]:
         return [*self.show(call), _failed(call.id, _words(failure))] if call.is_told else []

@@ -362,3 +362,34 @@ def test_a_report_is_no_content_of_a_digest() -> None:
     view = shown(digest(EXEC, path), EXEC.result("report", "Runtime error: none"))
     assert f"[TOOL RESULT xyz].result {EXEC.tool}\npath: {path}\ndigest: " in view
     assert "report: Runtime error: none\n" in view
+
+
+def test_a_view_is_split_into_parts_before_an_entry_and_sections_after_it() -> None:
+    view = ModelView()
+    view.feed(
+        numbered(
+            said("user.prompt", "Hello"), said("react.notes", "I look"), said("user.prompt", "?")
+        )
+    )
+    for seq, before in ((0, ""), (1, "[User say]: Hello\n"), (3, text_of(view.parts()))):
+        past, present = view.split(seq)
+        assert text_of(past) == before
+        rest = text_of([part for section in present for part in section.parts()])
+        assert before + rest == text_of(view.parts())
+
+
+def test_what_is_no_longer_listed_comes_before_every_entry() -> None:
+    view = ModelView(budget=60)
+    view.feed(numbered(*(said("user.prompt", f"{at} " * 20) for at in range(20))))
+    past, present = view.split(0)
+    assert text_of(past).startswith("[folded]")
+    assert len(present) >= 1
+
+
+def test_a_section_is_whole_until_something_of_it_is_hidden() -> None:
+    view = ModelView()
+    call = WRITE.block("react.tool.call", path=WRITE.path("call"), text="{}")
+    view.feed(numbered(call, hidden(WRITE.path("call"))))
+    _, (section,) = view.split(0)
+    assert not section.is_whole
+    assert "hidden" in text_of(section.parts())
