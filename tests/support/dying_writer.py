@@ -266,7 +266,7 @@ def _deadly_connect(connect: Callable[..., Any], trap: _Trap) -> Callable[..., A
 
 
 class _Deadly:
-    """A connection that dies before or after the statement that makes a batch last."""
+    """A connection or cursor that dies before or after the statement that makes a batch last."""
 
     def __init__(self, real: Any, trap: _Trap) -> None:
         self._real = real
@@ -280,6 +280,9 @@ class _Deadly:
         if commits:
             self._trap.spring("after the commit")
         return found
+
+    def cursor(self) -> _Deadly:
+        return _Deadly(self._real.cursor(), self._trap)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
