@@ -281,6 +281,15 @@ def test_native_calls_that_never_end_are_too_long() -> None:
     assert broken_off(*[call] * 9, reply_limit=500)[1].code == "model_too_long"
 
 
+@pytest.mark.parametrize("function", [{"arguments": ""}, {}, {"name": ""}])
+def test_native_calls_that_say_nothing_are_too_long_in_the_end(function: dict[str, str]) -> None:
+    calls = (
+        event(chat_chunk({"tool_calls": [{"index": index, "function": function}]}))
+        for index in range(90)
+    )
+    assert broken_off(*calls, reply_limit=500)[1].code == "model_too_long"
+
+
 def test_a_small_reply_that_unpacks_to_a_huge_one_is_too_long() -> None:
     packed = gzip.compress(b"data: " + b"x" * 50_000_000)
     with ModelServer() as server:

@@ -11,6 +11,7 @@ from support.serving import Running, posted, running_server
 
 TOKEN = "correct-horse-battery-staple"
 PAGE = "http://localhost:5173"
+JSON = {"content-type": "application/json"}
 
 
 @pytest.fixture(scope="module")
@@ -176,9 +177,50 @@ def test_a_form_cannot_post(server: Running, path: str, content_type: str) -> No
     assert response.status_code == 415
 
 
+@pytest.mark.parametrize("action", ["stop", "resume"])
+def test_what_needs_no_body_needs_no_type(server: Running, action: str) -> None:
+    server.say("Hello", "bare")
+    path, status = f"/api/chat/bare/{action}", 200 if action == "stop" else 409
+    assert server.client.post(path).status_code == status
+    assert server.client.post(path, content=b"{}").status_code == 415
+    assert server.client.post(path, content=b"{", headers=JSON).status_code == 400
+    assert server.client.post(path, headers={"content-type": "text/plain"}).status_code == 415
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.net"},
+        {"origin": "null"},
+        {"sec-fetch-site": "cross-site"},
+        {"origin": "http://evil.net", "sec-fetch-site": "cross-site"},
+    ],
+)
+@pytest.mark.parametrize("action", ["stop", "resume"])
+def test_a_foreign_page_cannot_post_without_a_body(
+    server: Running, action: str, headers: dict[str, str]
+) -> None:
+    response = server.client.post(f"/api/chat/bare/{action}", headers=headers)
+    assert response.json()["error"]["code"] == "foreign_origin"
+
+
 def test_a_web_socket_is_not_opened(server: Running) -> None:
     request = (
         "GET /api/chats HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade, close\r\n"
         "upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: eA==\r\n\r\n"
     )
     assert b" 101 " not in server.raw(request.encode())
+
+
+def test_a_foreign_page_does_not_use_up_the_requests_of_others(tmp_path: Path) -> None:
+    with running_server(tmp_path, rate=0.01, burst=2) as running:
+        assert {_code(running, origin="http://evil.net") for _ in range(5)} == {"foreign_origin"}
+        assert _code(running) == "ok"
+
+
+def test_a_request_that_is_refused_with_its_body_ends_the_connection(server: Running) -> None:
+    head = "POST /api/chat HTTP/1.1\r\nhost: localhost\r\norigin: http://evil.net\r\n"
+    for body in ("content-length: 100", "transfer-encoding: chunked"):
+        answer = server.raw(f"{head}{body}\r\n\r\n".encode())
+        assert b" 403 " in answer
+        assert b"connection: close" in answer

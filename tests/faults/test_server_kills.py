@@ -1,4 +1,4 @@
-"""The server dies by SIGKILL in the middle of a turn: nothing is lost, nothing is repeated."""
+"""The server ends in the middle of a turn, killed or told to: nothing is lost or repeated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
+from callblocks.runtime.approvals.book import ApprovalBook
+from callblocks.timeline.layout import APPROVALS
 from support.serving import chunks, posted, said
 
 TESTS = Path(__file__).parent.parent
@@ -35,6 +38,11 @@ class Program:
     def kill(self) -> None:
         self._process.send_signal(signal.SIGKILL)
         self.close()
+
+    def end(self, number: int) -> None:
+        """Tell it to end, and wait until it has."""
+        self._process.send_signal(number)
+        self._process.wait(20)
 
     def close(self) -> None:
         self.client.close()
@@ -78,6 +86,10 @@ def test_a_turn_that_waited_for_an_answer_asks_again_and_goes_on(tmp_path: Path)
         assert client.get("/api/chat/trip/stream").status_code == 204
         told = chunks(client.get("/api/chat/trip/stream", params={"after": 0}))
         assert said(told).strip() == "I note it."
+        _check_interrupted(told)
+        shown = client.get("/api/chat/trip").json()["messages"][-1]
+        assert shown["metadata"]["status"] == "interrupted"
+        assert [part["state"] for part in shown["parts"][1:]] == ["done", "input-available"]
         assert client.post("/api/chat/trip/resume", json={}).json()["turn"] == "turn_1"
         again = chunks(client.get("/api/chat/trip/stream"))
         assert said(again).strip() == "I note it."
@@ -107,6 +119,67 @@ def test_an_effect_that_was_under_way_is_indeterminate_and_not_repeated(tmp_path
         assert len({one["call_id"] for one in results}) == 1
 
 
+def _check_interrupted(told: list[dict[str, Any]]) -> None:
+    """Whether a stream ends with that, and with what to do."""
+    metadata, error, finish = told[-3:]
+    assert metadata["messageMetadata"]["status"] == "interrupted"
+    assert "POST /api/chat/trip/resume" in error["errorText"]
+    assert finish == {"type": "finish"}
+
+
+def _last_id(text: str) -> str:
+    return [line for line in text.splitlines() if line.startswith("id: ")][-1].removeprefix("id: ")
+
+
+def test_who_has_all_that_was_written_is_told_the_interruption_and_nothing_twice(
+    tmp_path: Path,
+) -> None:
+    with program(tmp_path) as first:
+        asked = first.client.post("/api/chat", json=posted("note tea"))
+        first.kill()
+    with program(tmp_path) as second:
+        headers = {"last-event-id": _last_id(asked.text)}
+        for _ in range(2):
+            told = chunks(second.client.get("/api/chat/trip/stream", headers=headers))
+            assert [one["type"] for one in told[:-3]] == ["start"]
+            _check_interrupted(told)
+        last = second.client.get("/api/chat/trip").json()["last"]
+        second.client.post("/api/chat/trip/resume")
+        for id in (headers["last-event-id"], last):
+            again = chunks(second.client.get("/api/chat/trip/stream", params={"after": id}))
+            assert said(again) == ""
+        assert (
+            said(chunks(second.client.post("/api/chat", json=_answer(_approval(again))))) == "Done."
+        )
+
+
+def test_who_was_cut_off_in_mid_speech_is_told_the_interruption(tmp_path: Path) -> None:
+    with program(tmp_path) as first:
+        old = first.client.post("/api/chat", json=posted("Hello")).text
+        lines: list[str] = []
+        with first.client.stream("POST", "/api/chat", json=posted("slow boat")) as response:
+            for line in response.iter_lines():
+                lines.append(line)
+                if "One." in line:
+                    break
+        first.kill()
+    with program(tmp_path) as second:
+
+        def after(id: str) -> httpx2.Response:
+            return second.client.get("/api/chat/trip/stream", params={"after": id})
+
+        told = chunks(after(_last_id("\n".join(lines))))
+        assert told[0] == {"type": "start", "messageId": "turn_2"}
+        assert said(told) == ""
+        _check_interrupted(told)
+        # The turn before is another one, and it ended.
+        assert after(_last_id(old)).status_code == 204
+        rest = chunks(after("1.1"))
+        assert rest[0]["messageId"] == "turn_1"
+        assert said(rest) == "You said: Hello"
+        assert rest[-2]["messageMetadata"]["status"] == "answered"
+
+
 def test_a_new_message_marks_the_turn_that_died_as_interrupted(tmp_path: Path) -> None:
     with program(tmp_path) as first:
         with first.client.stream("POST", "/api/chat", json=posted("slow boat")) as response:
@@ -122,3 +195,37 @@ def test_a_new_message_marks_the_turn_that_died_as_interrupted(tmp_path: Path) -
             if one["type"] == "timeline.turn"
         ]
         assert ends == ["interrupted", "answered"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_is_told_to_end_leaves_its_turns_to_the_next(
+    tmp_path: Path, number: int
+) -> None:
+    with program(tmp_path) as first:
+        approval = _approval(chunks(first.client.post("/api/chat", json=posted("note tea"))))
+        first.end(number)
+    with ApprovalBook(tmp_path / "state" / APPROVALS) as book:
+        book.approve(approval)
+    with program(tmp_path) as second:
+        client = second.client
+        (end,) = [one["meta"] for one in _blocks(client) if one["type"] == "timeline.turn"]
+        assert (end["status"], end["code"]) == ("interrupted", "interrupted")
+        assert end["message"] == "the program ended while the turn ran"
+        assert client.get("/api/chat/trip").json()["status"] == "interrupted"
+        assert client.post("/api/chat/trip/resume", json={}).json()["turn"] == "turn_1"
+        rest = chunks(client.get("/api/chat/trip/stream", params={"after": 0}))
+        assert said(rest).strip().endswith("Done.")
+        assert (tmp_path / "notes").read_text() == "tea\n"
+
+
+def test_a_reply_that_was_cut_by_the_end_of_the_server_is_asked_for_again(tmp_path: Path) -> None:
+    with program(tmp_path) as first:
+        with first.client.stream("POST", "/api/chat", json=posted("slow boat")) as response:
+            for line in response.iter_lines():
+                if "One." in line:
+                    break
+        first.end(signal.SIGTERM)
+    with program(tmp_path) as second:
+        assert second.client.get("/api/chat/trip").json()["status"] == "interrupted"
+        assert second.client.post("/api/chat/trip/resume", json={}).json()["turn"] == "turn_1"
+        assert second.client.get("/api/chat/trip").json()["status"] == "running"

@@ -9,6 +9,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+from callblocks.server.protocol import LimitedHttp
 from callblocks.session.settings import SessionSettings
 from support.serving import Running, chunks, posted, running_server, said
 
@@ -83,3 +84,23 @@ def test_a_client_that_goes_away_frees_its_place(tmp_path: Path) -> None:
             assert server.service.slots.taken == 1
         _until(lambda: server.service.slots.taken == 0)
         server.model.gate.set()
+
+
+def _ports(server: Running) -> list[int]:
+    """The ports of all clients that are connected."""
+    known = list(server.server.server_state.connections)
+    return [one.client[1] for one in known if isinstance(one, LimitedHttp) and one.client]
+
+
+def test_a_client_that_takes_nothing_of_a_plain_answer_is_dropped(tmp_path: Path) -> None:
+    with running_server(tmp_path, host=LONG, send_timeout=0.3) as server:
+        server.say("wide 6000", "long")
+        with socket.socket() as deaf:
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf.connect(("127.0.0.1", server.port))
+            port = deaf.getsockname()[1]
+            _until(lambda: port in _ports(server))
+            deaf.sendall(b"GET /api/chat/long HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            _until(lambda: port not in _ports(server))
+            assert len(_rest(deaf)) < 5_000_000
+        assert server.client.get("/api/chat/long").json()["status"] == "idle"

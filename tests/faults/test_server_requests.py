@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 from collections.abc import Generator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,33 @@ def test_what_is_no_json_is_refused_with_words(server: Running, content: bytes) 
 def test_a_body_of_another_shape_is_refused_with_words(server: Running, body: Any) -> None:
     assert _post(server, json.dumps(body).encode()) == (422, "invalid_request")
     assert server.client.get("/api/chat/a").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "given", "words"),
+    [
+        (
+            "POST",
+            "/api/approvals/a",
+            {"json": {"verdict": "yes"}},
+            "verdict is once, while or deny",
+        ),
+        (
+            "POST",
+            "/api/approvals/a",
+            {"json": {"verdict": "while", "minutes": 7}},
+            "minutes is 5, 10 or 30",
+        ),
+        ("GET", "/api/approvals", {"params": {"state": "open"}}, "state is pending, "),
+        ("POST", "/api/chat", {"json": {"id": "a", "messages": [{"role": "user"}]}}, "messages[0]"),
+    ],
+)
+def test_a_wrong_value_is_told_what_it_may_be(
+    server: Running, method: str, path: str, given: Any, words: str
+) -> None:
+    response = server.client.request(method, path, **given)
+    assert response.status_code == 422
+    assert words in response.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -180,6 +207,47 @@ def test_a_request_that_does_not_begin_is_not_waited_for(server: Running) -> Non
     assert server.raw(b"GET /api/hea") == b""
 
 
+ASK = b"GET /api/health HTTP/1.1\r\nhost: localhost\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"GET /api/hea",
+        b"\r\n",
+        b"POST /nothing HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9999\r\n\r\n",
+    ],
+)
+def test_a_later_request_of_a_connection_is_not_waited_for_either(
+    server: Running, rest: bytes
+) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as client:
+        client.sendall(ASK)
+        answer = client.recv(100_000)
+        assert b" 200 " in answer
+        client.sendall(rest)
+        # Each byte ends the wait for the next request.
+        with suppress(ConnectionError):
+            for _ in range(200):
+                threading.Event().wait(0.05)
+                client.sendall(b"\r" if rest == b"\r\n" else b"a")
+            raise AssertionError("it is still waited for")
+
+
+def test_a_stream_may_take_longer_than_a_request(server: Running) -> None:
+    with server.streaming("slow one", "patient") as stream:
+        next(stream)
+        threading.Event().wait(1.5)
+        server.model.gate.set()
+        assert [chunk["type"] for chunk in stream][-1] == "finish"
+
+
+def test_too_many_files_are_refused_with_words(server: Running) -> None:
+    part = {"type": "file", "filename": "a", "url": "data:,a"}
+    body = {"id": "many", "messages": [{"id": "m", "role": "user", "parts": [part] * 51}]}
+    assert _post(server, json.dumps(body).encode()) == (422, "invalid_request")
+
+
 def test_headers_without_an_end_are_refused(server: Running) -> None:
     head = b"GET /api/health HTTP/1.1\r\nhost: localhost\r\n"
     answer = server.raw(head + b"".join(b"x-%d: y\r\n" % number for number in range(2000)))
@@ -218,6 +286,21 @@ def test_too_many_streams_are_told_so(tmp_path: Path) -> None:
         assert server.client.get("/api/chat/second").status_code == 404
         server.model.gate.set()
         list(stream)
+
+
+def test_too_many_turns_are_told_so(tmp_path: Path) -> None:
+    with (
+        running_server(tmp_path, max_turns=1) as server,
+        server.streaming("slow one", "first") as stream,
+    ):
+        next(stream)
+        refused = server.say("Hello", "second")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "too_many_turns")
+        assert refused.headers["retry-after"]
+        assert server.client.get("/api/chat/second").status_code == 404
+        server.model.gate.set()
+        list(stream)
+        assert chunks(server.say("Hello", "second"))
 
 
 def test_who_asks_too_often_is_told_to_wait(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from support.dying_session import (
     effects_of,
     yes,
 )
+from support.people import Person
 from support.speaking import blocks_of, check_grammar, check_shape, of_type, run_turn
 
 OVER = "after the answer"
@@ -165,6 +166,22 @@ def test_a_turn_that_was_settled_can_still_go_on(tmp_path: Path, nursery: Sessio
         assert (ended.turn, ended.status) == ("turn_1", "answered")
         assert effects_of(tmp_path) == []
         nothing_twice(session)
+
+
+def test_an_approval_that_came_after_the_death_lets_the_call_run(
+    tmp_path: Path, nursery: SessionNursery
+) -> None:
+    nursery.die(tmp_path, "while a person is asked")
+    _, host = acting_host(tmp_path)
+    with host:
+        (asked,) = host.book.list("pending")
+        host.book.approve(asked.id)
+        nobody = Person()
+        ended = asyncio.run(host.session("talk", nobody).resume(tell=lambda event: None))
+        assert ended
+        assert ended.status == "answered"
+        assert nobody.questions == []
+        assert len(effects_of(tmp_path)) == 1
 
 
 def test_one_that_dies_again_and_again_goes_on_at_last(

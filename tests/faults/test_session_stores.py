@@ -149,3 +149,16 @@ def test_a_store_that_cannot_be_read_begins_nothing(tmp_path: Path) -> None:
         assert [type(event) for event in events] == [TurnEnded, TurnEnded]
         timeline.entries = whole
         assert asyncio.run(session.run("Again.", tell=lambda event: None)).status == "answered"
+
+
+def test_a_folder_of_files_that_is_gone_fails_the_turn(tmp_path: Path) -> None:
+    _, host = acting_host(tmp_path)
+    with host:
+        session = host.session("talk", yes)
+        files: Any = session.recorder.holdings.files
+        files.close()
+        events: list[TurnEvent] = []
+        ended = asyncio.run(session.run("Go.", tell=events.append))
+        assert (ended.status, ended.code) == ("failed", "store_unavailable")
+        assert events == [ended]
+        assert not session.is_running

@@ -241,7 +241,10 @@ def test_what_was_written_stays_however_the_turn_ends(
     assert shown(told.message) == expected(unfinished(status), client.version)
     assert told.text == "I begin"
     assert told.message["metadata"]["status"] == status
-    assert {part["state"] for part in told.parts("dynamic-tool")} == {"output-error"}
+    # Calls of a turn that was interrupted may still come to an end.
+    last = "input-available" if status == "interrupted" else "output-error"
+    assert told.parts("dynamic-tool")[0]["state"] == last
+    assert {part["state"] for part in told.parts("dynamic-tool")} <= {"output-error", last}
     failed = status != "stopped"
     assert told.status == ("error" if failed else "ready")
     assert [error.endswith(": so it is.") for error in told.errors] == [True] * failed

@@ -180,6 +180,41 @@ def test_a_turn_whose_program_was_killed_goes_on_after_the_next_start(home: Path
         assert terminal.wait() == 0
 
 
+def test_a_call_that_a_dead_program_left_is_shown_when_its_turn_goes_on(home: Path) -> None:
+    with at_terminal(home, "trip", "--allow", "stay") as terminal:
+        terminal.type("stay here\r")
+        terminal.until("stay()")
+        time.sleep(0.2)
+        terminal.process.kill()
+        terminal.process.wait(SECONDS)
+    with in_terminal(
+        command(home, "trip", "--allow", "stay"), cwd=home / "workspace", env=environment(home)
+    ) as terminal:
+        terminal.until("/resume goes on with it")
+        terminal.until(PROMPT)
+        terminal.type("/resume\r")
+        shown = terminal.until("It went.")
+        assert "stay()" in shown
+        assert "indeterminate: " in shown
+        terminal.until(PROMPT)
+        terminal.type(CTRL_D)
+        assert terminal.wait() == 0
+
+
+def test_what_is_typed_while_the_model_speaks_is_not_among_its_words(home: Path) -> None:
+    with at_terminal(home, "trip") as terminal:
+        terminal.type("count slowly\r")
+        terminal.until("0 1 2 3")
+        terminal.type("zebra")
+        assert "zebra" not in terminal.until(" 14 15")
+        terminal.type(CTRL_C)
+        terminal.until("stopped: the person stopped the turn")
+        terminal.until(PROMPT)
+        terminal.type(CTRL_C)
+        terminal.type(CTRL_D)
+        assert terminal.wait() == 0
+
+
 def test_for_a_program_each_event_is_a_line_and_standard_input_is_the_prompt(home: Path) -> None:
     process = subprocess.run(
         command(home, "trip", "--allow", "note", "--json"),

@@ -169,6 +169,60 @@ def test_a_turn_that_is_over_is_replayed_after_a_number(server: Running) -> None
     assert nothing.status_code == 204
 
 
+def test_what_the_timeline_tells_goes_on_after_each_of_its_numbers(server: Running) -> None:
+    approval = _ask(server, "steps")
+    chunks(server.client.post("/api/chat?sdk_version=6", json=_answer("steps", approval)))
+    _turn_over(server, "steps")
+    path = "/api/chat/steps/stream"
+    whole = server.client.get(path, params={"after": 0}).text
+    numbers = _ids(whole)
+    assert numbers == sorted(set(numbers))
+    told = [_plain(chunk) for chunk in chunks(server.client.get(path, params={"after": 0}))]
+    for seq, at in numbers[:-1]:
+        before, _, _ = whole.partition(f"id: {seq}.{at}\n")
+        had = before.count("data: ") + 1
+        rest = chunks(server.client.get(path, params={"after": f"{seq}.{at}"}))
+        assert [_plain(one) for one in _content(rest)] == _content(told[had:])
+    last = "{}.{}".format(*numbers[-1])
+    assert server.client.get(path, params={"after": last}).status_code == 204
+
+
+def _content(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without what only frames the parts."""
+    frames = ("start", "start-step", "finish-step", "text-start", "text-end")
+    return [chunk for chunk in given if chunk["type"] not in frames]
+
+
+def _plain(chunk: dict[str, Any]) -> dict[str, Any]:
+    """Texts are counted in each response from its start."""
+    return {key: value for key, value in chunk.items() if key != "id"}
+
+
+def test_a_number_of_a_turn_before_gives_the_rest_of_that_turn(server: Running) -> None:
+    first = server.say("Hello", "elder").text
+    server.model.gate.clear()
+    with server.streaming("slow next", "elder") as stream:
+        assert next(stream)["type"] == "start"
+        path = "/api/chat/elder/stream"
+        rest = chunks(server.client.get(path, params={"after": 1}))
+        assert rest[0]["messageId"] == "turn_1"
+        assert (said(rest), rest[-1]["type"]) == ("You said: Hello", "finish")
+        # Who has all of it follows the turn that runs, as a message of its own.
+        last = "{}.{}".format(*_ids(first)[-1])
+        with server.client.stream("GET", path, params={"after": last}) as response:
+            server.model.gate.set()
+            now = response.read().decode()
+        list(stream)
+    assert '"messageId":"turn_2"' in now
+    assert "Two. " in now
+
+
+def test_the_start_says_where_to_read_on(server: Running) -> None:
+    told = server.client.get("/").json()
+    for path in (told["openapi"], told["health"]):
+        assert server.client.get(path).status_code == 200
+
+
 def test_a_chat_has_one_turn_at_a_time(server: Running) -> None:
     server.model.gate.clear()
     with server.streaming("slow one", "busy") as stream:
@@ -303,7 +357,7 @@ def test_on_version_5_the_stream_waits_for_the_answer(server: Running) -> None:
         question = next(chunk for chunk in stream if chunk["type"] == "data-approval")
         approval = question["data"]["id"]
         asked = server.client.get("/api/approvals", params={"state": "pending"}).json()["approvals"]
-        assert approval in [one["id"] for one in asked]
+        assert [one["chat"] for one in asked if one["id"] == approval] == ["five"]
         answered = server.client.post(f"/api/approvals/{approval}", json={"verdict": "once"})
         assert answered.json()["state"] == "approved"
         assert said(stream) == "Done."

@@ -172,3 +172,22 @@ def _interrupt(folder: Path, slow: Member, done: Member) -> None:
 
     with team_host(folder, Replies(), done, slow) as host:
         asyncio.run(go())
+
+
+def test_what_a_member_did_is_no_chat_also_without_the_team(tmp_path: Path) -> None:
+    one = Member(name="one", model=Replies("I am one."))
+    with served_host(lambda: team_host(tmp_path, Replies("All."), one)) as server:
+        server.say("Who?")
+    with served_host(lambda: some_host(tmp_path, Replies("Me."))) as server:
+        chats = server.client.get("/api/chats").json()["chats"]
+        assert [chat["id"] for chat in chats] == ["trip"]
+        member = "/api/chat/trip.one"
+        for path in (member, f"{member}/stream?after=0"):
+            shown = server.client.get(path)
+            assert shown.status_code == 404
+            assert "member of a team" in shown.json()["error"]["message"]
+        for refused in (server.say("Hi", "trip.one"), server.client.post(f"{member}/resume")):
+            assert refused.status_code == 422
+            assert "member of a team" in refused.json()["error"]["message"]
+        assert server.client.get("/api/timelines/trip.one").status_code == 200
+        assert server.say("Hi", "trip.two").status_code == 200

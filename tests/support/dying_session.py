@@ -71,7 +71,7 @@ class Trap:
 def acting(folder: Path, trap: Trap) -> Tool:
     """A tool whose effect can be seen."""
 
-    @tool
+    @tool(open_world=True)
     def act(what: str) -> str:
         """Act."""
         trap("after the intent")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
+from msgspec.structs import replace
+
 from callblocks.model.blocks import Block, Entry
 from callblocks.timeline.stamp import Stamp
 from callblocks.timeline.stores.chain import encode, genesis, link
@@ -16,6 +18,24 @@ PNG = b64encode(b"\x89PNG\r\n\x1a\nnot much of one").decode()
 def said(type: str, text: str, *, turn: str = "turn_1", author: str = "assistant") -> Block:
     """What somebody said."""
     return Block(type=type, author=author, turn_id=turn, ts=TS, text=text)
+
+
+def ended(status: str, *, turn: str = "turn_1", **meta: str) -> Block:
+    """The record that ends a turn."""
+    said = {"status": status, **meta}
+    return Block(type="timeline.turn", author="timeline", turn_id=turn, ts=TS, meta=said)
+
+
+def of_member(name: str, text: str) -> list[Block]:
+    """What a member of a team said, as it is attached to the turn of all."""
+    path = f"fi:turn_1.user.attachments/team/{name}.md"
+    digest = f'{{"artifact_path":"{path}","mime":"text/markdown","size_bytes":3}}'
+    block = Block(type="user.attachment", author="user", turn_id="turn_1", ts=TS, path=path)
+    named = {"role": "digest", "member": name}
+    return [
+        replace(block, mime="application/json", text=digest, meta=named),
+        replace(block, mime="text/markdown", text=text, meta={"member": name}),
+    ]
 
 
 def called(id: str, tool: str = "add", turn: str = "turn_1", **params: Any) -> Block:

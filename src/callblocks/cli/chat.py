@@ -14,7 +14,7 @@ import click
 from callblocks.cli.asked import asked
 from callblocks.cli.chat_options import ChatOptions, chat_options, check_team
 from callblocks.cli.exits import EXIT_CODES, Fault
-from callblocks.cli.io import STDIN, pieces
+from callblocks.cli.io import STDIN, name_of, pieces
 
 __all__ = ("command",)
 
@@ -68,4 +68,10 @@ def _piped() -> str | None:
     """All of standard input; None where a person is there to type."""
     if sys.stdin is not None and sys.stdin.isatty():
         return None
-    return "".join(piece for piece in pieces(STDIN) if isinstance(piece, str))
+    text = ""
+    for piece in pieces(STDIN):
+        if not isinstance(piece, str):
+            where = f"byte {piece.value:#04x} at offset {piece.offset}"
+            raise Fault(f"{name_of(STDIN)}: the prompt is not UTF-8: {where}")
+        text += piece
+    return text

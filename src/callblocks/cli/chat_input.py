@@ -22,6 +22,7 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings
 
 from callblocks.cli.chat_words import COMMANDS
+from callblocks.cli.dialect_name import MODEL_DIALECT
 from callblocks.cli.exits import say
 from callblocks.views.safe import visible_line
 
@@ -96,9 +97,7 @@ class ChatCompleter(Completer):
                 shown = visible_line(found.display_text)
                 yield Completion(found.text, found.start_position, display=shown)
         elif head == "/dialect":
-            from callblocks.dialects import dialects
-
-            yield from _words(rest, ("auto", *dialects))
+            yield from _words(rest, MODEL_DIALECT.names)
         elif head == "/model":
             from callblocks.models.opening import MODEL_FORMS
 

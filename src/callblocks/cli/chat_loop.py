@@ -8,15 +8,17 @@ from collections.abc import Awaitable, Callable, Iterable
 import click
 
 from callblocks.cli.asked import AttachedFile, attached
+from callblocks.cli.chat_left import after_known, left_events
 from callblocks.cli.chat_place import Place, left_turn
 from callblocks.cli.chat_screen import ChatScreen
 from callblocks.cli.chat_show import file_rows, recent_rows, view_rows
+from callblocks.cli.chat_turn import Going
 from callblocks.cli.chat_words import COMMANDS, Order, help_rows, read_line
 from callblocks.cli.exits import INTERRUPTED
 from callblocks.model.blocks import Entry
 from callblocks.model.errors import CallblocksError
 from callblocks.model.shown import format_size
-from callblocks.session.session import Session
+from callblocks.session.session import Session, Tell
 from callblocks.session.settings import Attachment
 from callblocks.tools.names import close_to
 from callblocks.views.rows import Kind, Row, wrap
@@ -112,7 +114,12 @@ class ChatLoop:
 
     async def _resume(self, _: str) -> None:
         session = self._session
-        if await self._screen.play(session, lambda tell: session.resume(tell=tell)) is None:
+        known = left_events(self._entries(), left_turn(session))
+
+        def begin(tell: Tell) -> Going:
+            return session.resume(tell=after_known(known, tell))
+
+        if await self._screen.play(session, begin) is None:
             self._note("no turn of this chat was interrupted")
 
     async def _help(self, _: str) -> None:
@@ -147,6 +154,9 @@ class ChatLoop:
         self._note(self._place.dialect)
 
     async def _show(self, view: str) -> None:
+        if not self._session.recorder.timeline.head().count:
+            self._note("there is nothing in this chat yet")
+            return
         width, budget = self._screen.width, self._place.host.settings.session.budget
         self._screen.page(view_rows(self._entries(), view, width, budget))
 

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from callblocks.cli.deciding import PolicyOptions, policy_options
-from callblocks.cli.dialect_name import DIALECT
+from callblocks.cli.dialect_name import MODEL_DIALECT
 from callblocks.cli.timeline_store import store_option
 from callblocks.cli.tools_file import Tools, tools_option
 from callblocks.cli.workplace import workspace_option
@@ -46,7 +46,7 @@ def chat_options(command: F) -> F:
         click.option(
             "--dialect",
             "-d",
-            type=DIALECT,
+            type=MODEL_DIALECT,
             help="How the model writes calls.  [default: tool-fence; for scripted auto, all]",
         ),
         click.option(

@@ -15,12 +15,13 @@ from pathlib import Path
 from callblocks.cli.chat_options import ChatOptions
 from callblocks.cli.deciding import check_names, given_policy
 from callblocks.cli.dialect_name import AUTO
-from callblocks.cli.exits import Fault, Refusal
+from callblocks.cli.exits import Fault, Refusal, say
 from callblocks.cli.recording import given_skills
 from callblocks.cli.state import state_folder
 from callblocks.cli.workplace import code_files
 from callblocks.models.model import Model
 from callblocks.models.opening import open_model
+from callblocks.models.scripted import ScriptedModel
 from callblocks.runtime.asking import Asker
 from callblocks.session.host import Host, HostSettings
 from callblocks.session.interrupted import interrupted_turn, open_turn, owner_lives
@@ -52,6 +53,8 @@ class Place:
         else:
             self.dialect = self._team.consensus.dialect
             self.model = self._team.consensus.model
+        for model in self._models:
+            _tell_broken(model)
         self.host = self._open(self.model, self.dialect)
 
     def session(self, name: str) -> Session:
@@ -102,6 +105,7 @@ class Place:
             await model.close()
             raise
         before, self.model = self.model, model
+        _tell_broken(model)
         await before.close()
         return session
 
@@ -173,6 +177,13 @@ class Place:
 def _suited(spec: str, named: str | None) -> str:
     scripted = spec.partition(":")[0] == _SCRIPTED
     return named or (AUTO if scripted else _TAUGHT)
+
+
+def _tell_broken(model: Model) -> None:
+    """Name the files in a folder of scripts that are none."""
+    if isinstance(model, ScriptedModel):
+        for name, why in model.broken.items():
+            say(f"{model.name}: {name} is no script: {why}")
 
 
 def left_turn(session: Session) -> str | None:

@@ -51,7 +51,7 @@ def ask(name: str | None, given: Asked, options: ChatOptions, *, last: bool, as_
             chat = place.session(_name(place, name, last))
             code = await (_lines(chat, given) if as_json else _shown(chat, given, screen))
             if name is None and not last:
-                say(f"callblocks chat {chat.name} goes on with this")
+                say(f"to go on: callblocks chat {chat.name}")
             return code
 
     with without_password(options["store"]):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+from callblocks.cli.chat_keys import echoing
 from callblocks.cli.chat_turn import Begin, TurnShown, ended_rows, perform_turn
 from callblocks.cli.io import STDIN
 from callblocks.cli.paging import page
@@ -53,7 +54,7 @@ class ChatScreen:
         if self._screen is None:
             yield
         else:
-            with self._screen.aside():
+            with self._screen.aside(), echoing(True):
                 yield
 
     async def play(self, session: Session, begin: Begin) -> TurnEnded | None:
@@ -63,7 +64,7 @@ class ChatScreen:
         self._screen = open_screen(STDIN, self.paper, expanded=True, live=True)
         shown = TurnShown(self._screen)
         try:
-            with self._screen:
+            with self._quiet(), self._screen:
                 ended = await perform_turn(session, begin, shown)
         finally:
             self._screen, self.outcomes = None, shown.outcomes
@@ -71,3 +72,7 @@ class ChatScreen:
             folder = str(state_folder() / ARTIFACTS)
             self.print([*ended_rows(ended, shown.outcomes, folder, self.width), ()])
         return ended
+
+    def _quiet(self) -> AbstractContextManager[None]:
+        """What is typed while a person watches does not get among what is drawn."""
+        return echoing(False) if self.paper.terminal else nullcontext()

@@ -17,6 +17,7 @@ import msgspec
 
 from callblocks.cli.exits import INTERRUPTED
 from callblocks.cli.screen import Screen
+from callblocks.model.events import Reasoning
 from callblocks.model.outcomes import Outcome
 from callblocks.model.turn_events import CallEnded, CallTold, TurnEnded, TurnEvent
 from callblocks.session.session import Session, Tell
@@ -24,10 +25,12 @@ from callblocks.views.plan import ways_to_allow
 from callblocks.views.rows import Row, wrap
 from callblocks.views.safe import visible_line
 from callblocks.views.summary import summary_rows
+from callblocks.views.timeline.ending import why
 from callblocks.views.turn_chat import TurnChat
 
 __all__ = (
     "Begin",
+    "Going",
     "Teller",
     "TurnLines",
     "TurnShown",
@@ -37,6 +40,7 @@ __all__ = (
 )
 
 Going: TypeAlias = Coroutine[Any, Any, TurnEnded | None]
+"""A turn that is under way; None where there was none to begin."""
 Begin: TypeAlias = Callable[[Tell], Going]
 """Begins a turn that is told of."""
 _AFTER = "then ask for it again"
@@ -55,7 +59,10 @@ class Teller:
 
 
 class TurnShown(Teller):
-    """Draws a turn on a screen."""
+    """Draws a turn on a screen.
+
+    Plain text has the answer without what was thought: nothing would tell them apart there.
+    """
 
     def __init__(self, screen: Screen) -> None:
         super().__init__()
@@ -66,7 +73,9 @@ class TurnShown(Teller):
         if isinstance(event, CallTold):
             self._screen.say(event.text)
         elif shown := self._turn.feed(event):
-            self._screen.feed(shown)
+            is_plain = self._screen.paper.console is None
+            kept = [one for one in shown if not (is_plain and isinstance(one, Reasoning))]
+            self._screen.feed(kept)
 
 
 class TurnLines(Teller):
@@ -148,7 +157,7 @@ def ended_rows(ended: TurnEnded, outcomes: list[Outcome], folder: str, width: in
         said = "No call may run in this chat, because nothing allows it."
         rows += [(), *wrap((("strong", said),), width), *ways_to_allow(off[0])]
     if ended.status != "answered":
-        said = f"{ended.code}: {ended.message}" if ended.code else ended.message
+        said = why(ended.status, ended.code, ended.message)
         row: Row = (("warning", ended.status), ("plain", f": {visible_line(said)}" if said else ""))
         rows += [(), *wrap(row, width, (("plain", "  "),))]
     return rows

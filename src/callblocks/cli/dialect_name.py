@@ -5,24 +5,33 @@ from __future__ import annotations
 import click
 from click.shell_completion import CompletionItem
 
-__all__ = ("AUTO", "DIALECT", "ONE_DIALECT")
+__all__ = ("AUTO", "DIALECT", "MODEL_DIALECT", "ONE_DIALECT")
 
 AUTO = "auto"
 
 
 class DialectName(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] generic only in click 8.4 and later
-    """One of the dialects, or `auto` where that is allowed."""
+    """One of the dialects, or `auto` where that is allowed.
+
+    For a `model` it is one that it can be taught.
+    """
 
     name = "name"
 
-    def __init__(self, *, auto: bool) -> None:
+    def __init__(self, *, auto: bool, model: bool = False) -> None:
         self._auto = auto
+        self._model = model
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         known = self._known()
         if value not in known:
             self.fail(f"no dialect {value!r}; choose from: {', '.join(known)}", param, ctx)
         return value
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that may be given."""
+        return tuple(self._known())
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -37,8 +46,11 @@ class DialectName(click.ParamType):  # pyright: ignore[reportMissingTypeArgument
         from callblocks.dialects import dialects
 
         every = {AUTO: "every dialect that can be told by its markers"} if self._auto else {}
-        return every | {name: dialect.summary for name, dialect in dialects.items()}
+        # What no model can be taught only displays calls.
+        known = [one for one in dialects.values() if one.rules or not self._model]
+        return every | {dialect.name: dialect.summary for dialect in known}
 
 
 DIALECT = DialectName(auto=True)
 ONE_DIALECT = DialectName(auto=False)
+MODEL_DIALECT = DialectName(auto=True, model=True)

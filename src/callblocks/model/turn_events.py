@@ -8,7 +8,8 @@
 
 A call is known by its `key`, a number in the turn, while it is being written, and by its `id` from
 `CallWritten` on; that id is the one on the timeline. Every call that was written has exactly one
-`CallEnded`. `member` names who speaks where several do.
+`CallEnded`; only where the turn is interrupted may one wait, and have it once the turn goes on.
+`member` names who speaks where several do.
 """
 
 from __future__ import annotations

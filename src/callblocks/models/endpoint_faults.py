@@ -26,6 +26,8 @@ _TAGS = re.compile(r"<(script|style)\b.*?(?:</\1|\Z)|<[^>]*>", re.DOTALL | re.IG
 _TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
 # A secret that is shorter stands in many a word.
 _SHORTEST = 4
+# A server may quote the start or the end of a key.
+_PART = 8
 
 _HINTS = {
     400: "check the model's name and the fields in extra",
@@ -59,6 +61,7 @@ class Faults:
     def __init__(self, settings: EndpointSettings) -> None:
         self._settings = settings
         self._secrets = _spellings(settings)
+        self._parts = _parts_of(settings.key or "")
         self.url = self.hide(settings.shown_url)
 
     def hide(self, text: str) -> str:
@@ -66,7 +69,7 @@ class Faults:
         text = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
         for secret in self._secrets:
             text = text.replace(secret, REDACTED)
-        return redact(text)
+        return redact(_without_parts(text, self._parts))
 
     def error(self, code: str, message: str, **details: Any) -> ModelError:
         """An error that names the address."""
@@ -155,6 +158,22 @@ def _code_of(error: Any) -> str:
             return code_of_status(number)
     kind = " ".join(str(given.get(name)) for name in ("type", "code", "error_type"))
     return next((code for pattern, code in _TYPES if pattern.search(kind)), "model_failed")
+
+
+def _parts_of(key: str) -> frozenset[str]:
+    return frozenset(key[at : at + _PART] for at in range(len(key) - _PART + 1))
+
+
+def _without_parts(text: str, parts: frozenset[str]) -> str:
+    """The text without any run of characters that stands in the key too."""
+    kept: list[str] = []
+    hidden = 0
+    for at in range(len(text) - _PART + 1) if parts else ():
+        if text[at : at + _PART] in parts:
+            if at >= hidden:
+                kept += (text[hidden:at], REDACTED)
+            hidden = at + _PART
+    return "".join((*kept, text[hidden:]))
 
 
 def _spellings(settings: EndpointSettings) -> list[str]:

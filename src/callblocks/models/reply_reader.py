@@ -107,8 +107,11 @@ class ReplyReader:
         given = function.arguments or ""
         text = given if isinstance(given, str) else msgspec.json.encode(given).decode()
         said = f"{function.name} {text}" if function.name else text
-        self._count(said)
-        self._calls.setdefault(index, []).append(said)
+        # A call costs something even where it says nothing.
+        self._count(said if index in self._calls else _as_thought([said]))
+        parts = self._calls.setdefault(index, [])
+        if said:
+            parts.append(said)
 
 
 def _content(content: str | list[dict[str, Any]] | None) -> Iterator[Piece]:

@@ -82,10 +82,11 @@ class ScriptedModel:
 
     def _lost(self) -> str:
         known = self.suggestions
-        if not known:
-            return f"{_LOST} There are none in my folder yet."
         lines = "".join(f"- {plain_line(prompt)}\n" for prompt in known)
-        return f"{_LOST} Try one of these:\n\n{lines}"
+        tried = f"Try one of these:\n\n{lines}" if known else "There are none in my folder yet."
+        broken = [f"- {plain_line(f'{name}: {why}')}\n" for name, why in self.broken.items()]
+        about = f"\n\nThese files are no scripts:\n\n{''.join(broken)}" if broken else ""
+        return f"{_LOST} {tried.rstrip() if about else tried}{about}"
 
     def _pace_of(self, script: Script | None) -> float:
         if self._pace is not None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable
+from contextlib import suppress
 
 import msgspec
 
@@ -31,7 +32,9 @@ __all__ = ("Approving",)
 class Approving:
     """`book` keeps what was approved, `asker` asks; `place` is the workspace it all counts for.
 
-    `settled` is told what came of every question that was asked.
+    `settled` is told what came of every question that was asked and is not left open. `within` is
+    the conversation, or the turn of one, in which alone an answer for once counts; a grant counts
+    in all of the workspace.
     """
 
     def __init__(
@@ -40,11 +43,14 @@ class Approving:
         asker: Asker | None = None,
         place: str = "",
         settled: Settled | None = None,
+        within: str = "",
     ) -> None:
         self._book = book
         self._asker = asker
         self._place = place
         self._settled = _tell_nobody if settled is None else settled
+        self._within = within
+        self._asked: set[str] = set()
         self._one_at_a_time = asyncio.Lock()
         self._denied: set[str] = set()
 
@@ -66,6 +72,13 @@ class Approving:
         except (ApprovalsUnavailable, BadApproval) as error:
             return _required(weighed, f"but approvals cannot be kept: {error}")
 
+    def withdraw(self) -> None:
+        """Take back each question, and each yes for once that nothing ran on; grants stay."""
+        while self._asked and self._book is not None:
+            # Where the book cannot be used, nothing is approved; and it all expires soon.
+            with suppress(ApprovalsUnavailable, BadApproval):
+                _take_back(self._book, self._asked.pop())
+
     async def _decide(self, book: ApprovalBook, weighed: Weighed, turn: Turn) -> Failure | None:
         bond = self._bond(weighed)
         taken = book.take(*bond)
@@ -75,7 +88,7 @@ class Approving:
             if self._asker is None:
                 return _waiting(weighed, taken, asked)
             question = question_of(weighed, asked.id, preview)
-            words, is_spent = "", False
+            words, is_spent, is_cut = "", False, False
             try:
                 answer = await _answer(self._asker(question), turn)
                 words = "" if answer is None else answer.reason
@@ -90,8 +103,13 @@ class Approving:
                     return _failed(weighed, "approval_mismatch", "its arguments changed meanwhile")
                 taken = book.take(*bond)
                 is_spent = _is_spent(book, asked, taken)
+            except asyncio.CancelledError:
+                # The program ends, and the question stays for whoever goes on.
+                is_cut = True
+                raise
             finally:
-                self._settled(question, taken.ok, _SPENT if is_spent else words)
+                if not is_cut:
+                    self._settled(question, taken.ok, _SPENT if is_spent else words)
             if not taken.ok and not is_spent:
                 break
         return None if taken.ok else _refused(weighed, taken)
@@ -114,7 +132,7 @@ class Approving:
         tool, digest = weighed.tool, weighed.policy.digest
         facts, tainted = weighed.facts, bool(weighed.facts.tainted)
         # What a path leads to may change while a person is asked.
-        place = json.dumps([self._place, facts.paths, tainted])
+        place = json.dumps([self._place, facts.paths, tainted, self._within])
         return (
             fingerprint(tool, weighed.call.input, digest, place=place),
             grant_key(tool, digest, tainted, place=self._place),
@@ -123,13 +141,15 @@ class Approving:
     def _request(
         self, book: ApprovalBook, weighed: Weighed, bond: tuple[str, str], preview: str
     ) -> Approval:
-        return book.request(
+        asked = book.request(
             fingerprint=bond[0],
             grant_key=bond[1],
             tool=weighed.tool.name,
             shown=whole_call(weighed, preview),
             tainted=bool(weighed.facts.tainted),
         )
+        self._asked.add(asked.id)
+        return asked
 
 
 async def _answer(asking: Awaitable[Answer | None], turn: Turn) -> Answer | None:
@@ -146,6 +166,12 @@ def _is_open(book: ApprovalBook, asked: Approval) -> bool:
     """Whether a question still waits; one that nobody answered may be over, or taken back."""
     now = book.get(asked.id)
     return now is None or now.state == "pending"
+
+
+def _take_back(book: ApprovalBook, id: str) -> None:
+    now = book.get(id)
+    if now is not None and now.minutes == 0:
+        book.revoke(id)
 
 
 def _is_spent(book: ApprovalBook, asked: Approval, taken: Taken) -> bool:

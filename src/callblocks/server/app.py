@@ -48,8 +48,9 @@ def make_app(settings: ServerSettings, open_host: Callable[[], Host]) -> Starlet
         routes=[endpoint.route() for endpoint in ENDPOINTS],
         middleware=[
             Middleware(Measured, metrics=metrics),
-            Middleware(RateLimit, settings=settings),
+            # First who may ask at all: what a foreign page sends uses up nobody's requests.
             Middleware(Guard, settings=settings),
+            Middleware(RateLimit, settings=settings),
         ],
         exception_handlers=HANDLED,
         lifespan=lifespan,

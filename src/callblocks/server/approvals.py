@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import msgspec
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -21,7 +22,7 @@ from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.asking import Verdict
 from callblocks.server.faults import ApiFault, answer_json
 from callblocks.server.reading import read_body, read_query
-from callblocks.server.service import service_of
+from callblocks.server.service import Service, service_of
 
 __all__ = (
     "AnswerBody",
@@ -35,7 +36,10 @@ __all__ = (
 
 
 class ShownApproval(msgspec.Struct, frozen=True, kw_only=True):
-    """A question and what came of it; times are seconds since 1970, 0 for none yet."""
+    """A question and what came of it; times are seconds since 1970, 0 for none yet.
+
+    `chat` is the one whose turn runs here and asked; "" where there is none.
+    """
 
     id: str
     state: State
@@ -47,6 +51,7 @@ class ShownApproval(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     minutes: int
     tainted: bool
+    chat: str = ""
 
 
 class ApprovalList(msgspec.Struct, frozen=True):
@@ -73,7 +78,7 @@ async def list_approvals(request: Request) -> Response:
     """What was asked, and what came of it."""
     service, state = service_of(request), read_query(request, ApprovalQuery).state
     known = await service.read(lambda: service.host.book.list(state))
-    return answer_json(ApprovalList([_shown(one) for one in known]))
+    return answer_json(ApprovalList([_shown(service, one) for one in known]))
 
 
 async def answer_approval(request: Request) -> Response:
@@ -82,7 +87,7 @@ async def answer_approval(request: Request) -> Response:
     answer = await read_body(request, AnswerBody, service.settings)
     approval = await service.read(lambda: answer_book(service.host.book, id, answer))
     service.chats.asker.wake(id)
-    return answer_json(_shown(approval))
+    return answer_json(_shown(service, approval))
 
 
 def answer_book(book: ApprovalBook, id: str, answer: AnswerBody) -> Approval:
@@ -104,6 +109,7 @@ def answer_book(book: ApprovalBook, id: str, answer: AnswerBody) -> Approval:
             return book.deny(id, answer.reason)
 
 
-def _shown(approval: Approval) -> ShownApproval:
+def _shown(service: Service, approval: Approval) -> ShownApproval:
     """Without what ties it to its call: that is nobody's business."""
-    return msgspec.convert(approval, ShownApproval, from_attributes=True)
+    shown = msgspec.convert(approval, ShownApproval, from_attributes=True)
+    return replace(shown, chat=service.chats.asking(approval.id))

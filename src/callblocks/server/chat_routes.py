@@ -21,10 +21,11 @@ from starlette.responses import Response
 
 from callblocks.server.answering import answer_questions
 from callblocks.server.faults import answer_json
-from callblocks.server.last_turn import ChatStatus, status_of
+from callblocks.server.last_turn import ChatStatus, standing
 from callblocks.server.reading import read_body
 from callblocks.server.running_turn import RunningTurn
 from callblocks.server.service import Service, service_of
+from callblocks.server.settings import SdkVersion
 from callblocks.server.ui_events import ui_response
 from callblocks.server.versions import version_of
 from callblocks.session.settings import Attachment
@@ -60,7 +61,8 @@ class ChatBody(msgspec.Struct, frozen=True):
 class ShownChat(msgspec.Struct, frozen=True):
     """A chat: its UI messages, without what the turn that runs says, which its stream replays.
 
-    `last` is the number of its last block.
+    A turn that was interrupted is among them, as far as it came. `last` is the number of the last
+    block: once that turn goes on, the stream after it has the rest.
     """
 
     id: str
@@ -122,8 +124,11 @@ async def post_chat(request: Request) -> Response:
 async def list_chats(request: Request) -> Response:
     """Every chat, the latest first."""
     service = service_of(request)
-    names = await service.read(service.host.store.names)
-    known = [one for one in names if service.is_chat(one.name)]
+
+    def read() -> list[Summary]:
+        return [one for one in service.host.store.names() if service.is_chat(one.name)]
+
+    known = await service.read(read)
     known.sort(key=lambda one: one.updated, reverse=True)
     return answer_json(ChatList([_summary(service, one) for one in known]))
 
@@ -132,15 +137,10 @@ async def show_chat(request: Request) -> Response:
     """A chat with its messages."""
     service, name = service_of(request), request.path_params["id"]
     version = version_of(request)
-    head = await service.existing(name)
-
-    def read() -> tuple[ChatStatus, list[dict[str, Any]]]:
-        entries = service.entries(name)
-        return status_of(entries), ui_messages(entries, version, service.replay(name))
-
-    status, messages = await service.read(read)
+    head = await service.existing_chat(name)
+    running, (status, messages) = await _standing(service, name, version)
     turn = None
-    if running := service.chats.get(name):
+    if running is not None:
         status, turn = "waiting" if running.waiting else "running", running.turn
     return answer_json(ShownChat(name, status, turn, head.count, messages))
 
@@ -161,6 +161,33 @@ async def resume_chat(request: Request) -> Response:
     running = service.chats.resume(name)
     await running.begun()
     return answer_json(Resumed(name, running.turn))
+
+
+async def _standing(
+    service: Service, name: str, version: SdkVersion
+) -> tuple[RunningTurn | None, tuple[ChatStatus, list[dict[str, Any]]]]:
+    """The turn that runs, and what is there beside it, at one moment."""
+    running = service.chats.get(name)
+    read = await service.read(lambda: _read(service, name, version, running is not None))
+    if running is service.chats.get(name):
+        return running, read
+    # One that began or ended meanwhile may be neither told by a stream nor read to its end.
+    return await _standing(service, name, version)
+
+
+def _read(
+    service: Service, name: str, version: SdkVersion, is_here: bool
+) -> tuple[ChatStatus, list[dict[str, Any]]]:
+    entries = service.entries(name)
+    status, last = standing(entries)
+    messages = ui_messages(
+        entries,
+        version,
+        service.replay(name),
+        running=last if is_here else "",
+        interrupted=last if status == "interrupted" else "",
+    )
+    return status, messages
 
 
 async def _say(service: Service, name: str, text: str, given: Iterable[PostedFile]) -> RunningTurn:

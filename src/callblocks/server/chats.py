@@ -26,17 +26,18 @@ from callblocks.views.replay import Replay
 __all__ = ("Chats",)
 
 _LAST_SECONDS = 5.0
-"""How long a turn that was stopped may take to end."""
+"""How long a turn that was interrupted may take to end."""
 
 
 class Chats:
     """Starts, keeps and stops turns."""
 
-    def __init__(self, host: Host, metrics: Metrics) -> None:
+    def __init__(self, host: Host, metrics: Metrics, limit: int) -> None:
         self.asker = BookAsker(host.book)
         self.is_closing = False
         self._host = host
         self._metrics = metrics
+        self._limit = limit
         self._running: dict[str, RunningTurn] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -46,6 +47,11 @@ class Chats:
     def get(self, name: str) -> RunningTurn | None:
         """The turn of a chat that runs now."""
         return self._running.get(name)
+
+    def asking(self, approval: str) -> str:
+        """The chat whose turn asks a question; "" where none does here."""
+        found = (name for name, one in self._running.items() if one.asked(approval))
+        return next(found, "")
 
     def session(self, name: str) -> Session:
         """The session of a chat; approvals are answered through the book."""
@@ -67,7 +73,7 @@ class Chats:
         if status_of(entries) != "interrupted":
             raise ApiFault("nothing_to_resume")
         running = RunningTurn(session, self._metrics.count)
-        running.replay(self._replay(name)(LastTurn(entries).entries))
+        running.replay(LastTurn(entries, self._replay(name)).told())
         self._begin(name, running, session.resume(tell=running.tell))
         return running
 
@@ -79,15 +85,17 @@ class Chats:
         return running is not None
 
     async def close(self, grace: float) -> None:
-        """Let turns end for so many seconds, then stop them; no new one begins."""
+        """Let turns end for so many seconds, then interrupt them; no new one begins.
+
+        Nobody stopped them, so whoever serves next can go on with them.
+        """
         self.is_closing = True
-        if not await self._ended(grace):
-            for name in list(self._running):
-                self.stop(name)
-        if not await self._ended(_LAST_SECONDS):
+        for seconds in (grace, _LAST_SECONDS):
+            if await self._ended(seconds):
+                return
             for task in self._tasks:
                 task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _ended(self, seconds: float) -> bool:
         if self._tasks:
@@ -102,16 +110,24 @@ class Chats:
             raise ApiFault("shutting_down", headers={"retry-after": "5"})
         running = self._running.get(name)
         if running is None:
+            self._check_room()
             return
         words = "a turn of this chat runs: wait until it is over, or stop it"
         if waiting := running.waiting:
             words = f"a turn of this chat waits for the approval {waiting[0]}: answer, or stop it"
         raise ApiFault("turn_running", words)
 
+    def _check_room(self) -> None:
+        if len(self._running) >= self._limit:
+            words = f"{self._limit} turns run, which is the limit here; try again later"
+            raise ApiFault("too_many_turns", words, {"retry-after": "5"})
+
     def _begin(
         self, name: str, running: RunningTurn, turn: Coroutine[Any, Any, TurnEnded | None]
     ) -> None:
         self._running[name] = running
+        # Until the task has its first step, nothing else says that the session is used.
+        running.session.is_held = True
         task = asyncio.create_task(self._see_out(name, running, turn))
         self._tasks.add(task)
         task.add_done_callback(self._forget)
@@ -134,4 +150,5 @@ class Chats:
                 running.fault = error
             finally:
                 del self._running[name]
+                running.session.is_held = False
                 running.log.close()

@@ -13,9 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from callblocks.model.errors import (
     CallblocksError,
@@ -63,6 +65,7 @@ FAULTS = {
     "internal": (500, "a fault of the server"),
     "artifact_damaged": (500, "the file is not what its digest says"),
     "too_many_streams": (503, "as many streams are open as may be"),
+    "too_many_turns": (503, "as many turns run as may"),
     "shutting_down": (503, "the server ends"),
     "store_unavailable": (503, "the timelines, or the approvals, cannot be read or written"),
 }
@@ -105,6 +108,13 @@ class ApiFault(Exception):
         self.status = status
         self.message = message or meaning
         self.headers = dict(headers or {})
+
+    def refusal(self, scope: Scope) -> Response:
+        """The error for a request whose body nobody reads: the connection ends with it."""
+        headers = Headers(scope=scope)
+        if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
+            self.headers["connection"] = "close"
+        return self.response()
 
     def response(self) -> Response:
         """The error as it is sent."""

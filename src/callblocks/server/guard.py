@@ -52,7 +52,7 @@ class Guard:
                 return
             self._check_token(headers, scope["path"])
         except ApiFault as fault:
-            await fault.response()(scope, receive, _showing(send, foreign))
+            await fault.refusal(scope)(scope, receive, _showing(send, foreign))
             return
         await self._app(scope, receive, _showing(send, foreign))
 

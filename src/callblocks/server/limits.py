@@ -69,7 +69,7 @@ class RateLimit:
         if scope["type"] == "http" and (wait := self._buckets.take(_client(scope))):
             words = "this client asks too often; wait as long as Retry-After says"
             fault = ApiFault("too_many_requests", words, {"retry-after": str(int(wait) + 1)})
-            await fault.response()(scope, receive, send)
+            await fault.refusal(scope)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 

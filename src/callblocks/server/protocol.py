@@ -1,14 +1,17 @@
 """HTTP as uvicorn reads it, with limits on what has no limit there.
 
 - The line of the request and its headers together pass `max_headers` bytes: 400.
-- A connection whose first request does not begin in time is closed.
+- A connection whose request, body and all, does not arrive in time is cut off, unless the answer
+  to it is under way: whoever reads the body then has a time of their own for it.
 - One connection more than `max_connections` is told so, and closed.
-- A client that takes nothing can be cut off, with all that waits to be sent to it.
+- A client that takes nothing, or next to nothing, for `send_timeout` is cut off, with all that
+  waits to be sent to it.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -21,6 +24,39 @@ from callblocks.server.faults import ApiFault
 from callblocks.server.settings import ServerSettings
 
 __all__ = ("LimitedHttp", "limited_http")
+
+
+_TAKEN = 64 * 1024
+"""Bytes that a client takes within `send_timeout`, if so many wait for it."""
+
+
+class Patience:
+    """Waits so many seconds from `begin` on, then calls `late`, unless `end` comes first."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, seconds: float, late: Callable[[], None]
+    ) -> None:
+        self._loop = loop
+        self._seconds = seconds
+        self._late = late
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> bool:
+        """Wait from now on; False where it waits already."""
+        if self._timer is not None:
+            return False
+        self._timer = self._loop.call_later(self._seconds, self._over)
+        return True
+
+    def end(self) -> None:
+        """Wait no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _over(self) -> None:
+        self._timer = None
+        self._late()
 
 
 class LimitedHttp(HttpToolsProtocol):
@@ -39,15 +75,18 @@ class LimitedHttp(HttpToolsProtocol):
         self._settings = settings
         self._head = 0
         self._is_crowded = False
-        self._slow: asyncio.TimerHandle | None = None
+        self._reading = Patience(self.loop, settings.read_timeout, self._late)
+        self._sending = Patience(self.loop, settings.send_timeout, self._deaf)
+        self._unsent = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self._is_crowded = len(self.connections) > self._settings.max_connections
-        self._slow = self.loop.call_later(self._settings.read_timeout, transport.abort)
+        self._reading.begin()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._hurry()
+        self._reading.end()
+        self._sending.end()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -58,11 +97,16 @@ class LimitedHttp(HttpToolsProtocol):
             self.transport.write(_CROWDED)
             self.transport.close()
             return
+        # Here, and not where a request begins: empty lines before one belong to none.
+        self._reading.begin()
         super().data_received(data)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._head = 0
+        self._reading.begin()
+        if not self.flow.write_paused:
+            self._sending.end()
         self.scope["extensions"] = droppable(self.transport.abort)
 
     def on_url(self, url: bytes) -> None:
@@ -73,9 +117,23 @@ class LimitedHttp(HttpToolsProtocol):
         self._count(name + value)
         super().on_header(name, value)
 
-    def on_headers_complete(self) -> None:
-        self._hurry()
-        super().on_headers_complete()
+    def on_message_complete(self) -> None:
+        self._reading.end()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch_sending()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_sending()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._sending.end()
+        if not self._is_answering:
+            self._watch_sending()
 
     def send_400_response(self, msg: str) -> None:
         self.transport.write(_UNREADABLE)
@@ -87,10 +145,27 @@ class LimitedHttp(HttpToolsProtocol):
         if self._head > self._settings.max_headers:
             raise ValueError("the headers pass the limit")
 
-    def _hurry(self) -> None:
-        if self._slow is not None:
-            self._slow.cancel()
-            self._slow = None
+    @property
+    def _is_answering(self) -> bool:
+        return bool(self.cycle and not self.cycle.response_complete)
+
+    def _late(self) -> None:
+        if self._is_answering:
+            self._reading.begin()
+        else:
+            self.transport.abort()
+
+    def _watch_sending(self) -> None:
+        unsent = self.transport.get_write_buffer_size()
+        if unsent and self._sending.begin():
+            self._unsent = unsent
+
+    def _deaf(self) -> None:
+        taken = self._unsent - self.transport.get_write_buffer_size()
+        if 0 <= taken < min(_TAKEN, self._unsent):
+            self.transport.abort()
+        else:
+            self._watch_sending()
 
 
 def limited_http(settings: ServerSettings) -> Any:

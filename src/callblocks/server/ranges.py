@@ -25,8 +25,8 @@ def range_of(header: str, size: int) -> range | None:
     if found is None or not (found[1] or found[2]):
         return None
     if found[1]:
-        first, last = int(found[1]), int(found[2] or size)
-        if last < first:
+        first, last = int(found[1]), int(found[2]) if found[2] else size
+        if found[2] and last < first:
             return None
     else:
         first, last = max(size - int(found[2]), 0), size if int(found[2]) else -1

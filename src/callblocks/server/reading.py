@@ -1,14 +1,24 @@
 """Reading what a client asks: the query, the body, and headers, each by its declared shape.
 
-A body is JSON, sent as such: a form of a foreign page cannot send it. It is counted as it arrives,
-with or without a length said before, and must arrive in time.
+A body is JSON, sent as such: a form of a foreign page cannot send it. Where there is none, no type
+needs to be said. It is counted as it arrives, with or without a length said before, and must arrive
+in time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from typing import Annotated, TypeAlias, TypeVar
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 from starlette.requests import Request
@@ -26,6 +36,7 @@ MAX_NUMBER = 2**53 - 1
 Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)]
 """The number of a block; 0 stands before the first."""
 
+_NO_VALUE = re.compile(r"Invalid enum value (?P<given>.*) - at `\$\.(?P<field>\w+)`", re.DOTALL)
 _EVENT = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,15}))?")
 
 
@@ -38,7 +49,7 @@ def read_query(request: Request, shape: type[T]) -> T:
     try:
         return msgspec.convert(given, shape, strict=False)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise ApiFault("invalid_request", f"the query is not as it should be: {error}") from error
+        raise _unlike("the query", error, shape) from error
 
 
 def event_number(request: Request, after: str | None = None) -> tuple[int, int] | None:
@@ -57,16 +68,37 @@ def event_number(request: Request, after: str | None = None) -> tuple[int, int] 
 
 async def read_body(request: Request, shape: type[T], settings: ServerSettings) -> T:
     """The body as a value of that shape; none is an empty object."""
-    _check_type(request)
+    if "content-type" in request.headers:
+        _check_type(request)
     content = await _content(request, settings)
+    if content:
+        _check_type(request)
     try:
         return msgspec.json.decode(content or b"{}", type=shape)
     except msgspec.ValidationError as error:
-        raise ApiFault("invalid_request", f"the body is not as it should be: {error}") from error
+        raise _unlike("the body", error, shape) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ApiFault("bad_json", f"the body is no JSON: {error}") from error
     except RecursionError as error:
         raise ApiFault("bad_json", "the body is nested too deeply") from error
+
+
+def _unlike(what: str, error: Exception, shape: type[Any]) -> ApiFault:
+    """What is wrong, in words; of a field that is one of a few values, which they are."""
+    found = _NO_VALUE.fullmatch(str(error))
+    values = _values(get_type_hints(shape).get(found["field"])) if found else []
+    if found is None or not values:
+        return ApiFault("invalid_request", f"{what} is not as it should be: {error}")
+    *others, last = map(str, values)
+    known = f"{', '.join(others)} or {last}" if others else last
+    return ApiFault("invalid_request", f"{found['field']} is {known}, not {found['given']}")
+
+
+def _values(hint: Any) -> list[Any]:
+    """The values that a type names."""
+    if get_origin(hint) is Literal:
+        return list(get_args(hint))
+    return [value for one in get_args(hint) for value in _values(one)]
 
 
 def _check_type(request: Request) -> None:

@@ -62,7 +62,7 @@ from callblocks.server.timelines import (
 )
 from callblocks.server.versions import VERSION_HEADER, VersionQuery
 
-__all__ = ("ENDPOINTS", "Document")
+__all__ = ("ENDPOINTS", "Document", "Start")
 
 _STREAM = "text/event-stream"
 _BODY = ("bad_json", "body_too_large", "wrong_content_type", "read_timeout", "invalid_request")
@@ -79,6 +79,19 @@ class Document(msgspec.Struct, frozen=True):
     components: dict[str, Any]
 
 
+class Start(msgspec.Struct, frozen=True):
+    """Where to read on."""
+
+    name: str = "callblocks"
+    openapi: str = "/api/openapi.json"
+    health: str = HEALTH
+
+
+async def show_start(request: Request) -> Response:
+    """Which addresses say what there is, and how it stands."""
+    return answer_json(Start())
+
+
 async def show_openapi(request: Request) -> Response:
     """This document."""
     return answer_json(_document())
@@ -90,6 +103,7 @@ def _document() -> dict[str, Any]:
 
 
 ENDPOINTS = (
+    Endpoint(method="GET", path="/", handler=show_start, gives=Start),
     Endpoint(
         method="POST",
         path="/api/chat",

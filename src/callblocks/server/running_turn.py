@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from callblocks.model.turn_events import CallAnswered, CallAsked, TurnBegan, TurnEnded, TurnEvent
 from callblocks.session.session import Session
-from callblocks.session.turn_log import TurnLog
+from callblocks.session.turn_log import Logged, TurnLog
 
 __all__ = ("RunningTurn",)
 
@@ -26,12 +26,17 @@ class RunningTurn:
         self._asked: dict[str, int] = {}
         self._answered: set[str] = set()
 
-    def replay(self, events: Iterable[TurnEvent]) -> None:
+    def replay(self, told: Iterable[Logged]) -> None:
         """Take what happened in this turn before it was interrupted."""
-        for event in events:
-            if not isinstance(event, TurnEnded) or event.member:
-                self.log.tell(event)
+        for one in told:
+            if not isinstance(one.event, TurnEnded) or one.event.member:
+                self.log.events.append(one)
         self._replayed = len(self.log.events)
+
+    @property
+    def first(self) -> int:
+        """The number of the turn's first block."""
+        return self.session.recorder.state.turns.get(self.turn, 0)
 
     async def begun(self) -> None:
         """Wait until the turn has its number; a fault instead is raised."""

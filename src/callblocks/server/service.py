@@ -42,7 +42,7 @@ class Service:
         self.settings = settings
         self.host = host
         self.metrics = metrics
-        self.chats = Chats(host, metrics)
+        self.chats = Chats(host, metrics, settings.max_turns)
         self.slots = Slots(settings.max_streams)
         self._ends = asyncio.Event()
         self._threads = asyncio.Semaphore(_THREADS)
@@ -65,6 +65,14 @@ class Service:
             raise TimelineError("unknown_timeline", f"no timeline has the name {name}")
         return head
 
+    async def existing_chat(self, name: str) -> Head:
+        """The end of a chat that must be there, and is not what a member of a team does."""
+        head = await self.existing(name)
+        if not await self.read(lambda: self.is_chat(name)):
+            words = f"{name} is what a member of a team does, and no chat"
+            raise TimelineError("unknown_timeline", f"{words}; /api/timelines/{name} has it")
+        return head
+
     def entries(self, name: str) -> list[Entry]:
         """All blocks of a timeline that can be read."""
         return list(readable(self.host.store.entries(name)))
@@ -81,8 +89,7 @@ class Service:
 
     def is_chat(self, name: str) -> bool:
         """Whether a timeline is a chat, and not what a member of a team does in one."""
-        team = self.host.settings.team
-        return team is None or not team.is_member(name)
+        return not self.host.is_member(name)
 
     async def until_end(self, items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
         """The same, but over when the server ends."""

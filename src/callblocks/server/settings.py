@@ -31,10 +31,11 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:_]+")
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a server is bound to, whom it answers, and how much.
 
-    `rate` is how many requests a second one client may make, `burst` how many at once. `quiet` is
-    how many seconds a stream may be silent before a comment is sent. A client that takes nothing
-    for `send_timeout` seconds, or gives nothing of its request for `read_timeout`, is dropped. At
-    the end, turns that run have `grace` seconds.
+    `max_turns` is how many turns run at once, followed or not. `rate` is how many requests a second
+    one client may make, `burst` how many at once. `quiet` is how many seconds a stream may be
+    silent before a comment is sent. A client that takes nothing for `send_timeout` seconds, or
+    gives nothing of its request for `read_timeout`, is dropped. At the end, turns that run have
+    `grace` seconds.
     """
 
     host: str = "127.0.0.1"
@@ -46,6 +47,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_headers: int = 64 * 1024
     max_connections: int = 2000
     max_streams: int = 1000
+    max_turns: int = 500
     rate: float = 100.0
     burst: int = 500
     quiet: float = 15.0

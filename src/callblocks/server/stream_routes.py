@@ -4,9 +4,9 @@
     GET /api/chat/ID/stream?after=12.3      only what came after that event of it
     Last-Event-ID: 12.3                     the same
 
-Where nothing runs it is 204. With a number, what the last turn said after it is told from the
-timeline, also where the turn was interrupted and has no end; a text that was under way is then told
-whole.
+Where nothing runs it is 204. With a number, the rest of the turn that it is of is told from the
+timeline, with its end; a text that was under way is then told whole. Of a turn that was interrupted
+that is told, each time: it can be resumed. 204 is for a turn that ended, and was told to its end.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from callblocks.server.service import Service, service_of
 from callblocks.server.settings import SdkVersion
 from callblocks.server.ui_events import ui_response
 from callblocks.server.versions import version_of
+from callblocks.session.turn_log import TurnLog
 from callblocks.timeline.stores.store import check_name
 
 __all__ = ("StreamQuery", "stream_chat")
@@ -43,20 +44,29 @@ async def stream_chat(request: Request) -> Response:
     running = service.chats.get(name)
     if running is not None:
         await running.begun()
+        rest = None
+        if after is not None and 0 < after[0] < running.first:
+            rest = await _rest(service, name, version, after)
         start = 0 if after is None else running.log.after(*after)
-        return ui_response(service, running.log, running.turn, version, start)
+        return rest or ui_response(service, running.log, running.turn, version, start)
     if after is None:
         return Response(status_code=204)
-    await service.existing(name)
-    entries = await service.read(lambda: service.entries(name))
-    return _replay(service, LastTurn(entries, service.replay(name)), version, after)
+    await service.existing_chat(name)
+    return await _rest(service, name, version, after) or Response(status_code=204)
 
 
-def _replay(
-    service: Service, last: LastTurn, version: SdkVersion, after: tuple[int, int]
-) -> Response:
-    log = last.log()
+async def _rest(
+    service: Service, name: str, version: SdkVersion, after: tuple[int, int]
+) -> Response | None:
+    """What the turn that a number is of said after it; None where all was told."""
+
+    def read() -> tuple[LastTurn, TurnLog]:
+        entries = service.entries(name)
+        last = LastTurn(entries, service.replay(name), seq=after[0], chat=name)
+        return last, last.log()
+
+    last, log = await service.read(read)
     start = last.place_after(log, *after)
     if start >= len(log.events):
-        return Response(status_code=204)
+        return None
     return ui_response(service, log, last.turn, version, start)

@@ -10,6 +10,7 @@ import asyncio
 
 from callblocks.runtime.approvals.approval import Approval
 from callblocks.runtime.approvals.book import ApprovalBook
+from callblocks.runtime.approvals.faults import ApprovalsUnavailable
 from callblocks.runtime.asking import Answer, Question
 
 __all__ = ("BookAsker",)
@@ -19,20 +20,26 @@ _LOOK = 0.5
 
 
 class BookAsker:
-    """An asker who looks into the book until the question is answered, or over."""
+    """An asker who looks into the book until the question is answered, or over.
+
+    All questions that are open have one look.
+    """
 
     def __init__(self, book: ApprovalBook) -> None:
         self._book = book
         self._waiting: dict[str, set[asyncio.Event]] = {}
+        self._next: asyncio.TimerHandle | None = None
 
     async def __call__(self, question: Question) -> Answer | None:
         """The answer; `None` once the question is over without one."""
         id, event = question.approval_id, asyncio.Event()
         self._waiting.setdefault(id, set()).add(event)
+        if self._next is None:
+            self._look_later()
         try:
             while (approval := self._book.get(id)) is not None and approval.state == "pending":
                 event.clear()
-                await _wait(event)
+                await event.wait()
             return None if approval is None else _answer(approval)
         finally:
             self._leave(id, event)
@@ -47,6 +54,22 @@ class BookAsker:
         waiting.discard(event)
         if not waiting:
             del self._waiting[id]
+        if not self._waiting and self._next is not None:
+            self._next.cancel()
+            self._next = None
+
+    def _look_later(self) -> None:
+        self._next = asyncio.get_running_loop().call_later(_LOOK, self._look)
+
+    def _look(self) -> None:
+        self._look_later()
+        try:
+            pending = {approval.id for approval in self._book.list("pending")}
+        except ApprovalsUnavailable:
+            # Whoever waits finds it out, and says so.
+            pending = set[str]()
+        for id in self._waiting.keys() - pending:
+            self.wake(id)
 
 
 def _answer(approval: Approval) -> Answer | None:
@@ -58,11 +81,3 @@ def _answer(approval: Approval) -> Answer | None:
             return Answer("deny", reason=approval.reason)
         case _:
             return None
-
-
-async def _wait(event: asyncio.Event) -> None:
-    timer = asyncio.get_running_loop().call_later(_LOOK, event.set)
-    try:
-        await event.wait()
-    finally:
-        timer.cancel()

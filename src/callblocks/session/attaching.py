@@ -17,12 +17,13 @@ __all__ = ("named_apart",)
 def named_apart(files: Iterable[Attachment]) -> list[Attachment]:
     """The files under names that no other has; one that no file can have is a `BadPath`."""
     named: dict[str, Attachment] = {}
+    # How many there are of each name: without it, a thousand of one name are a million tries.
+    counts: dict[str, int] = {}
     for file in files:
         name = own = _checked(file.name)
-        count = 1
         while own in named:
-            count += 1
-            own = _checked(_numbered(name, count))
+            counts[name] = counts.get(name, 1) + 1
+            own = _checked(_numbered(name, counts[name]))
         named[own] = Attachment(own, file.content)
     return list(named.values())
 

@@ -10,6 +10,7 @@ of `callblocks` have them. A host is made and used in the thread of one event lo
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Self
 
 import msgspec
 
-from callblocks.model.errors import CallerError
+from callblocks.model.errors import CallerError, TimelineError
 from callblocks.models.model import Model
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.asking import Asker
@@ -41,6 +42,7 @@ from callblocks.tools.registry import Registry
 
 __all__ = ("Host", "HostSettings")
 
+_MEMBER_TURN = re.compile(r"team_turn_[0-9]+")
 _KEPT = 500
 """Sessions that are kept although nothing runs in them."""
 
@@ -93,13 +95,20 @@ class Host:
         if found := self._sessions.pop(name, None):
             self._sessions[name] = found
             return found[0]
-        team = self.settings.team
-        if team is not None and team.is_member(name):
+        if self.is_member(name):
             raise CallerError(f"{name} is what a member of a team does; choose another name")
         self._make_room()
         session, files = self._open(name, asker)
         self._sessions[name] = (session, files)
         return session
+
+    def is_member(self, name: str) -> bool:
+        """Whether a timeline is what a member of a team does: of this one, or of any before."""
+        team = self.settings.team
+        if team is not None and team.is_member(name):
+            return True
+        # A member's timeline is `<chat>.<member>`, and its turns are called by those of its team.
+        return "." in name and bool(_MEMBER_TURN.fullmatch(self._first_turn(name)))
 
     @property
     def running(self) -> Sequence[Session]:
@@ -150,6 +159,15 @@ class Host:
         stack.callback(files.close)
         return Recorder(timeline, files, self.artifacts, skills=settings.skills)
 
+    def _first_turn(self, name: str) -> str:
+        try:
+            first = next(iter(self.store.entries(name, limit=1)), None)
+        except TimelineError as error:
+            if error.code != "store_damaged":
+                raise
+            first = None
+        return "" if first is None else first.block.turn_id
+
     def _desk(self, asker: Asker | None) -> Desk:
         return Desk(
             book=self.book,
@@ -164,7 +182,11 @@ class Host:
         """Let the session go that was used least lately, if there are many."""
         if len(self._sessions) < _KEPT:
             return
-        idle = [name for name, (session, _) in self._sessions.items() if not session.is_running]
+        idle = [
+            name
+            for name, (session, _) in self._sessions.items()
+            if not session.is_running and not session.is_held
+        ]
         for name in idle[: len(self._sessions) - _KEPT + 1]:
             self._sessions.pop(name)[1].close()
 

@@ -10,6 +10,8 @@ be read, nobody knows of any call.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from callblocks.model.blocks import Block, Entry
 from callblocks.model.calls import Call
 from callblocks.model.outcomes import Failure, Outcome
@@ -37,13 +39,18 @@ class LeftCalls:
         self._calls = self._open()
         self._intents = self._begun(journal) if self._calls else {}
 
-    def settle(self, *, keep: bool = False) -> tuple[list[Outcome], list[Call]]:
-        """Give each call its outcome; with `keep`, those that may still run are left out of it."""
+    def settle(
+        self, *, keep: bool = False, begun: Container[str] = ()
+    ) -> tuple[list[Outcome], list[Call]]:
+        """Give each call its outcome; with `keep`, those that may still run are left out of it.
+
+        `begun` are calls that are known to have begun, whatever the journal says.
+        """
         outcomes: list[Outcome] = []
         runnable: list[Call] = []
         for entry in self._calls:
             block = entry.block
-            if keep and self._may_run(block):
+            if keep and block.call_id not in begun and self._may_run(block):
                 call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
                 runnable.append(call)
             else:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import msgspec
 
 from callblocks.model.calls import Call
-from callblocks.model.errors import TimelineError, ToolError, TurnRunning
+from callblocks.model.errors import CallerError, TimelineError, ToolError, TurnRunning
 from callblocks.model.paths import MessagePath
 from callblocks.model.turn_events import CallEnded, TurnBegan, TurnEnded, TurnEvent
 from callblocks.models.model import Model, Usage
@@ -69,6 +69,8 @@ class Session:
         self._turn: str | None = None
         self._ended: TurnEnded | None = None
         self._is_stopping = False
+        self.is_held = False
+        """Whether somebody is about to run a turn here: then the host does not let go of it."""
 
     @property
     def name(self) -> str:
@@ -102,8 +104,11 @@ class Session:
     ) -> TurnEnded:
         """One turn to its end; raises `TurnRunning` where one runs already, here or elsewhere.
 
-        The name of an attachment that no file can have is a `BadPath`. Then nothing was begun.
+        The name of an attachment that no file can have is a `BadPath`, and a prompt of nothing
+        without any is a `CallerError`. Then nothing was begun.
         """
+        if not prompt.strip() and not attachments:
+            raise CallerError("the prompt is empty; say what to ask, or attach a file")
         files = named_apart(attachments)
         own = self._named(tell)
         ended = await self._play(lambda: self._begin(prompt, files, own), own)
@@ -120,8 +125,14 @@ class Session:
         return await self._play(lambda: self._go_on(own), own)
 
     def settle(self) -> TurnEnded | None:
-        """Mark a turn as interrupted whose program died; `None` where there is none such."""
-        turn = None if self.is_running else self._taking.left()
+        """Mark a turn as interrupted whose program died; `None` where there is none such.
+
+        Calls that waited for an interrupted turn to go on wait no more.
+        """
+        if self.is_running:
+            return None
+        self._taking.give_up()
+        turn = self._taking.left()
         if turn is None:
             return None
         self._taking.settle(turn)
@@ -188,13 +199,22 @@ class Session:
                 tell(self._ended)
 
     def _finish(self, turn: str, ending: Ending, telling: Telling) -> TurnEnded:
-        """Give every call an end, and then the turn."""
-        run = self._run
+        """Give every call an end, and then the turn.
+
+        In one that is interrupted, calls that have not begun wait for whoever goes on with it.
+        """
+        run, waiting = self._run, list[Call]()
         try:
-            for outcome in self._taking.settle(turn):
+            if ending == INTERRUPTED:
+                outcomes, waiting = self._taking.pause(turn, telling.begun)
+            else:
+                outcomes = self._taking.settle(turn)
+            for outcome in outcomes:
                 telling(CallEnded(outcome=outcome))
         finally:
-            telling.close(ending.message)
+            telling.close(ending.message, {call.id for call in waiting})
+            if ending != INTERRUPTED:
+                self._stage.withdraw()
         usage, tainted = (run.usage, run.tainted) if run is not None else (Usage(), ())
         return self._close(turn, ending, usage, tainted)
 

@@ -77,6 +77,7 @@ class Stage:
         self._view = ModelView(tokens=recorder.holdings.tokens, budget=settings.budget)
         self._taints = Taints()
         self._seen = 0
+        self._approving: Approving | None = None
 
     def set_up(self, turn: str, before: int, tell: Telling) -> TurnRun:
         """A turn that is ready to run; it is on the timeline, with its prompt."""
@@ -87,11 +88,12 @@ class Stage:
         tools = self._tools | Registry(tool for tool in own if tool.name not in self._tools)
         dialogue = Dialogue(self._writes, tools, instructions(self._writes, tools, settings.system))
         talk = Talk(recorder.timeline, self._view, dialogue, turn, before)
+        key = turn_key(recorder, turn)
         return TurnRun(
-            Turn(turn_key(recorder, turn), tainted=self._tainted(tools)),
+            Turn(key, tainted=self._tainted(tools)),
             talk,
             self._speaker(tools),
-            self._runtime(tools, tell),
+            self._runtime(tools, tell, key),
             TurnWriting(recorder, turn, tell),
             settings,
             tell,
@@ -107,13 +109,22 @@ class Stage:
 
         return Speaker(self.model, parser, grammar)
 
-    def _runtime(self, tools: Registry, tell: Callable[[TurnEvent], None]) -> Runtime:
+    def withdraw(self) -> None:
+        """Take back what the turn asked a person that was set up last: it is over."""
+        # Where nobody is there to be asked, an answer may come for the next turn.
+        if self._approving is not None and self._approving.person:
+            self._approving.withdraw()
+
+    def _runtime(self, tools: Registry, tell: Callable[[TurnEvent], None], turn: str) -> Runtime:
         desk = self.desk
         asker = desk.asker and _telling(desk.asker, tell)
+        # An answer on a page is for what is asked there; without anybody there, for what comes.
+        within = self.recorder.timeline.name if asker is None else turn
+        self._approving = Approving(desk.book, asker, desk.place, _answered(tell), within)
         return Runtime(
             tools,
             self._policy,
-            approving=Approving(desk.book, asker, desk.place, _answered(tell)),
+            approving=self._approving,
             journal=desk.journal,
             keep=desk.keep or self.recorder.holdings.artifacts,
             resolve=desk.resolve,

@@ -1,7 +1,8 @@
 """Text of others that is in a transcript already: results of earlier calls.
 
 A result taints the turn as it would have done when it came: that of a tool which reaches out,
-brings text of others, or reads files of others, and that of one nobody knows.
+brings text of others, or reads files of others, and that of one nobody knows. A call that did not
+run brought nothing, and neither did one whose result stood in the reply itself.
 """
 
 from __future__ import annotations
@@ -13,10 +14,16 @@ import msgspec
 from callblocks.model.blocks import Block, Entry
 from callblocks.model.calls import Call
 from callblocks.timeline.emitting.call_blocks import params_of
+from callblocks.timeline.emitting.notices import NOT_RUN
+from callblocks.timeline.rounds import CallKey, call_key
 from callblocks.toolkits.files import is_foreign
 from callblocks.tools.registry import Registry
+from callblocks.views.replayed_outcome import outcome_of
 
 __all__ = ("Taints", "taint_of")
+
+_NOTHING_CAME = NOT_RUN | {"cancelled", "indeterminate", "limit_reached"}
+"""The codes of failures which say that no text came of a call."""
 
 
 def taint_of(call: Call, registry: Registry) -> str | None:
@@ -36,6 +43,7 @@ class Taints:
 
     def __init__(self) -> None:
         self._all: dict[str, None] = {}
+        self._waiting: dict[CallKey, Call] = {}
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -43,20 +51,31 @@ class Taints:
         return tuple(self._all)
 
     def feed(self, entries: Iterable[Entry], registry: Registry) -> None:
-        """Take the entries that follow: calls, files that the person gave, and ended turns.
+        """Take the entries that follow: results, files that the person gave, and ended turns.
 
         The record of an ended turn has what its tools said themselves.
         """
         for entry in entries:
             block = entry.block
-            if block.type == "react.tool.call":
+            if block.type == "react.tool.call" and not block.meta.get("written"):
                 call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
-                if why := taint_of(call, registry):
-                    self._all[why] = None
+                self._waiting[call_key(block)] = call
+            elif block.type == "react.tool.result":
+                self._result(block, registry)
             elif block.type == "user.attachment":
                 self._all[f"attachment: {block.path}"] = None
             elif block.type == "timeline.turn":
                 self._all.update(dict.fromkeys(_said(block)))
+
+    def _result(self, block: Block, registry: Registry) -> None:
+        """Take a result; the first of a call says whether it ran."""
+        call = self._waiting.pop(call_key(block), None)
+        if call is None:
+            return
+        error = outcome_of(call.id, call.name, [block]).error
+        why = taint_of(call, registry)
+        if why and (error is None or error.code not in _NOTHING_CAME):
+            self._all[why] = None
 
 
 def _said(block: Block) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from callblocks.model.blocks import Block
+from callblocks.model.calls import Call
 from callblocks.model.outcomes import Outcome
 from callblocks.models.model import Request
 from callblocks.session.dialogue import Dialogue
@@ -36,7 +37,7 @@ class Talk:
         self._view = view
         self._dialogue = dialogue
         self._before = before
-        self._results: dict[str, str] = {}
+        self._results: dict[str, str | None] = {}
         self._catch_up()
         for entry in timeline.entries(after=before):
             if entry.block.turn_id == turn:
@@ -45,6 +46,10 @@ class Talk:
     def shows(self, seq: int) -> bool:
         """Whether the model sees a block; what is new it will see."""
         return seq > self._view.last or self._view.shows(seq)
+
+    def called(self, calls: Iterable[Call]) -> None:
+        """Take the calls of a round: their results stand in this order, however they end."""
+        self._results |= dict.fromkeys(call.id for call in calls)
 
     def came(self, outcomes: Iterable[Outcome]) -> None:
         """Keep more results of a round for the next request."""
@@ -59,7 +64,7 @@ class Talk:
             messages=self._dialogue.messages(self._view, self._before),
             prompt=self.prompt,
             round=self.round,
-            results=tuple(results.items()),
+            results=tuple((id, text) for id, text in results.items() if text is not None),
             chat=self._timeline.name,
             max_tokens=settings.max_tokens,
             grammar=grammar,
@@ -79,6 +84,7 @@ class Talk:
                 self.prompt = block.text or ""
             case "react.tool.call":
                 self.calls += not block.meta.get("written")
+                self._results.setdefault(block.call_id)
             case "react.tool.result" if block.path == f"tc:{self.turn}.{block.call_id}.result":
                 # An error in the digest goes before an output beside it.
                 self._results[block.call_id] = self._results.get(block.call_id) or _said(block)

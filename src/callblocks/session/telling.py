@@ -1,14 +1,15 @@
 """Telling what happens in a turn, so that every call that was written has one end.
 
 A tool that was given up may still show text, and a turn may be cut off anywhere: what comes after
-the end of a call is not told, and calls that are left are ended with the turn.
+the end of a call is not told, and calls that are left are ended with the turn, unless they wait
+for it to go on.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import suppress
 
 from callblocks.model.calls import Call
@@ -64,9 +65,14 @@ class Telling:
 
         return listen
 
-    def close(self, why: str) -> None:
-        """End the calls that are left: nobody else will."""
-        for call in list(self._written.values()):
+    @property
+    def begun(self) -> frozenset[str]:
+        """The calls that run."""
+        return frozenset(self._running)
+
+    def close(self, why: str, waiting: Container[str] = ()) -> None:
+        """End the calls that are left and do not wait: nobody else will."""
+        for call in [one for one in self._written.values() if one.id not in waiting]:
             words = f"{call.name} did not run: {why}"
             failure = Failure(code="cancelled", message=words)
             self(CallEnded(outcome=Outcome(id=call.id, name=call.name, error=failure)))

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 
 import msgspec
 
-from callblocks.model.turn_events import TurnEnded, TurnEvent
+from callblocks.model.turn_events import CallTold, TurnEnded, TurnEvent
 
 __all__ = ("Logged", "TurnLog")
+
+_TOLD = 1000
+"""How often a call that runs shows text in a log; what it shows later is left out."""
+_LEFT_OUT = "\n… what it shows from here on is left out\n"
 
 
 class Logged(msgspec.Struct, frozen=True, gc=False):
@@ -36,11 +41,18 @@ class TurnLog:
         self.is_over = False
         self.asked_at = 0
         self._last = last
+        self._told: Counter[tuple[str, str]] = Counter()
         self._place = (-1, 0)
         self._more: asyncio.Future[None] | None = None
 
     def tell(self, event: TurnEvent) -> None:
         """Take an event; the end of the turn is the last one."""
+        if isinstance(event, CallTold):
+            self._told[event.member, event.id] += 1
+            over = self._told[event.member, event.id] - _TOLD
+            if over > 1:
+                return
+            event = msgspec.structs.replace(event, text=_LEFT_OUT) if over == 1 else event
         seq = self._last()
         at = self._place[1] + 1 if seq == self._place[0] else 1
         self._place = (seq, at)

@@ -7,7 +7,7 @@ run, what they gave before it is asked again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import aclosing
 
 from callblocks.model.calls import Call
@@ -27,6 +27,9 @@ from callblocks.session.telling import Telling
 from callblocks.session.turn_writing import TurnWriting
 
 __all__ = ("TurnRun",)
+
+_SLICE = 16 * 1024
+"""Characters of a piece that are read at a time: others in the event loop have their turn."""
 
 
 class TurnRun:
@@ -126,21 +129,29 @@ class TurnRun:
     async def _read(self, request: Request, reply: Reply) -> None:
         async with aclosing(self._speaker.pieces(request)) as pieces:
             async for piece in pieces:
-                self._take(piece, reply)
-                if reply.length > self._settings.text:
-                    words = f"the reply passes {self._settings.text:,} characters"
-                    raise ModelError("model_too_long", words)
+                await self._take(piece, reply)
 
-    def _take(self, piece: Piece, reply: Reply) -> None:
+    async def _take(self, piece: Piece, reply: Reply) -> None:
         match piece:
             case Spoken(text=text):
-                reply.feed(text)
+                await self._feed(text, reply, reply.feed)
             case Thinking(text=text):
-                reply.think(text)
+                await self._feed(text, reply, reply.think)
             case Stopped(reason=reason):
                 reply.is_cut = reason == "length"
             case Usage(tokens_in=asked, tokens_out=said):
                 self.usage = Usage(self.usage.tokens_in + asked, self.usage.tokens_out + said)
+
+    async def _feed(self, text: str, reply: Reply, feed: Callable[[str], None]) -> None:
+        """Take a piece of text, as much of it as there is room for."""
+        room = self._settings.text - reply.length
+        for at in range(0, min(len(text), room), _SLICE):
+            if at:
+                await asyncio.sleep(0)
+            feed(text[at : min(at + _SLICE, room)])
+        if len(text) > room:
+            words = f"the reply passes {self._settings.text:,} characters"
+            raise ModelError("model_too_long", words)
 
     def _answer(self, reply: Reply) -> None:
         if reply.is_cut:
@@ -157,6 +168,7 @@ class TurnRun:
 
     async def _perform(self, calls: list[Call]) -> None:
         """Run the calls of a reply; one that broke off runs none."""
+        self._talk.called(calls)
         room = max(self._settings.calls - self._calls, 0)
         runnable = [] if self.ending else calls[:room]
         self._calls += len(runnable)

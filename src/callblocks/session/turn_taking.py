@@ -6,7 +6,7 @@ another is taken.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import AbstractContextManager
 
 from callblocks.model.calls import Call
@@ -55,6 +55,7 @@ class TurnTaking:
 
     def take(self) -> str:
         """Take the next turn; one that was left is ended first. `TurnRunning` where one runs."""
+        self.give_up()
         if left := self.left():
             self.settle(left)
             self.end(left, INTERRUPTED, Usage())
@@ -63,7 +64,16 @@ class TurnTaking:
     def take_over(self, turn: str) -> tuple[list[Outcome], list[Call]]:
         """Go on with a turn that was left: what came of its calls, and those that can still run."""
         self._recorder.take_over(turn, self._owner, self._check)
-        return LeftCalls(self._recorder, self._journal, turn).settle(keep=True)
+        return self.pause(turn)
+
+    def pause(self, turn: str, begun: Container[str] = ()) -> tuple[list[Outcome], list[Call]]:
+        """Give each call an outcome that cannot run any more; those that still can wait."""
+        return LeftCalls(self._recorder, self._journal, turn).settle(keep=True, begun=begun)
+
+    def give_up(self) -> None:
+        """Give calls an outcome that wait for an interrupted turn to go on: it does not."""
+        if turn := interrupted_turn(self._recorder.state):
+            self.settle(turn)
 
     def settle(self, turn: str) -> list[Outcome]:
         """Give each call of a turn an outcome, where it has none."""

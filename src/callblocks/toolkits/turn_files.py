@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from callblocks.model.brief import brief
-from callblocks.model.errors import ToolError
+from callblocks.model.errors import CallerError, TimelineError, ToolError
 from callblocks.model.paths import FilePath
 from callblocks.runtime.files.faults import naming
 from callblocks.runtime.files.names import relative
@@ -28,11 +28,15 @@ MAX_FILE = 256 * 1024 * 1024
 
 
 class FolderFiles:
-    """The files of turns below one folder, which is made if it is not there."""
+    """The files of turns below one folder, which is made if it is not there.
+
+    A folder that cannot be made or read is a `TimelineError`.
+    """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        self._root = Root(folder)
+        with _kept(os.fspath(folder)):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            self._root = Root(folder)
 
     def close(self) -> None:
         """Let go of the folder."""
@@ -46,7 +50,11 @@ class FolderFiles:
 
     def turns(self) -> list[str]:
         """The turns that have a folder already."""
-        return os.listdir(self._root.fileno())
+        with _kept(str(self._root.folder)):
+            folder = self._root.fileno()
+            # Of a folder that was let go of, listing would be that of where the program runs.
+            os.fstat(folder)
+            return os.listdir(folder)
 
     def read(self, path: FilePath) -> bytes | None:
         """The content of a file; `None` where there is none that can be read."""
@@ -82,3 +90,13 @@ class FolderFiles:
                 yield folder, name
             finally:
                 os.close(folder)
+
+
+@contextmanager
+def _kept(folder: str) -> Generator[None, None, None]:
+    """Without the folder of its turns a timeline cannot go on."""
+    try:
+        yield
+    except (OSError, CallerError) as error:
+        words = f"{folder}: the files of turns cannot be kept there ({error})"
+        raise TimelineError("store_unavailable", words) from error

@@ -32,7 +32,7 @@ from callblocks.timeline.emitting.notices import NOT_RUN
 from callblocks.views.replayed_outcome import outcome_of
 from callblocks.views.timeline.files import read_object
 
-__all__ = ("Replay", "replayed")
+__all__ = ("Replay", "numbered", "replayed")
 
 Replay: TypeAlias = Callable[[Iterable[Entry]], Iterator[TurnEvent]]
 """Gives the events of the turns in these entries, as `replayed` does."""
@@ -42,18 +42,25 @@ _BROKEN_CALL = "protocol_violation.broken_call"
 
 def replayed(entries: Iterable[Entry]) -> Iterator[TurnEvent]:
     """The events of the turns in these entries; a turn that is not over has no `TurnEnded`."""
-    turns: dict[str, list[Block]] = {}
+    for _, event in numbered(entries):
+        yield event
+
+
+def numbered(entries: Iterable[Entry]) -> Iterator[tuple[int, TurnEvent]]:
+    """The same events, each with the number of the block that it comes from."""
+    turns: dict[str, list[Entry]] = {}
     for entry in entries:
         if entry.block.type != "timeline.damaged":
-            turns.setdefault(entry.block.turn_id, []).append(entry.block)
-    for turn, blocks in turns.items():
-        yield from _Turn(turn, blocks).events()
+            turns.setdefault(entry.block.turn_id, []).append(entry)
+    for turn, of_turn in turns.items():
+        yield from _Turn(turn, of_turn).events()
 
 
 class _Turn:
-    def __init__(self, turn: str, blocks: Sequence[Block]) -> None:
+    def __init__(self, turn: str, entries: Sequence[Entry]) -> None:
         self._turn = turn
-        self._blocks = blocks
+        self._entries = entries
+        blocks = [entry.block for entry in entries]
         self._calls = {one.call_id: one for one in blocks if one.type == "react.tool.call"}
         self._codes = {one.call_id: one for one in blocks if one.type == "react.tool.code"}
         self._results: dict[str, list[Block]] = {}
@@ -68,12 +75,13 @@ class _Turn:
         self._written: set[str] = set()
         self._ended: set[str] = set()
 
-    def events(self) -> Iterator[TurnEvent]:
-        """All that happened."""
-        yield TurnBegan(turn=self._turn)
-        for block in self._blocks:
-            yield from self._take(block)
-        if (ended := _ended(self._turn, self._blocks)) is not None:
+    def events(self) -> Iterator[tuple[int, TurnEvent]]:
+        """All that happened, by block."""
+        yield self._entries[0].seq, TurnBegan(turn=self._turn)
+        for entry in self._entries:
+            for event in self._take(entry.block):
+                yield entry.seq, event
+        if (ended := _ended(self._turn, self._entries)) is not None:
             yield ended
 
     def _take(self, block: Block) -> Iterator[TurnEvent]:
@@ -151,16 +159,17 @@ def _params(block: Block) -> dict[str, Any]:
     return cast("dict[str, Any]", params) if isinstance(params, dict) else {}
 
 
-def _ended(turn: str, blocks: Sequence[Block]) -> TurnEnded | None:
-    """How the turn ended; one that a program took over goes on."""
-    ended: TurnEnded | None = None
-    for block in blocks:
+def _ended(turn: str, entries: Sequence[Entry]) -> tuple[int, TurnEnded] | None:
+    """Where and how the turn ended; one that a program took over goes on."""
+    ended: tuple[int, TurnEnded] | None = None
+    for entry in entries:
+        block = entry.block
         if block.type == "timeline.turn":
-            ended = _said_end(turn, block.meta)
+            ended = entry.seq, _said_end(turn, block.meta)
         elif block.type == "timeline.settings" and "owner" in block.meta:
             ended = None
         elif block.type == "assistant.completion" and not block.meta.get("is_partial"):
-            ended = TurnEnded(turn=turn, status="answered")
+            ended = entry.seq, TurnEnded(turn=turn, status="answered")
     return ended
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from callblocks.model.outcomes import Failure, Outcome
-from callblocks.views.rows import Bit, Kind, Row, wrap
+from callblocks.views.rows import Bit, Kind, Row, columns, plain, wrap
 from callblocks.views.safe import visible_line
 
 __all__ = ("REFUSALS", "summary_rows")
@@ -75,9 +75,18 @@ def _waits(failure: Failure) -> bool:
 def _notes(outcomes: Iterable[Outcome], folder: str, width: int) -> list[Row]:
     rows: list[Row] = []
     for outcome in outcomes:
-        told = [notice.message for notice in outcome.notices]
-        told += [f"kept {folder}/{artifact.path}" for artifact in outcome.artifacts]
-        for text in told:
-            note: Row = (("mark", "ⓘ "), ("quiet", visible_line(f"{outcome.name}: {text}")))
-            rows += wrap(note, width, (("plain", "  "),))
+        for notice in outcome.notices:
+            rows += wrap(_note(outcome, notice.message), width, (("plain", "  "),))
+        for artifact in outcome.artifacts:
+            path = f"{folder}/{artifact.path}"
+            row: Row = _note(outcome, f"kept {path}")
+            if columns(plain(row)) > width:
+                # A path that is broken in two cannot be copied.
+                rows += wrap(_note(outcome, "kept"), width, (("plain", "  "),))
+                row = (("quiet", visible_line(path)),)
+            rows.append(row)
     return rows
+
+
+def _note(outcome: Outcome, text: str) -> Row:
+    return (("mark", "ⓘ "), ("quiet", visible_line(f"{outcome.name}: {text}")))

@@ -40,6 +40,10 @@ _BROKEN_LINES = 5
 _ALL = "consensus"
 
 
+# What begins a heading or a group of ours: in prose it is quoted, so that nobody speaks as another.
+_OURS = re.compile(r"(?<!\S)(?=[▌🔧])")
+
+
 class Terminal:
     """Draws items one after the other; it knows where a blank line is due."""
 
@@ -92,7 +96,8 @@ class Terminal:
         if self._after_block and text.startswith(" ") and not text.startswith("  "):
             # The blank between a block and the words that go on after it.
             text = text[1:]
-        rows = self._prose.draw(text.removesuffix("\n").removesuffix("\r"), self._width, kind)
+        words = _OURS.sub("\\\\", text.removesuffix("\n").removesuffix("\r"))
+        rows = self._prose.draw(words, self._width, kind)
         due, self._gap = (self._gap or self._after_block) and not self._empty, False
         self._empty = self._after_block = False
         return [(), *rows] if due else rows

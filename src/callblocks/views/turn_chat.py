@@ -55,11 +55,12 @@ class TurnChat:
         self._named = ""
         self._waiting: dict[str, list[Shown]] = {}
         self._done: set[str] = set()
+        self._spoken: dict[str, type[Said | Thought]] = {}
 
     def feed(self, event: TurnEvent) -> list[Shown]:
         """What is to be shown now."""
         if shown := _shown(event):
-            self._waiting.setdefault(event.member, []).extend(shown)
+            self._waiting.setdefault(event.member, []).extend([*self._apart(event), *shown])
         match event:
             case TurnBegan(member=member):
                 self._done.discard(member)
@@ -72,6 +73,17 @@ class TurnChat:
             case _:
                 pass
         return self._flush()
+
+    def _apart(self, event: TurnEvent) -> list[Shown]:
+        """What a model thinks and what it says are paragraphs of their own."""
+        match event:
+            case Said() | Thought():
+                before = self._spoken.get(event.member)
+                self._spoken[event.member] = type(event)
+                return [Text("\n\n", _NOWHERE)] if before not in (None, type(event)) else []
+            case _:
+                self._spoken.pop(event.member, None)
+                return []
 
     def _flush(self) -> list[Shown]:
         found: list[Shown] = []

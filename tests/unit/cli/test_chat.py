@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -10,11 +12,22 @@ from click.testing import Result
 
 from callblocks.model.errors import ModelError
 from callblocks.model.parts import text_of
+from callblocks.models.model import Piece, Request, Thinking
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.timeline.stores.opening import open_store
 from support.chat_models import SayingModel
 from support.command import run
 from support.home import TOOLS, fence, move_in
+
+
+class ThinkingModel(SayingModel):
+    """Thinks before it says something."""
+
+    async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
+        yield Thinking("Let me see.")
+        async with aclosing(super().reply(request)) as pieces:
+            async for piece in pieces:
+                yield piece
 
 
 @pytest.fixture
@@ -70,7 +83,7 @@ def test_a_chat_without_a_name_gets_one_and_last_goes_on_with_it(
     first = chat(monkeypatch, SayingModel("one"), "--prompt", "hello")
     (name,) = [name for name in names(workspace) if name != "older"]
     assert name.startswith("chat-2")
-    assert first.stderr == f"callblocks: callblocks chat {name} goes on with this\n"
+    assert first.stderr == f"callblocks: to go on: callblocks chat {name}\n"
     model = SayingModel("two")
     second = chat(monkeypatch, model, "--last", "--prompt", "again")
     assert (second.exit_code, second.stderr) == (0, "")
@@ -163,6 +176,7 @@ def test_a_file_goes_with_the_prompt(workspace: Path, monkeypatch: pytest.Monkey
         (("--prompt", "  "), None, 2, "the prompt is empty"),
         ((), "\n", 2, "the prompt is empty"),
         ((), b"a\0b", 2, "not text"),
+        ((), b"caf\xe9?", 2, "the prompt is not UTF-8: byte 0xe9 at offset 3"),
         (("trip", "--last"), "x", 2, "NAME and --last exclude each other"),
         (("--last",), "x", 1, "no chat is kept yet"),
         (("a/b",), "x", 2, "bad_name"),
@@ -179,6 +193,38 @@ def test_what_cannot_be_is_one_line(
     assert result.exit_code == code
     assert words in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_only_dialects_that_a_model_can_be_taught_are_offered(workspace: Path) -> None:
+    for name in ("zzz", "chat-blocks"):
+        result = run("chat", "-d", name, "--prompt", "x")
+        assert result.exit_code == 2
+        assert f"no dialect '{name}'; choose from: auto, tool-fence" in result.stderr
+        assert "chat-blocks" not in result.stderr.partition("choose from")[2]
+
+
+@pytest.mark.parametrize("team", [False, True])
+def test_files_that_are_no_scripts_are_named(workspace: Path, team: bool) -> None:
+    (workspace / "talks").mkdir()
+    (workspace / "talks" / "odd.md").write_text("---\npace: fast\n---\nHello.\n")
+    (workspace / "team.toml").write_text(
+        '[team]\nconsensus = {model = "scripted:talks"}\n'
+        '[[member]]\nname = "one"\nmodel = "scripted:talks"\n'
+    )
+    which = ("--team", "team.toml") if team else ("--model", "scripted:talks")
+    result = run("chat", "trip", *which, "--prompt", "x")
+    assert result.stderr.startswith("callblocks: scripted:talks: odd.md is no script: ")
+    assert result.stderr.count("odd.md") == 1
+
+
+def test_in_plain_text_there_is_the_answer_alone(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ThinkingModel("It is late.")
+    result = chat(monkeypatch, model, "trip", "--prompt", "How late is it?")
+    assert result.stdout == "It is late.\n\n"
+    again = chat(monkeypatch, ThinkingModel("Late."), "trip", "--prompt", "And?", "--json")
+    assert '"type":"thought","text":"Let me see."' in again.stdout
 
 
 def test_lines_for_programs_need_a_prompt(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

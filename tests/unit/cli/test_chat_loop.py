@@ -157,6 +157,12 @@ def test_the_chat_is_shown_in_each_view(hall: Hall) -> None:
     assert "Hello?" in shown.rpartition("timeline.turn")[2]
 
 
+@pytest.mark.parametrize("command", ["/show", "/view", "/raw"])
+def test_a_chat_without_a_word_says_so(hall: Hall, command: str) -> None:
+    assert "there is nothing in this chat yet" in hall.type(command)
+    assert "nothing" not in hall.type("Hello?", command)
+
+
 def test_ctrl_c_ends_a_long_list_and_nothing_else(
     hall: Hall, monkeypatch: pytest.MonkeyPatch
 ) -> None:

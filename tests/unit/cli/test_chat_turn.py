@@ -162,3 +162,8 @@ def test_below_a_turn_stands_why_it_ended_and_how_to_allow_a_call() -> None:
     assert any(row.startswith("  --allow 'odd name' ") for row in rows)
     assert rows[-1] == "limited: round_limit: enough ␛[2J"
     assert ended_rows(TurnEnded(turn="turn_1", status="answered"), [], "kept", 80) == []
+
+
+def test_a_code_that_is_the_status_is_not_said_twice() -> None:
+    ended = TurnEnded(turn="turn_1", status="stopped", code="stopped", message="by the person")
+    assert plain(ended_rows(ended, [], "kept", 80)[-1]) == "stopped: by the person"

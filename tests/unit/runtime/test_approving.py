@@ -347,6 +347,43 @@ def test_an_approval_is_not_used_up_by_a_turn_that_was_stopped(book: ApprovalBoo
     assert len(book.list("approved")) == 1
 
 
+@pytest.mark.parametrize(("within", "expected"), [("one", ""), ("two", "approval_required")])
+def test_an_approval_for_once_counts_within_what_it_was_asked_in(
+    book: ApprovalBook, act: Tool, within: str, expected: str
+) -> None:
+    waits = run_one([act], call("act"), policy=ASK, approving=Approving(book, within="one"))
+    assert waits.error
+    book.approve(waits.error.details["approval"])
+    again = run_one([act], call("act"), policy=ASK, approving=Approving(book, within=within))
+    assert code(again) == expected
+
+
+def test_a_grant_counts_in_all_of_the_workspace(book: ApprovalBook, act: Tool) -> None:
+    granting = Approving(book, Person(Answer("while", minutes=5)), within="one")
+    assert run_one([act], call("act"), policy=ASK, approving=granting).ok
+    assert run_one([act], call("act"), policy=ASK, approving=Approving(book, within="two")).ok
+    granting.withdraw()
+    assert run_one([act], call("act"), policy=ASK, approving=Approving(book, within="two")).ok
+
+
+def test_what_is_withdrawn_is_neither_open_nor_approved(book: ApprovalBook, act: Tool) -> None:
+    approving = Approving(book, Person(YES, None, None, NO))
+    calls = [call("act", id, what=id) for id in "abcd"]
+    run([act], *calls, policy=ASK, approving=approving)
+    book.approve(book.list("pending")[0].id)
+    approving.withdraw()
+    assert [one.state for one in book.list()] == ["used", "revoked", "revoked", "denied"]
+    approving.withdraw()
+
+
+def test_nothing_is_withdrawn_where_there_is_no_book(book: ApprovalBook, act: Tool) -> None:
+    Approving().withdraw()
+    approving = Approving(book)
+    run_one([act], call("act"), policy=ASK, approving=approving)
+    book.close()
+    approving.withdraw()
+
+
 def test_an_asker_that_raises_lets_nothing_through(
     book: ApprovalBook, act: Tool, done: list[str]
 ) -> None:

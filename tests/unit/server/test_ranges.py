@@ -35,7 +35,9 @@ def test_what_is_no_single_range_is_ignored(header: str) -> None:
     assert range_of(header, 10) is None
 
 
-@pytest.mark.parametrize(("header", "size"), [("bytes=10-", 10), ("bytes=-0", 10), ("bytes=0-", 0)])
+@pytest.mark.parametrize(
+    ("header", "size"), [("bytes=10-", 10), ("bytes=99-", 10), ("bytes=-0", 10), ("bytes=0-", 0)]
+)
 def test_a_range_behind_the_end_is_refused_with_the_size(header: str, size: int) -> None:
     with pytest.raises(ApiFault) as caught:
         range_of(header, size)

@@ -9,6 +9,8 @@ import pytest
 
 from callblocks.model.errors import BadPath
 from callblocks.model.parts import ImagePart
+from callblocks.model.paths import FilePath, Place, file_path
+from callblocks.session import attaching
 from callblocks.session.attaching import named_apart
 from callblocks.session.settings import Attachment
 from callblocks.toolkits import turn_files
@@ -79,3 +81,19 @@ def test_files_of_one_name_are_told_apart() -> None:
     assert [file.name for file in files] == [
         *("a.png", "a-2.png", "b/a.png", "a-3.png", "a-2-2.png", "a"),
     ]
+
+
+def test_many_files_of_one_name_cost_no_more_than_as_many_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[str] = []
+
+    def counted(turn: str, name: str, place: Place) -> FilePath:
+        tried.append(name)
+        return file_path(turn, name, place)
+
+    monkeypatch.setattr(attaching, "file_path", counted)
+    files = named_apart([Attachment("a.png", b"")] * 500)
+    assert len({file.name for file in files}) == 500
+    assert files[-1].name == "a-500.png"
+    assert len(tried) < 1500

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from callblocks.model.calls import Call
 from callblocks.model.turn_events import CallAnswered, CallAsked, CallBegan, CallEnded, TurnEvent
 from callblocks.runtime.approvals.book import ApprovalBook
+from callblocks.runtime.approvals.faults import ApprovalsUnavailable
 from callblocks.session import asking
 from callblocks.session.asking import BookAsker
 from callblocks.session.host import Host
@@ -147,10 +149,8 @@ def test_a_question_that_the_book_does_not_know_is_over(tmp_path: Path) -> None:
         assert asyncio.run(BookAsker(book)(question)) is None
 
 
-def test_two_who_wait_for_the_same_answer_both_hear_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(asking, "_LOOK", 1000)
+@pytest.mark.parametrize("verdict", ["yes", "no", "stop"])
+def test_an_answer_in_one_chat_is_none_in_another(tmp_path: Path, verdict: str) -> None:
     model = Replies(CALLING, CALLING, "Yes.", "Yes.")
 
     async def main(host: Host) -> None:
@@ -161,21 +161,182 @@ def test_two_who_wait_for_the_same_answer_both_hear_it(
             if isinstance(event, CallAsked):
                 asked.append(event.approval)
 
-        both = [
-            asyncio.ensure_future(host.session(name, asker).run("Go.", tell=tell))
-            for name in ("one", "two")
-        ]
+        one, two = (host.session(name, asker) for name in ("one", "two"))
+        first = asyncio.ensure_future(one.run("Go.", tell=tell))
+        while len(asked) < 1:
+            await asyncio.sleep(0.001)
+        other = asyncio.ensure_future(two.run("Go.", tell=tell))
         while len(asked) < 2:
             await asyncio.sleep(0.001)
-        assert len(set(asked)) == 1
-        host.book.approve_for(asked[0], 5)
+        assert len(set(asked)) == 2
+        match verdict:
+            case "yes":
+                host.book.approve(asked[0])
+            case "no":
+                host.book.deny(asked[0])
+            case _:
+                one.stop()
         asker.wake(asked[0])
-        async with asyncio.timeout(10):
-            assert [one.status for one in await asyncio.gather(*both)] == ["answered", "answered"]
+        await first
+        assert len(DONE) == (verdict == "yes")
+        assert [approval.id for approval in host.book.list("pending")] == asked[1:]
+        host.book.approve(asked[1])
+        asker.wake(asked[1])
+        assert (await other).status == "answered"
+        assert len(DONE) == 1 + (verdict == "yes")
 
     with some_host(tmp_path, model, tools=ACTING, policy=ASK_ALL) as host:
-        asyncio.run(main(host))
-    assert DONE == ["x", "x"]
+        asyncio.run(asyncio.wait_for(main(host), 10))
+
+
+def test_all_open_questions_have_one_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "_LOOK", 0.01)
+    looks: list[str] = []
+
+    async def main(book: ApprovalBook) -> None:
+        questions: list[Any] = []
+        for at in range(20):
+            asked = book.request(fingerprint=str(at), grant_key="", tool="act", shown="act")
+            questions.append(SimpleNamespace(approval_id=asked.id))
+        asker, get, list_all = BookAsker(book), book.get, book.list
+        monkeypatch.setattr(book, "get", lambda id: looks.append("one") or get(id))
+        monkeypatch.setattr(book, "list", lambda state: looks.append("all") or list_all(state))
+        waiting = [asyncio.ensure_future(asker(one)) for one in questions]
+        while looks.count("all") < 3:
+            await asyncio.sleep(0.005)
+        assert looks.count("one") == 20
+        book.approve(questions[3].approval_id)
+        answer = await waiting[3]
+        assert answer
+        assert answer.verdict == "once"
+        assert looks.count("one") == 21
+        for one in waiting:
+            one.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        count = len(looks)
+        await asyncio.sleep(0.03)
+        assert len(looks) == count
+
+    with ApprovalBook(tmp_path / "book") as book:
+        asyncio.run(asyncio.wait_for(main(book), 10))
+
+
+def test_whoever_waits_is_told_that_the_book_broke(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "_LOOK", 0.01)
+
+    def broken(*_: object) -> None:
+        raise ApprovalsUnavailable("approvals: disk I/O error")
+
+    async def main(book: ApprovalBook) -> None:
+        asked = book.request(fingerprint="f", grant_key="", tool="act", shown="act")
+        question: Any = SimpleNamespace(approval_id=asked.id)
+        waiting = asyncio.ensure_future(BookAsker(book)(question))
+        await asyncio.sleep(0)
+        for name in ("get", "list"):
+            monkeypatch.setattr(book, name, broken)
+        with pytest.raises(ApprovalsUnavailable):
+            await waiting
+
+    with ApprovalBook(tmp_path / "book") as book:
+        asyncio.run(asyncio.wait_for(main(book), 10))
+
+
+class Turns:
+    """Turns of one chat, as far as their question."""
+
+    def __init__(self, host: Host) -> None:
+        self.session = host.session("talk", BookAsker(host.book))
+        self.asked: list[str] = []
+
+    async def ask(self) -> asyncio.Future[Any]:
+        task = asyncio.ensure_future(self.session.run("Go.", tell=self.tell))
+        await self.until(len(self.asked) + 1)
+        return task
+
+    async def until(self, count: int) -> None:
+        while len(self.asked) < count:
+            await asyncio.sleep(0.001)
+
+    def tell(self, event: TurnEvent) -> None:
+        if isinstance(event, CallAsked):
+            self.asked.append(event.approval)
+
+
+@pytest.mark.parametrize("minutes", [None, 0, 5])
+def test_a_turn_that_is_stopped_takes_its_question_back(
+    tmp_path: Path, minutes: int | None
+) -> None:
+    async def main(host: Host) -> None:
+        turns = Turns(host)
+        task = await turns.ask()
+        (id,) = turns.asked
+        if minutes:
+            host.book.approve_for(id, minutes)
+        elif minutes == 0:
+            host.book.approve(id)
+        turns.session.stop()
+        assert (await task).status == "stopped"
+        now = host.book.get(id)
+        assert now
+        # A grant is for more than this turn.
+        assert now.state == ("approved" if minutes else "revoked")
+
+    model = Replies(CALLING)
+    with some_host(tmp_path, model, tools=ACTING, policy=ASK_ALL) as host:
+        asyncio.run(asyncio.wait_for(main(host), 10))
+    assert DONE == []
+
+
+def test_a_yes_while_the_turn_is_interrupted_counts_when_it_goes_on(tmp_path: Path) -> None:
+    async def interrupt(host: Host) -> str:
+        turns = Turns(host)
+        task = await turns.ask()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return turns.asked[0]
+
+    async def go_on(host: Host) -> None:
+        turns = Turns(host)
+        ended = await turns.session.resume(tell=turns.tell)
+        assert ended
+        assert (ended.status, turns.asked, DONE) == ("answered", [], ["x"])
+
+    model = Replies(CALLING)
+    with some_host(tmp_path, model, tools=ACTING, policy=ASK_ALL) as host:
+        id = asyncio.run(asyncio.wait_for(interrupt(host), 10))
+        assert [one.id for one in host.book.list("pending")] == [id]
+        host.book.approve(id)
+    model.begin("Yes.")
+    with some_host(tmp_path, model, tools=ACTING, policy=ASK_ALL) as host:
+        asyncio.run(asyncio.wait_for(go_on(host), 10))
+
+
+def test_a_no_in_one_turn_is_none_in_the_next(tmp_path: Path) -> None:
+    async def main(host: Host) -> None:
+        turns = Turns(host)
+        for verdict in (host.book.deny, host.book.approve):
+            task = await turns.ask()
+            verdict(turns.asked[-1])
+            assert (await task).status == "answered"
+
+    model = Replies(CALLING, "No.", CALLING, "Yes.")
+    with some_host(tmp_path, model, tools=ACTING, policy=ASK_ALL) as host:
+        asyncio.run(asyncio.wait_for(main(host), 10))
+    assert DONE == ["x"]
+
+
+def test_where_nobody_is_asked_a_later_yes_is_for_the_next_turn_of_the_chat(
+    tmp_path: Path,
+) -> None:
+    model = Replies(CALLING, "No.", CALLING, "No.", CALLING, "Yes.")
+    with some_host(tmp_path, model, tools=ACTING, policy=ASK_ALL) as host:
+        for name, done in (("talk", []), ("other", []), ("talk", ["x"])):
+            asyncio.run(host.session(name).run("Go.", tell=lambda event: None))
+            assert done == DONE
+            if name == "talk" and not done:
+                host.book.approve(host.book.list("pending")[0].id)
 
 
 def test_without_anybody_to_ask_the_question_stays_in_the_book(tmp_path: Path) -> None:
@@ -184,4 +345,21 @@ def test_without_anybody_to_ask_the_question_stays_in_the_book(tmp_path: Path) -
         asyncio.run(host.session("talk").run("Go.", tell=lambda event: None))
         (waiting,) = host.book.list("pending")
         assert f"it waits as {waiting.id}" in texts(model.requests[1].messages)[-1][1]
+    assert DONE == []
+
+
+def test_a_yes_for_a_turn_that_was_given_up_is_none_for_the_next(tmp_path: Path) -> None:
+    async def main(host: Host) -> None:
+        turns = Turns(host)
+        task = await turns.ask()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        host.book.approve(turns.asked[0])
+        task = await turns.ask()
+        turns.session.stop()
+        await task
+
+    model = Replies(CALLING, CALLING)
+    with some_host(tmp_path, model, tools=ACTING, policy=ASK_ALL) as host:
+        asyncio.run(asyncio.wait_for(main(host), 10))
     assert DONE == []

@@ -56,6 +56,20 @@ def test_idle_sessions_make_room_and_running_ones_stay(
         asyncio.run(main())
 
 
+def test_a_session_that_is_about_to_be_used_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_module, "_KEPT", 1)
+    with some_host(tmp_path, Replies("Yes.")) as host:
+        first = host.session("one")
+        first.is_held = True
+        host.session("two")
+        assert host.session("one") is first
+        first.is_held = False
+        host.session("three")
+        assert host.session("one") is not first
+
+
 def test_tools_of_ones_own_come_before_those_of_that_name(tmp_path: Path) -> None:
     @tool(read_only=True)
     def file_read(path: str) -> str:

@@ -163,6 +163,7 @@ def test_a_program_that_ends_marks_the_turn_as_interrupted(tmp_path: Path, momen
         assert last.status == "interrupted"
         assert blocks_of(session)[-1].meta["status"] == "interrupted"
         assert model.closed == len(model.requests)
+        assert session.settle() is None
         all_have_results(session)
         if not settings:
             await goes_on(model, session)

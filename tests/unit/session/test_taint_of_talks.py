@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.calls import Call
+from callblocks.model.calls import Call, Result
 from callblocks.model.turn_events import CallAsked
+from callblocks.runtime.asking import Answer
 from callblocks.session.settings import Attachment
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.people import YES, Person
+from support.people import NO, YES, Person
 from support.speaking import ASK_ALL, Replies, of_type, run_turn, some_host, write
 
 
@@ -41,11 +42,18 @@ TOOLS = Registry([search, peek, act])
 ACT = write("tool-fence", Call(id="c9", name="act"), tools=TOOLS.tools)
 
 
-def tainted(folder: Path, *says: Any, files: tuple[Attachment, ...] = ()) -> tuple[str, ...]:
+def tainted(
+    folder: Path,
+    *says: Any,
+    files: tuple[Attachment, ...] = (),
+    tools: Registry = TOOLS,
+    answer: Answer = YES,
+    carries: bool = False,
+) -> tuple[str, ...]:
     """What a person is told of a call in a turn with these replies."""
-    model = Replies(*says, "Yes.")
-    with some_host(folder, model, tools=TOOLS, policy=ASK_ALL) as host:
-        session = host.session("talk", Person(*[YES] * 9))
+    model = Replies(*says, "Yes.", writes_results=carries)
+    with some_host(folder, model, tools=tools, policy=ASK_ALL) as host:
+        session = host.session("talk", Person(*[answer] * 9))
         events = asyncio.run(run_turn(session, "Go.", *files))
     asked = of_type(events, CallAsked)
     return asked[-1].tainted if asked else ()
@@ -88,5 +96,21 @@ def test_what_a_person_attaches_taints_the_turn_itself(tmp_path: Path) -> None:
 
 
 def test_a_tool_that_is_gone_taints(tmp_path: Path) -> None:
-    tainted(tmp_path, calling("peek").replace("peek", "gone"))
-    assert tainted(tmp_path, ACT) == ("the result of gone, which nobody here knows",)
+    assert tainted(tmp_path, calling("act")) == ()
+    gone = "the result of act, which nobody here knows"
+    look = calling("search", query="x")
+    assert tainted(tmp_path, look, tools=Registry([search])) == (gone,)
+
+
+def test_a_call_that_was_refused_brought_nothing(tmp_path: Path) -> None:
+    tainted(tmp_path, calling("search", query="x"), answer=NO)
+    tainted(tmp_path, calling("search"))
+    tainted(tmp_path, calling("search").replace("search", "gone"))
+    assert tainted(tmp_path, ACT) == ()
+
+
+def test_a_result_that_the_text_carries_brought_nothing(tmp_path: Path) -> None:
+    look = Call(id="c1", name="search", input={"query": "x"})
+    said = write("tool-fence", look, Result(id="c1", output="y"), tools=TOOLS.tools)
+    assert tainted(tmp_path, said, carries=True) == ()
+    assert tainted(tmp_path, ACT) == ()

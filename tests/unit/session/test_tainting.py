@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+import pathlib
 from typing import Annotated, Any
 
 import pytest
 from pydantic import Field
 
-from callblocks.session.tainting import taint_of
+from callblocks.model.outcomes import Failure, Outcome
+from callblocks.session.tainting import Taints, taint_of
+from callblocks.timeline.emitting.notices import NOT_RUN
+from callblocks.timeline.recorder import Recorder
+from callblocks.timeline.timeline import Timeline
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
+from support.memory_artifacts import MemoryArtifacts
+from support.memory_files import MemoryFiles
 from support.running import call
 
 Path = Annotated[str, Field(json_schema_extra={"format": "path"})]
@@ -65,3 +72,45 @@ def test_files_of_others_taint(given: dict[str, Any], foreign: str) -> None:
 @pytest.mark.parametrize("given", [{"path": "notes/a"}, {"path": 7}, {"path": None}, {}])
 def test_files_of_ones_own_do_not(given: dict[str, Any]) -> None:
     assert taint_of(call("read", **given), KNOWN) is None
+
+
+CODE = "exec_tools.execute_code_python"
+NO_TEXT = sorted(NOT_RUN | {"cancelled", "indeterminate", "limit_reached"})
+
+
+def recorded(folder: pathlib.Path, name: str, codes: list[str], **meta: Any) -> tuple[str, ...]:
+    """What taints a talk whose calls failed with these codes; "" for one that did not."""
+    taints = Taints()
+    with Timeline.open(folder / "timeline.sqlite", "talk") as timeline:
+        recorder = Recorder(timeline, MemoryFiles(), MemoryArtifacts())
+        turn = recorder.new_turn()
+        for at, code in enumerate(codes):
+            own = call(name, f"c{at}", command="x")
+            recorder.started(turn, own, **meta)
+            failure = Failure(code=code, message="so it is") if code else None
+            output = None if code else "text"
+            recorder.ended(turn, own, Outcome(id=own.id, name=name, output=output, error=failure))
+        recorder.started(turn, call(name, "last", command="x"), **meta)
+        for entry in timeline.entries():
+            taints.feed([entry], KNOWN)
+    return taints.reasons
+
+
+@pytest.mark.parametrize("name", ["shell", CODE])
+def test_calls_that_did_not_run_or_still_wait_taint_nothing(
+    tmp_path: pathlib.Path, name: str
+) -> None:
+    assert recorded(tmp_path, name, NO_TEXT) == ()
+
+
+@pytest.mark.parametrize("name", ["shell", CODE])
+@pytest.mark.parametrize("code", ["", "tool_error", "timeout", "of_its_own"])
+def test_calls_that_ran_taint_however_they_ended(
+    tmp_path: pathlib.Path, name: str, code: str
+) -> None:
+    (why,) = recorded(tmp_path, name, [code])
+    assert why.startswith(f"the result of {name}")
+
+
+def test_results_that_stood_in_the_reply_taint_nothing(tmp_path: pathlib.Path) -> None:
+    assert recorded(tmp_path, "shell", ["", "tool_error"], written=True) == ()

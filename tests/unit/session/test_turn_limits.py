@@ -10,12 +10,13 @@ import pytest
 
 from callblocks.model.calls import Call
 from callblocks.model.errors import ModelError
-from callblocks.models.model import Stopped, Thinking, Usage
+from callblocks.model.turn_events import Said, Thought, TurnEvent
+from callblocks.models.model import Spoken, Stopped, Thinking, Usage
 from callblocks.session.settings import SessionSettings
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.played import GOOD, calls, play
-from support.speaking import Never, Replies, run_turn, some_host
+from support.speaking import Never, Replies, of_type, run_turn, some_host
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,48 @@ def test_a_reply_that_is_too_long_is_cut_off(tmp_path: Path) -> None:
     played = play(tmp_path, ["So long " * 100, Never], limits={"text": 100})
     assert played.ended == ("failed", "model_too_long")
     (kept,) = played.texts("assistant.completion")
-    assert 100 <= len(kept) <= 110
+    assert len(kept) == 100
+
+
+def test_a_reply_of_just_the_length_is_whole(tmp_path: Path) -> None:
+    played = play(tmp_path, "So long " * 10, limits={"text": 80})
+    assert (played.end.status, played.texts("assistant.completion")[0][:7]) == (
+        "answered",
+        "So long",
+    )
+
+
+@pytest.mark.parametrize("kind", [Spoken, Thinking])
+def test_of_a_piece_that_is_too_long_only_what_has_room_is_read(
+    tmp_path: Path, kind: type[Any]
+) -> None:
+    played = play(tmp_path, [kind("x" * 5_000_000), Never], limits={"text": 50_000})
+    assert played.ended == ("failed", "model_too_long")
+    told = of_type(played.events, Said, Thought)
+    assert sum(len(event.text) for event in told) == 50_000
+    assert len(told) == 4
+
+
+def test_a_long_piece_does_not_hold_the_loop(tmp_path: Path) -> None:
+    said = "word " * 40_000
+    events: list[TurnEvent] = []
+    steps = 0
+
+    async def count() -> None:
+        nonlocal steps
+        while True:
+            await asyncio.sleep(0)
+            steps += bool(of_type(events, Said))
+
+    async def main() -> None:
+        counting = asyncio.ensure_future(count())
+        await host.session("talk").run("Go.", tell=events.append)
+        counting.cancel()
+
+    with some_host(tmp_path, Replies([Spoken(said)])) as host:
+        asyncio.run(main())
+        assert "".join(event.text for event in of_type(events, Said)) == said
+    assert steps >= 12
 
 
 @pytest.mark.parametrize("said", ["", "  \n ", [], [Thinking("Hm.")]])

@@ -7,7 +7,8 @@ from contextlib import aclosing
 
 import pytest
 
-from callblocks.model.turn_events import Said, TurnBegan, TurnEnded
+from callblocks.model.turn_events import CallTold, Said, TurnBegan, TurnEnded
+from callblocks.session import turn_log
 from callblocks.session.turn_log import Logged, TurnLog
 
 END = TurnEnded(turn="turn_1", status="answered")
@@ -111,3 +112,18 @@ def test_a_log_that_is_closed_is_over_without_an_end() -> None:
             assert [batch async for batch in batches] == []
 
     asyncio.run(main())
+
+
+def test_what_a_call_shows_without_end_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turn_log, "_TOLD", 3)
+    log = Counting().log
+    for at in range(10):
+        log.tell(CallTold(id="c1", text=str(at)))
+    log.tell(CallTold(id="c1", text="mine", member="critic"))
+    log.tell(CallTold(id="c2", text="other"))
+    log.tell(END)
+    texts = [one.event.text for one in log.events if isinstance(one.event, CallTold)]
+    assert texts[:3] == ["0", "1", "2"]
+    assert "left out" in texts[3]
+    assert texts[4:] == ["mine", "other"]
+    assert [one.at for one in log.events] == [1, 2, 3, 4, 5, 6, 7]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from callblocks.model.calls import Call
+from callblocks.model.errors import CallerError
 from callblocks.model.turn_events import (
     CallBroken,
     CallEnded,
@@ -18,11 +20,21 @@ from callblocks.model.turn_events import (
 from callblocks.models.model import Request, Thinking
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rules import Rule
+from callblocks.session.settings import Attachment
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.played import BAD, GOOD, calls, play
-from support.speaking import TAUGHT, of_type, texts
+from support.speaking import (
+    TAUGHT,
+    Replies,
+    blocks_of,
+    of_type,
+    run_turn,
+    some_host,
+    texts,
+    write,
+)
 
 
 @pytest.mark.parametrize("dialect", TAUGHT)
@@ -46,6 +58,35 @@ def test_a_turn_of_two_rounds_with_a_good_and_a_failing_call(tmp_path: Path, dia
         "a garden",
         "path_not_found: 'nowhere': nothing is there; look elsewhere",
     ]
+
+
+def test_results_stand_in_the_order_of_the_calls(tmp_path: Path) -> None:
+    @tool(read_only=True)
+    async def rest(turns: int) -> int:
+        """Rest for some turns of the loop."""
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        return turns
+
+    own = Registry([rest])
+    resting = [Call(id=f"c{turns}", name="rest", input={"turns": turns}) for turns in (90, 1, 40)]
+    model = Replies(write("tool-fence", *resting, tools=own.tools), "Done.")
+    with some_host(tmp_path, model, tools=own) as host:
+        events = asyncio.run(run_turn(host.session("talk"), "Rest."))
+    assert [one.outcome.id for one in of_type(events, CallEnded)] == ["c1", "c40", "c90"]
+    assert model.requests[1].results == (("c90", "90"), ("c1", "1"), ("c40", "40"))
+
+
+def test_nothing_at_all_is_no_prompt(tmp_path: Path) -> None:
+    model = Replies("Yes.", "Yes.")
+    with some_host(tmp_path, model) as host:
+        session = host.session("talk")
+        for prompt in ("", " \n"):
+            with pytest.raises(CallerError, match="the prompt is empty"):
+                asyncio.run(run_turn(session, prompt))
+        assert blocks_of(session) == []
+        asyncio.run(run_turn(session, "", Attachment("a.txt", b"hello")))
+    assert len(model.requests) == 1
 
 
 def test_results_are_written_in_the_models_own_dialect(tmp_path: Path) -> None:

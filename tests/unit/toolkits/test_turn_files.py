@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.errors import ToolError
+from callblocks.model.errors import CallerError, TimelineError, ToolError
 from callblocks.model.paths import FilePath
 from callblocks.toolkits import turn_files
 from callblocks.toolkits.turn_files import FolderFiles
@@ -116,3 +116,26 @@ def test_nothing_stays_open(tmp_path: Path) -> None:
         files.read(PLAN)
         files.read(FilePath("turn_9", "none"))
     assert open_files() == before
+
+
+def test_a_folder_that_cannot_be_made_or_read_is_a_fault_of_the_store(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(TimelineError, match="cannot be kept") as made:
+        FolderFiles(tmp_path / "file" / "turns")
+    files = FolderFiles(tmp_path / "turns")
+    files.close()
+    with pytest.raises(TimelineError, match="cannot be kept") as read:
+        files.turns()
+    assert made.value.code == read.value.code == "store_unavailable"
+
+
+def test_a_machine_with_no_room_for_another_folder_is_a_fault_of_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(folder: Path) -> None:
+        raise CallerError(f"no workspace at {folder}: Too many open files")
+
+    monkeypatch.setattr(turn_files, "Root", full)
+    with pytest.raises(TimelineError, match="Too many open files") as error:
+        FolderFiles(tmp_path / "turns")
+    assert error.value.code == "store_unavailable"

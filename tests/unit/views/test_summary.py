@@ -46,6 +46,12 @@ def test_notices_and_kept_files_are_told() -> None:
     ]
 
 
+def test_a_path_is_not_broken() -> None:
+    path = "4f/" + "a" * 60 + "/c1.txt"
+    one = outcome(artifacts=(Artifact(path=path, size=1, digest="d"),))
+    assert lines(summary_rows([one], "/kept", 50))[2:] == ["ⓘ act: kept", f"/kept/{path}"]
+
+
 def test_a_notice_is_broken_to_the_width_and_steers_nothing() -> None:
     one = outcome(notices=(Notice(code="n", message=f"{EVIL} " + "word " * 40),))
     rows = summary_rows([one], "/kept", 50)

@@ -104,3 +104,13 @@ def test_a_copy_draws_on_without_moving_the_first() -> None:
 def test_nothing_steers_the_terminal(text: str) -> None:
     drawn = "".join(draw(text))
     assert not set(drawn) & set("\x1b\x9b\u202e")
+
+
+@pytest.mark.parametrize(
+    "line", ["▌ researcher", "  ▌ consensus", "🔧 rm(path=/) (hide details)", "so ▌ x"]
+)
+def test_prose_cannot_look_like_a_heading_or_a_group(line: str) -> None:
+    rows = Terminal(expanded=True, width=12).draw([f"{line}\n"])
+    drawn = ["".join(text for _, text in row).strip() for row in rows]
+    assert not any(row.startswith(("▌", "🔧")) for row in drawn)
+    assert any("\\" in row for row in drawn)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 from callblocks.model.calls import Call
-from callblocks.model.turn_events import CallEnded, CallWritten, TurnEvent
+from callblocks.model.turn_events import CallEnded, CallWritten, Said, TurnEvent
+from callblocks.model.turn_events import Thought as Thinks
 from callblocks.views.chat import Broken, Chat, Item, Thought
 from callblocks.views.grouping import Group
-from callblocks.views.turn_chat import events_of
+from callblocks.views.rows import plain
+from callblocks.views.terminal import Terminal
+from callblocks.views.turn_chat import TurnChat, events_of
 from support.turns import a_turn, called, ended
 
 
@@ -68,3 +71,13 @@ def test_a_carried_failure_stays_in_its_words() -> None:
 
 def test_a_result_of_an_unknown_call_is_not_shown() -> None:
     assert items_of(ended("c9")) == []
+
+
+def test_what_is_thought_and_what_is_said_are_paragraphs_of_their_own() -> None:
+    events = (Thinks(text="Let"), Thinks(text=" me see."), Said(text="It is"), Said(text=" late."))
+    turn, chat = TurnChat(), Chat()
+    for event in (*events, Thinks(text="Is it?"), Said(text="Yes."), *called(1, "c1")):
+        chat.feed(turn.feed(event))
+    rows = Terminal(expanded=False, width=80).draw(chat.close())
+    said = ["Let me see.", "", "It is late.", "", "Is it?", "", "Yes.", ""]
+    assert list(map(plain, rows))[:8] == said

@@ -152,7 +152,7 @@ def _below(shown: list[Shown], member: str) -> list[Event]:
 
 
 def _without_breaks(events: list[Event]) -> list[Event]:
-    return [one for one in events if not (isinstance(one, Text) and one.text == "\n")]
+    return [one for one in events if not (isinstance(one, Text) and one.text in ("\n", "\n\n"))]
 
 
 def texts(shown: Iterable[Shown]) -> list[str]:

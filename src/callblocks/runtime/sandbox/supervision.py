@@ -100,10 +100,16 @@ async def supervise(
     finally:
         watch.release()
         _kill(child)
-        if group is not None:
-            await group.kill()
-        await kill_rest()
-        await work
+        try:
+            if group is not None:
+                await group.kill()
+            await kill_rest()
+        except asyncio.CancelledError:
+            # The loop ends: nothing is read any more, but nothing is left unseen either.
+            work.cancel()
+            raise
+        finally:
+            await work
 
 
 def _kill(child: Process) -> None:

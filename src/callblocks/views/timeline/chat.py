@@ -10,23 +10,24 @@ makes no sense here is left out: the raw view has it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from callblocks.model.blocks import Block, Entry
-from callblocks.model.shown import show_call
 from callblocks.timeline.stores.gaps import gap_of, missing_words
 from callblocks.views.grouping import Entry as GroupEntry
 from callblocks.views.grouping import Group
-from callblocks.views.timeline.files import Files, ShownFile, read_digest, read_object
+from callblocks.views.timeline.calls import Results, ShownCall, read_call
+from callblocks.views.timeline.ending import ending_words
+from callblocks.views.timeline.files import Files, ShownFile, read_digest
 
 __all__ = (
     "LONGEST",
     "Batch",
+    "Ended",
     "Lost",
     "Message",
-    "ShownCall",
     "ShownItem",
     "grouped",
     "shown",
@@ -36,21 +37,7 @@ Who: TypeAlias = Literal["user", "assistant"]
 LONGEST = 20_000
 """Characters of one text of a tool that stand in a page; all of it is in the timeline."""
 
-_ERRORS = ("tool_call_error", "tool_result_error")
-_RUNTIME_ERROR, _NO_ERROR = "Runtime error: ", "Runtime error: none"
-
-
-class ShownCall(msgspec.Struct):
-    """A call in one line, and what came of it; `result` is None while nothing came."""
-
-    seq: int
-    name: str
-    line: str
-    code: str = ""
-    result: str | None = None
-    failed: bool = False
-    notices: list[str] = []
-    files: list[ShownFile] = []
+_NAMES: dict[Who, str] = {"user": "User", "assistant": "Assistant"}
 
 
 class Batch(msgspec.Struct):
@@ -61,7 +48,10 @@ class Batch(msgspec.Struct):
 
 
 class Message(msgspec.Struct):
-    """What somebody said, and the files they gave."""
+    """What somebody said, and the files they gave.
+
+    `member` is who of a team said it, and `is_cut` whether it broke off.
+    """
 
     seq: int
     turn: str
@@ -69,6 +59,13 @@ class Message(msgspec.Struct):
     text: str
     ts: str
     files: list[ShownFile] = []
+    member: str = ""
+    is_cut: bool = False
+
+    @property
+    def name(self) -> str:
+        """Who said it, for a heading."""
+        return self.member or _NAMES[self.who]
 
 
 class Lost(msgspec.Struct):
@@ -79,7 +76,15 @@ class Lost(msgspec.Struct):
     words: str
 
 
-ShownItem: TypeAlias = Message | Batch | Lost
+class Ended(msgspec.Struct):
+    """The end of a turn that was not answered; `words` say how it ended, and why."""
+
+    seq: int
+    turn: str
+    words: str
+
+
+ShownItem: TypeAlias = Message | Batch | Lost | Ended
 
 
 def shown(entries: Iterable[Entry]) -> list[ShownItem]:
@@ -107,9 +112,9 @@ def grouped(batch: Batch) -> Group:
 class _Chat:
     def __init__(self) -> None:
         self.items: list[ShownItem] = []
-        self._calls: dict[tuple[str, str], _Results] = {}
+        self._calls: dict[tuple[str, str], Results] = {}
         self._codes: dict[tuple[str, str], str] = {}
-        self._given: dict[tuple[str, Who], Files] = {}
+        self._given: dict[str, Files] = {}
 
     def take(self, entry: Entry) -> None:
         block = entry.block
@@ -129,12 +134,21 @@ class _Chat:
                 self._calls[key].take(block)
             case "timeline.damaged":
                 self._lose(entry)
+            case "timeline.turn":
+                self._end(entry)
             case _:
                 pass
 
     def _say(self, entry: Entry, who: Who) -> None:
         block = entry.block
-        self.items.append(Message(entry.seq, block.turn_id, who, block.text or "", block.ts))
+        said = Message(entry.seq, block.turn_id, who, block.text or "", block.ts)
+        said.member = _member(block)
+        said.is_cut = block.meta.get("is_partial") is True
+        self.items.append(said)
+
+    def _end(self, entry: Entry) -> None:
+        if words := ending_words(entry.block.meta):
+            self.items.append(Ended(entry.seq, entry.block.turn_id, words))
 
     def _lose(self, entry: Entry) -> None:
         """Nobody knows of which turn it was: it stands in the one before."""
@@ -146,19 +160,21 @@ class _Chat:
     def _attach(self, entry: Entry) -> None:
         """The files of a turn stand where the first of them came."""
         block = entry.block
-        # What a member of a team said is no file of the person.
-        who: Who = "assistant" if block.meta.get("member") else "user"
-        key = (block.turn_id, who)
-        if key not in self._given:
-            self._given[key] = files = Files()
-            self.items.append(Message(entry.seq, block.turn_id, who, "", block.ts, files.all))
-        self._given[key].take(block)
+        if _member(block):
+            # What a member of a team said is no file of the person.
+            if read_digest(block) is None:
+                self._say(entry, "assistant")
+            return
+        if block.turn_id not in self._given:
+            self._given[block.turn_id] = files = Files()
+            self.items.append(Message(entry.seq, block.turn_id, "user", "", block.ts, files.all))
+        self._given[block.turn_id].take(block)
 
     def _call(self, entry: Entry) -> None:
         key = (entry.block.turn_id, entry.block.call_id)
-        call = _read_call(entry)
+        call = read_call(entry)
         call.code = self._codes.pop(key, "")
-        self._calls[key] = _Results(call)
+        self._calls[key] = Results(call)
         last = self.items[-1] if self.items else None
         if isinstance(last, Batch) and last.turn == entry.block.turn_id:
             last.calls.append(call)
@@ -166,51 +182,7 @@ class _Chat:
             self.items.append(Batch(entry.block.turn_id, [call]))
 
 
-class _Results:
-    """Puts result blocks and notices where they belong in a shown call."""
-
-    def __init__(self, call: ShownCall) -> None:
-        self._call = call
-        self._files = Files()
-        call.files = self._files.all
-
-    def take(self, block: Block) -> None:
-        if block.type == "react.notice":
-            self._notice(block)
-        elif (digest := read_digest(block)) is not None:
-            self._digest(digest)
-        elif block.path.startswith("fi:"):
-            self._files.fill(block)
-        else:
-            self._content(block.text or "")
-
-    def _digest(self, digest: dict[str, Any]) -> None:
-        if isinstance(digest.get("error"), dict):
-            error = cast("dict[str, Any]", digest["error"])
-            self._fail(f"{error.get('code', '')}: {error.get('message', '')}")
-        elif digest["artifact_path"].startswith("fi:"):
-            self._files.name(digest)
-
-    def _content(self, text: str) -> None:
-        call = self._call
-        call.result = f"{call.result}\n{text}" if call.result else text
-        call.failed |= text.startswith(_RUNTIME_ERROR) and not text.startswith(_NO_ERROR)
-
-    def _notice(self, block: Block) -> None:
-        said = read_object(block)
-        words = str(said.get("message") or block.text or "")
-        if said.get("code") not in _ERRORS:
-            self._call.notices.append(words)
-        elif not self._call.failed:
-            self._fail(words)
-
-    def _fail(self, words: str) -> None:
-        self._call.failed, self._call.result = True, words
-
-
-def _read_call(entry: Entry) -> ShownCall:
-    said = read_object(entry.block)
-    name, params = said.get("tool_id"), said.get("params")
-    name = name if isinstance(name, str) and name else entry.block.tool_id or "call"
-    known = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
-    return ShownCall(entry.seq, name, show_call(name, known)[0])
+def _member(block: Block) -> str:
+    """Who of a team wrote a block; nobody where there is no team."""
+    member = block.meta.get("member")
+    return member if isinstance(member, str) else ""

@@ -16,7 +16,8 @@ from itertools import groupby
 
 from callblocks.model.shown import show_result
 from callblocks.views.safe import visible, visible_line
-from callblocks.views.timeline.chat import LONGEST, Batch, Lost, Message, ShownCall, ShownItem
+from callblocks.views.timeline.calls import ShownCall
+from callblocks.views.timeline.chat import LONGEST, Batch, Ended, Lost, Message, ShownItem
 from callblocks.views.timeline.files import ShownFile
 from callblocks.views.timeline.style import STYLE
 
@@ -45,7 +46,6 @@ _TOGGLE = (
     '<span class="when-open">(hide details)</span></span>'
 )
 _SHORT = 60
-_NAMES = {"user": "User", "assistant": "Assistant"}
 
 
 def timeline_html(name: str, items: Iterable[ShownItem], blocks: int) -> Iterator[str]:
@@ -74,12 +74,16 @@ def _item(item: ShownItem) -> str:
             return _batch(item)
         case Lost(words=words):
             return f'<p class="lost">{_line(words)}</p>\n'
+        case Ended(words=words):
+            return f'<p class="ended">{_line(words)}</p>\n'
 
 
 def _message(item: Message) -> str:
-    said = f'<p class="prose">{_text(item.text)}</p>' if item.text else ""
+    said = f'<p class="member">{_line(item.member)}</p>' if item.member else ""
+    said += f'<p class="prose">{_text(item.text)}</p>' if item.text else ""
+    said += '<p class="cut">… it broke off here</p>' if item.is_cut else ""
     files = "".join(map(_file, item.files))
-    head = f'<article class="msg" data-from="{item.who}" aria-label="{_NAMES[item.who]}">'
+    head = f'<article class="msg" data-from="{item.who}" aria-label="{_line(item.name)}">'
     return f"{head}{said}{files}</article>\n"
 
 

@@ -16,12 +16,11 @@ from collections.abc import Iterable, Iterator
 
 from callblocks.model.shown import show_result
 from callblocks.views.markdown_text import code_span, fenced, quoted
-from callblocks.views.timeline.chat import LONGEST, Batch, Lost, Message, ShownCall, ShownItem
+from callblocks.views.timeline.calls import ShownCall
+from callblocks.views.timeline.chat import LONGEST, Batch, Ended, Lost, Message, ShownItem
 from callblocks.views.timeline.files import ShownFile
 
 __all__ = ("timeline_markdown",)
-
-_WHO = {"user": "User", "assistant": "Assistant"}
 
 
 def timeline_markdown(name: str, items: Iterable[ShownItem]) -> Iterator[str]:
@@ -39,10 +38,13 @@ def timeline_markdown(name: str, items: Iterable[ShownItem]) -> Iterator[str]:
 def _lines(item: ShownItem) -> Iterator[str]:
     match item:
         case Message():
-            yield f"**{_WHO[item.who]}** · {code_span(item.ts)}"
+            name = code_span(item.name) if item.member else item.name
+            yield f"**{name}** · {code_span(item.ts)}"
             if item.text:
                 yield ""
                 yield from quoted(item.text)
+            if item.is_cut:
+                yield from ("", "*It broke off here.*")
             yield from _files(item.files, "")
         case Batch(calls=calls):
             yield f"**{_count(calls)}**"
@@ -50,6 +52,9 @@ def _lines(item: ShownItem) -> Iterator[str]:
                 yield from _call(call)
         case Lost(words=words):
             yield f"*{words}*"
+        case Ended(words=words):
+            mark, _, said = words.partition(" ")
+            yield f"{mark} {code_span(said)}"
 
 
 def _count(calls: list[ShownCall]) -> str:

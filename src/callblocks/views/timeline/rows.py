@@ -18,7 +18,7 @@ from callblocks.timeline.stores.store import Summary
 from callblocks.views.rows import Kind, Row, wrap
 from callblocks.views.safe import visible_line
 from callblocks.views.terminal import Terminal
-from callblocks.views.timeline.chat import Batch, Lost, Message, ShownItem, grouped
+from callblocks.views.timeline.chat import Batch, Ended, Lost, Message, ShownItem, grouped
 
 __all__ = ("chat_rows", "entry_json", "entry_rows", "summary_rows")
 
@@ -35,7 +35,6 @@ _KINDS: dict[str, Kind] = {
     "react.tool.result": "key",
     "timeline.damaged": "error",
 }
-_WHO = {"user": "User", "assistant": "Assistant"}
 _ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", re.ASCII)
 
 
@@ -95,8 +94,11 @@ def _item_rows(item: ShownItem, width: int, expanded: bool) -> list[Row]:
     terminal = Terminal(expanded=expanded, width=width)
     match item:
         case Message():
-            rows: list[Row] = [(("strong", _WHO[item.who]), ("quiet", f"  {_time(item.ts)}"))]
+            name = visible_line(item.name)
+            rows: list[Row] = [(("strong", name), ("quiet", f"  {_time(item.ts)}"))]
             rows += terminal.draw(f"{line}\n" for line in item.text.split("\n"))
+            if item.is_cut:
+                rows.append((("quiet", "… it broke off here"),))
             for file in item.files:
                 rows += wrap((("mark", "+ "), ("plain", visible_line(file.about))), width)
             return rows
@@ -104,6 +106,8 @@ def _item_rows(item: ShownItem, width: int, expanded: bool) -> list[Row]:
             return [*terminal.draw([grouped(item)]), *_notices(item, width)]
         case Lost(words=words):
             return wrap((("error", words),), width)
+        case Ended(words=words):
+            return wrap((("warning", words),), width, (("plain", "  "),))
 
 
 def _notices(batch: Batch, width: int) -> list[Row]:

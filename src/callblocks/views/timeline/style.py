@@ -82,7 +82,9 @@ details[open] > summary .when-closed, details:not([open]) > summary .when-open
   border-radius: var(--r-3); background: var(--raised); }
 .artifact-path { color: var(--text-3); overflow-wrap: anywhere; }
 .artifact img { display: block; max-width: 100%; height: auto; margin-top: var(--s-2); }
-.lost { margin: 0; color: var(--danger); }
+.lost, .ended { margin: 0; color: var(--danger); overflow-wrap: anywhere; }
+.member { margin: 0; font-weight: 600; }
+.cut { margin: 0; color: var(--text-3); }
 .sr { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
   white-space: nowrap; }
 .calls, .call-result, .artifact-path

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from callblocks.model.turn_events import Status, TurnEnded
+from callblocks.timeline.codes import TIMELINE_CODES
 from callblocks.timeline.plain_json import whole
 from callblocks.views.ui.chunks import Chunk
 
@@ -33,7 +34,8 @@ def ending(event: TurnEnded) -> list[Chunk]:
     if event.status == "stopped":
         chunks.append({"type": "abort"})
     elif event.status in _FAULTS:
-        why = f": {event.message}" if event.message else ""
+        message = _told(event)
+        why = f": {message}" if message else ""
         words = whole(f"{_FAULTS[event.status]}{why}".rstrip("."))
         chunks.append({"type": "error", "errorText": f"{words}."})
     return [*chunks, {"type": "finish"}]
@@ -43,9 +45,14 @@ def member_part(name: str, ended: TurnEnded | None = None) -> Chunk:
     """How a member stands: it speaks, or how that ended."""
     told = {"name": whole(name), "status": "speaking"}
     if ended is not None:
-        why = {"code": whole(ended.code), "message": whole(ended.message)}
+        why = {"code": whole(ended.code), "message": whole(_told(ended))}
         told |= {"status": ended.status, **{key: said for key, said in why.items() if said}}
     return {"type": "data-member", "id": whole(name), "data": told}
+
+
+def _told(event: TurnEnded) -> str:
+    """Why it ended; the words of a store name places on its machine, which are not for a client."""
+    return TIMELINE_CODES.get(event.code, event.message)
 
 
 def _metadata(event: TurnEnded) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
     [{"id": "turn_1.user", "role": "user", "parts": […]}, {"id": "turn_1", "role": "assistant", …}]
 
-The message of a turn that is not over is left out: its stream brings all of it, and a client of
-version 5 would have it twice.
+The message of the turn that runs is left out: its stream brings all of it, and a client of version
+5 would have it twice. A turn that was interrupted is shown as far as the timeline has it.
 """
 
 from __future__ import annotations
@@ -33,16 +33,29 @@ def reply_id(turn: str) -> str:
 
 
 def ui_messages(
-    entries: Iterable[Entry], version: Version = 5, replay: Replay = replayed
+    entries: Iterable[Entry],
+    version: Version = 5,
+    replay: Replay = replayed,
+    *,
+    running: str = "",
+    interrupted: str = "",
 ) -> list[dict[str, Any]]:
-    """The messages of the turns in these entries; `replay` may know of more than they say."""
+    """The messages of the turns in these entries; `replay` may know of more than they say.
+
+    `running` is the turn that a stream brings, `interrupted` one that was, and has no end.
+    """
     turns: dict[str, list[Entry]] = {}
     for entry in entries:
         turns.setdefault(entry.block.turn_id, []).append(entry)
     found: list[dict[str, Any]] = []
     for turn, of_turn in turns.items():
         found += _prompt(turn, [entry.block for entry in of_turn])
-        found += _reply(turn, list(replay(of_turn)), version)
+        events = list(replay(of_turn))
+        if not _is_over(events) and turn == running:
+            continue
+        if not _is_over(events) and turn == interrupted:
+            events.append(TurnEnded(turn=turn, status="interrupted", code="interrupted"))
+        found += _reply(turn, events, version)
     return found
 
 
@@ -68,8 +81,11 @@ def _given(block: Block) -> list[dict[str, Any]]:
 
 
 def _reply(turn: str, events: Sequence[TurnEvent], version: Version) -> list[dict[str, Any]]:
-    if not any(isinstance(event, TurnEnded) and not event.member for event in events[-1:]):
-        return []
     stream = UiStream(version, message_id=reply_id(turn), is_over=True)
-    message = reduced(chunk for event in events for chunk in stream.feed(event))
-    return [message]
+    chunks = [chunk for event in events for chunk in stream.feed(event)]
+    message = reduced([*chunks, *stream.close()])
+    return [message] if message["parts"] or _is_over(events) else []
+
+
+def _is_over(events: Sequence[TurnEvent]) -> bool:
+    return any(isinstance(event, TurnEnded) and not event.member for event in events[-1:])

@@ -21,6 +21,9 @@ from callblocks.model.errors import CallerError
 
 __all__ = ("Posted", "PostedAnswer", "PostedFile", "read_posted")
 
+_MAX_PARTS = 1000
+_MAX_FILES = 50
+
 
 class PostedFile(msgspec.Struct, frozen=True):
     """A file that the person gives; `mime` is what the client says it is."""
@@ -52,12 +55,15 @@ class Posted(msgspec.Struct, frozen=True, kw_only=True):
 def read_posted(body: object) -> Posted:
     """Read a body, as JSON or decoded; what is none raises `CallerError`."""
     said = _object(_decoded(body), "the body")
-    messages = [_object(one, "a message") for one in _list(said, "messages")]
+    messages = [
+        _object(one, f"messages[{at}]")
+        for at, one in enumerate(_list(said, "messages", "messages"))
+    ]
     if not messages:
         raise CallerError("messages is empty: it ends with what the person says")
-    last = messages[-1]
+    last, place = messages[-1], f"messages[{len(messages) - 1}]"
     answers = tuple(_answers(messages))
-    text, files = _prompt(last) if last.get("role") == "user" else (None, ())
+    text, files = _prompt(last, place) if last.get("role") == "user" else (None, ())
     if text is None and not answers:
         raise CallerError("there is nothing to answer: the last message is not of the user")
     return Posted(
@@ -70,13 +76,22 @@ def read_posted(body: object) -> Posted:
     )
 
 
-def _prompt(message: dict[str, Any]) -> tuple[str, tuple[PostedFile, ...]]:
-    parts = [_object(part, "a part of a message") for part in _list(message, "parts")]
+def _prompt(message: dict[str, Any], place: str) -> tuple[str, tuple[PostedFile, ...]]:
+    where = f"{place}.parts"
+    given = _list(message, "parts", where, ' such as [{"type": "text", "text": "Hello"}]')
+    parts = [_object(part, f"{where}[{at}]") for at, part in enumerate(given)]
+    _check_count(len(parts), _MAX_PARTS, "parts")
+    _check_count(sum(map(_is_file, parts)), _MAX_FILES, "files")
     text = "\n\n".join(_text(part, "text") for part in parts if part.get("type") == "text")
     files = tuple(_file(part, at) for at, part in enumerate(parts, 1) if _is_file(part))
     if not text.strip() and not files:
         raise CallerError("the last message says nothing: give it a text part, or a file")
     return text, files
+
+
+def _check_count(count: int, limit: int, what: str) -> None:
+    if count > limit:
+        raise CallerError(f"the last message has {count} {what}; send at most {limit} at once")
 
 
 def _is_file(part: dict[str, Any]) -> bool:
@@ -139,10 +154,12 @@ def _object(value: object, what: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def _list(said: dict[str, Any], key: str) -> list[Any]:
+def _list(said: dict[str, Any], key: str, where: str, such: str = "") -> list[Any]:
     value: Any = said.get(key)
+    if value is None:
+        raise CallerError(f"{where} is missing: it is a list{such}")
     if not isinstance(value, list):
-        raise CallerError(f"{key} is a list, not {brief(cast('object', value))}")
+        raise CallerError(f"{where} is a list{such}, not {brief(cast('object', value))}")
     return cast("list[Any]", value)
 
 

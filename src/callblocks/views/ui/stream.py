@@ -216,4 +216,7 @@ class UiStream:
             self._going.discard(member)
             return self._shown([*self._texts.end(member), member_part(member, event)])
         self._is_over = True
-        return [*self._tools.end_all(), *self._end_step(), *ending(event)]
+        # Calls of a turn that was interrupted may still come to an end: it can be resumed.
+        is_left = event.status == "interrupted"
+        calls = self._tools.end_writing() if is_left else self._tools.end_all()
+        return [*calls, *self._end_step(), *ending(event)]

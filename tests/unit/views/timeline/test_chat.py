@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -8,8 +9,9 @@ from callblocks.model.blocks import TYPES, Block
 from callblocks.timeline.stamp import Stamp
 from callblocks.timeline.stores.chain import DAMAGED
 from callblocks.timeline.stores.gaps import with_gaps
-from callblocks.views.timeline.chat import Batch, Lost, Message, ShownCall, grouped, shown
-from support.talks import TS, a_talk, called, entries, failed, gave, made, said
+from callblocks.views.timeline.calls import ShownCall
+from callblocks.views.timeline.chat import Batch, Ended, Lost, Message, grouped, shown
+from support.talks import TS, a_talk, called, ended, entries, failed, gave, made, of_member, said
 
 
 def batch(*blocks: Block) -> list[ShownCall]:
@@ -102,6 +104,36 @@ def test_attachments_of_a_turn_stand_together() -> None:
     assert isinstance(item, Message)
     assert [file.path[-5:] for file in item.files] == ["a.txt", "b.txt"]
     assert [(file.size, file.text) for file in item.files] == [(3, "abc")] * 2
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (ended("failed", code="model_busy", message="try \x1b"), "✗ failed: model_busy: try ␛"),
+        (ended("limited", code="round_limit", message="enough"), "✗ limited: round_limit: enough"),
+        (ended("stopped", code="stopped", message="by the person"), "■ stopped"),
+        (ended("interrupted", code="interrupted", message="it died"), "✗ interrupted: it died"),
+        (ended("failed"), "✗ failed"),
+        (ended(""), "✗ failed"),
+    ],
+)
+def test_a_turn_that_was_not_answered_says_how_it_ended(record: Block, words: str) -> None:
+    prompt = said("user.prompt", "Hi.", author="user")
+    assert shown(entries([prompt, record]))[1:] == [Ended(2, "turn_1", words)]
+    assert len(shown(entries([prompt, ended("answered", code="odd")]))) == 1
+
+
+def test_an_answer_that_broke_off_is_marked() -> None:
+    whole = said("assistant.completion", "It is")
+    items = shown(entries([whole, replace(whole, meta={"is_partial": True})]))
+    assert [item.is_cut for item in items if isinstance(item, Message)] == [False, True]
+
+
+def test_what_a_member_said_stands_below_its_name() -> None:
+    items = shown(entries([*of_member("reader", "It is low."), *of_member("critic", "Mind it.")]))
+    assert all(isinstance(item, Message) and not item.files for item in items)
+    found = [(item.who, item.name, item.text) for item in items if isinstance(item, Message)]
+    assert found == [("assistant", "reader", "It is low."), ("assistant", "critic", "Mind it.")]
 
 
 def test_a_block_that_cannot_be_read_is_named() -> None:

@@ -15,7 +15,19 @@ from callblocks.timeline.stamp import Stamp
 from callblocks.views.safe import visible
 from callblocks.views.timeline.chat import shown
 from callblocks.views.timeline.html import timeline_html
-from support.talks import PNG, TS, a_talk, called, entries, failed, gave, made, said
+from support.talks import (
+    PNG,
+    TS,
+    a_talk,
+    called,
+    ended,
+    entries,
+    failed,
+    gave,
+    made,
+    of_member,
+    said,
+)
 
 EVIL = '</script><script>alert(1)</script><img src=x onerror=alert(1)>"\' onload="x'
 ALLOWED = {
@@ -160,6 +172,15 @@ def test_a_long_result_is_cut_and_says_its_size() -> None:
     read = Page(page([called("c"), *gave("c", "x" * 30_000)]))
     assert "… (truncated, 29.3KB)" in read.text
     assert "x" * 20_001 not in read.text
+
+
+def test_what_broke_off_how_a_turn_ended_and_who_of_a_team_spoke_is_seen() -> None:
+    cut = replace(said("assistant.completion", "It is"), meta={"is_partial": True})
+    blocks = [*of_member("<reader>", "Low."), cut, ended("failed", code="<b>")]
+    html = page(blocks)
+    assert '<p class="member">&lt;reader&gt;</p><p class="prose">Low.</p>' in html
+    assert '<p class="prose">It is</p><p class="cut">… it broke off here</p>' in html
+    assert '<p class="ended">✗ failed: &lt;b&gt;</p>' in html
 
 
 def test_a_block_that_cannot_be_read_is_named() -> None:

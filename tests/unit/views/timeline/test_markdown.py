@@ -10,7 +10,7 @@ from callblocks.timeline.stamp import Stamp
 from callblocks.timeline.stores.chain import DAMAGED
 from callblocks.views.timeline.chat import shown
 from callblocks.views.timeline.markdown import timeline_markdown
-from support.talks import TS, a_talk, called, entries, failed, gave, made, said
+from support.talks import TS, a_talk, called, ended, entries, failed, gave, made, of_member, said
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 OURS = {
@@ -87,6 +87,14 @@ def test_files_of_a_person_code_and_notices_are_there() -> None:
     assert "File: `fi:turn_1.user.attachments/a.txt (text/plain)`\n\n```text\nabc\n```\n" in text
     assert "  ```text\n  print(1)\n  ```\n" in text
     assert "  Notice: `well noted`\n" in text
+
+
+def test_what_broke_off_how_a_turn_ended_and_who_of_a_team_spoke_is_seen() -> None:
+    cut = msgspec.structs.replace(said("assistant.completion", "It is"), meta={"is_partial": True})
+    text = page([*of_member("re*der", "Low."), cut, ended("failed", code="*odd*")])
+    assert "**`re*der`** · `2030-01-31T12:00:00Z`\n\n> Low.\n" in text
+    assert "> It is\n\n*It broke off here.*\n" in text
+    assert text.endswith("\n✗ `failed: *odd*`\n")
 
 
 def test_a_block_that_cannot_be_read_is_named() -> None:

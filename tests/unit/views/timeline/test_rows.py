@@ -20,7 +20,7 @@ from callblocks.views.timeline.findings import finding_rows
 from callblocks.views.timeline.parts import part_rows
 from callblocks.views.timeline.rows import chat_rows, entry_json, entry_rows, summary_rows
 from support.lines import EVIL, lines
-from support.talks import PNG, TS, a_talk, called, entries, gave, said
+from support.talks import PNG, TS, a_talk, called, ended, entries, gave, of_member, said
 
 
 def test_a_list_says_name_blocks_last_change_and_how_the_last_hash_begins() -> None:
@@ -97,6 +97,14 @@ def test_a_new_turn_and_a_lost_block_are_seen() -> None:
     found = lines(chat_rows(shown(entries(blocks)), 80, expanded=False))
     assert [line for line in found if line.startswith("──")] == ["── turn_1", "── turn_2"]
     assert found[-1] == "Block 3 cannot be read."
+
+
+def test_what_broke_off_how_a_turn_ended_and_who_of_a_team_spoke_is_seen() -> None:
+    cut = msgspec.structs.replace(said("assistant.completion", "It is"), meta={"is_partial": True})
+    blocks = [*of_member("reader", "Low."), cut, ended("failed", code="model_busy")]
+    found = lines(chat_rows(shown(entries(blocks)), 80, expanded=False))
+    assert found[2:4] == ["reader  2030-01-31 12:00:00", "Low."]
+    assert found[-4:] == ["It is", "… it broke off here", "", "✗ failed: model_busy"]
 
 
 @given(st.text(max_size=30) | st.just(EVIL), st.integers(50, 120))

@@ -80,11 +80,19 @@ def test_nothing_else_of_the_history_is_believed() -> None:
     [
         (b"{", "no JSON"),
         ([], "a JSON object"),
-        ({}, "messages is a list"),
+        ({}, "messages is missing: it is a list"),
+        ({"messages": 5}, "messages is a list, not 5"),
         ({"messages": []}, "empty"),
-        ({"messages": ["Hello"]}, "a message is a JSON object"),
+        ({"messages": ["Hello"]}, r"messages\[0\] is a JSON object"),
         ({"messages": [asked("output-available")]}, "nothing to answer"),
-        ({"messages": [{"role": "user"}]}, "parts is a list"),
+        (
+            {"messages": [HELLO, {"role": "user"}]},
+            r"messages\[1\]\.parts is missing: it is a list such as",
+        ),
+        (
+            {"messages": [{"role": "user", "parts": [5]}]},
+            r"messages\[0\]\.parts\[0\] is a JSON object",
+        ),
         ({"messages": [{"role": "user", "parts": []}]}, "says nothing"),
         ({"messages": [{"role": "user", "parts": [{"type": "text", "text": 5}]}]}, "is a text"),
         ({"messages": [asked(id="ap1")]}, "`approved` true or false"),
@@ -115,3 +123,18 @@ VALUES = st.recursive(
 def test_any_body_is_read_or_refused(body: Any) -> None:
     with suppress(CallerError):
         read_posted(body)
+
+
+@pytest.mark.parametrize(
+    ("part", "most", "what"),
+    [
+        ({"type": "file", "url": "data:,a"}, 50, "files"),
+        ({"type": "text", "text": "a"}, 1000, "parts"),
+    ],
+)
+def test_a_message_has_only_so_many_files_and_parts(
+    part: dict[str, str], most: int, what: str
+) -> None:
+    posted({"role": "user", "parts": [part] * most})
+    with pytest.raises(CallerError, match=f"{most + 1} {what}; send at most {most}"):
+        posted({"role": "user", "parts": [part] * (most + 1)})

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from callblocks.model.calls import Call
 from callblocks.model.outcomes import Outcome
+from callblocks.views.ui.chunks import VERSIONS, Version
 from callblocks.views.ui.messages import prompt_id, reply_id, ui_messages
 from support.recording import a_session
-from support.talks import a_talk, entries, said
+from support.talks import a_talk, called, entries, said
 
 
 def test_a_talk_is_a_message_of_each_side() -> None:
@@ -25,11 +28,29 @@ def test_a_talk_is_a_message_of_each_side() -> None:
     assert texts == ["I will add them.", "And a report.", "It is 3."]
 
 
-def test_a_turn_that_is_not_over_has_only_what_the_person_said() -> None:
+def test_a_turn_that_runs_has_only_what_the_person_said() -> None:
     blocks = [said("user.prompt", "Hi.", author="user"), said("react.notes", "Well,")]
-    (user,) = ui_messages(entries(blocks))
+    (user,) = ui_messages(entries(blocks), running="turn_1")
     assert user["role"] == "user"
     assert ui_messages([]) == []
+
+
+def test_a_turn_that_said_nothing_yet_has_no_message() -> None:
+    (user,) = ui_messages(entries([said("user.prompt", "Hi.", author="user")]))
+    assert user["role"] == "user"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_turn_that_was_interrupted_is_shown_as_far_as_it_came(version: Version) -> None:
+    blocks = [said("user.prompt", "Hi."), said("react.notes", "Well,"), called("c1"), called("c2")]
+    _, assistant = ui_messages(entries(blocks), version, interrupted="turn_1")
+    assert assistant["metadata"]["status"] == "interrupted"
+    _, text, *calls = assistant["parts"]
+    assert (text["text"], text["state"]) == ("Well,", "done")
+    assert [call["state"] for call in calls] == ["input-available"] * 2
+    _, elsewhere = ui_messages(entries(blocks), version)
+    assert elsewhere["parts"] == assistant["parts"]
+    assert elsewhere["metadata"] == {"turn": "turn_1"}
 
 
 def test_files_that_the_person_gave_can_be_fetched(tmp_path: Path) -> None:

@@ -169,3 +169,12 @@ def _end(status: str) -> TurnEnded:
 def test_the_end_of_a_member_is_not_that_of_the_turn() -> None:
     member = TurnEnded(turn="turn_1", status="answered", member="Ann")
     assert told([*BEGIN, member, _say("on")])[-1]["type"] == "text-delta"
+
+
+@pytest.mark.parametrize("member", ["", "Ann"])
+def test_where_a_store_is_on_its_machine_is_not_told(member: str) -> None:
+    fault = "/home/ann/talks.db: the disk is full"
+    end = TurnEnded(turn="turn_1", status="failed", code="store_full", message=fault, member=member)
+    chunks = told([*BEGIN, end])
+    assert "/home" not in str(chunks)
+    assert "no room is left on the disk" in str(chunks)
