@@ -66,7 +66,10 @@ class Room:
 
         def wait() -> str:
             """Wait."""
-            self.free.wait(20)
+            # In short steps: a thread is ended between them.
+            for _ in range(400):
+                if self.free.wait(0.05):
+                    break
             return "waited"
 
         functions: list[Callable[..., Any]] = [add, fail, wait]

@@ -397,7 +397,7 @@ def test_a_file_that_is_given_can_be_fetched(server: Running) -> None:
     assert fetched.headers["content-type"] == "text/plain; charset=utf-8"
 
 
-def test_ending_the_server_stops_turns_and_ends_streams(tmp_path: Path) -> None:
+def test_ending_the_server_interrupts_turns_and_ends_streams(tmp_path: Path) -> None:
     texts: list[str] = []
     with running_server(tmp_path, grace=0.1) as server:
         server.say("Hello", "old")

@@ -112,7 +112,7 @@ def test_a_member_has_a_timeline_and_is_no_chat(talking: Served) -> None:
     timelines = talking.client.get("/api/timelines").json()["timelines"]
     assert "trip" in chats
     assert not any("." in name for name in chats)
-    assert {one["name"] for one in timelines} > {"trip", "trip.one", "trip.two", "trip.three"}
+    assert {one["name"] for one in timelines} >= {"trip", "trip.one", "trip.two", "trip.three"}
 
 
 @asking
@@ -145,6 +145,6 @@ def test_two_who_want_the_same_need_a_yes_each(tmp_path: Path, client: AiClient)
     assert notes.texts == ["tea", "tea"]
     assert {states[-1] for states in told.calls.values()} == {"output-available"}
     assert said(told.message) == {"one": ["I, one."], "two": ["I, two."], "": ["All."]}
-    assert len(told.posts) == 3
     questions = [part["data"] for part in told.message["parts"] if part["type"] == "data-approval"]
-    assert sorted(one["approved"] for one in questions) == [False, True, True]
+    assert [one["approved"] for one in questions] == [True, True]
+    assert len({one["id"] for one in questions}) == 2

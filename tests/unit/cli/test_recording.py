@@ -208,7 +208,7 @@ def test_a_place_for_files_that_cannot_be_made_is_one_line(state: Path, name: st
     (state / name).parent.mkdir(parents=True, exist_ok=True)
     (state / name).write_text("no folder")
     result = record(fence("note", "n", text="a"))
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     (line,) = result.stderr.splitlines()
     assert str(state / "timelines") in line
     assert not Path("notes.txt").exists()
