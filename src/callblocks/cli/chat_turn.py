@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from typing import Any, BinaryIO, TypeAlias
 
@@ -46,16 +47,16 @@ Begin: TypeAlias = Callable[[Tell], Going]
 _AFTER = "then ask for it again"
 
 
-class Teller:
+class Teller(ABC):
     """Told of each event; `outcomes` are what came of the calls that were made, in their order."""
 
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
         self.fault: OSError | None = None
 
+    @abstractmethod
     def tell(self, event: TurnEvent) -> None:
         """Say it to whoever reads or watches."""
-        raise NotImplementedError
 
 
 class TurnShown(Teller):
