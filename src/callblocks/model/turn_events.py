@@ -22,6 +22,7 @@ from callblocks.model.calls import Call
 from callblocks.model.outcomes import Outcome
 
 __all__ = (
+    "PROSE",
     "CallAnswered",
     "CallAsked",
     "CallBegan",
@@ -169,3 +170,6 @@ TurnEvent: TypeAlias = (
     | CallEnded
     | TurnEnded
 )
+
+PROSE = (Said, Thought)
+"""The events that are many, and need nothing but to be passed on."""

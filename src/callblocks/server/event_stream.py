@@ -29,7 +29,7 @@ DONE = b"data: [DONE]\n\n"
 PIECE = 64 * 1024
 """Bytes of one write, and at most one event more."""
 
-_REST = 0.03
+_REST = 0.04
 """Seconds between two writes: nobody sees them, and a write costs more than all that is in it."""
 
 _HEADERS = {

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 
-from callblocks.model.turn_events import CallAnswered, CallAsked, TurnBegan, TurnEnded, TurnEvent
+from callblocks.model.turn_events import (
+    PROSE,
+    CallAnswered,
+    CallAsked,
+    TurnBegan,
+    TurnEnded,
+    TurnEvent,
+)
 from callblocks.session.session import Session
 from callblocks.session.turn_log import Logged, TurnLog
 
@@ -47,6 +54,11 @@ class RunningTurn:
 
     def tell(self, event: TurnEvent) -> None:
         """Take what happens."""
+        if not isinstance(event, PROSE):
+            self._note(event)
+        self.log.tell(event)
+
+    def _note(self, event: TurnEvent) -> None:
         match event:
             case TurnBegan(member="", turn=turn):
                 self.turn = turn
@@ -57,7 +69,6 @@ class RunningTurn:
             case _:
                 pass
         self._count(event)
-        self.log.tell(event)
 
     @property
     def waiting(self) -> list[str]:

@@ -67,10 +67,11 @@ async def _pieces(
 ) -> AsyncGenerator[bytes, None]:
     async with aclosing(log.read(start)) as batches:
         async for batch in batches:
-            for some in _by_turns(batch):
+            for at, some in enumerate(_by_turns(batch)):
+                if at:
+                    await asyncio.sleep(0)
                 for piece in _joined(some, stream, count):
                     yield piece
-                await asyncio.sleep(0)
             start += len(batch)
             # Only once all that there is was sent: a replay goes past questions of long ago.
             if stream.paused:

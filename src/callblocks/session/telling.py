@@ -14,7 +14,14 @@ from contextlib import suppress
 
 from callblocks.model.calls import Call
 from callblocks.model.outcomes import Failure, Outcome
-from callblocks.model.turn_events import CallBegan, CallEnded, CallTold, CallWritten, TurnEvent
+from callblocks.model.turn_events import (
+    PROSE,
+    CallBegan,
+    CallEnded,
+    CallTold,
+    CallWritten,
+    TurnEvent,
+)
 from callblocks.runtime.progress import Began, Listener, Progress, Said
 
 __all__ = ("Telling",)
@@ -32,22 +39,8 @@ class Telling:
 
     def __call__(self, event: TurnEvent) -> None:
         """Tell an event, unless it comes too late."""
-        match event:
-            case CallWritten(call=call):
-                self._written[call.id] = call
-            case CallBegan(id=id):
-                self._running.add(id)
-            case CallTold(id=id):
-                if id not in self._running:
-                    return
-            case CallEnded(outcome=outcome):
-                self._tell_shown()
-                if outcome.id in self._ended:
-                    return
-                self._end(outcome.id)
-            case _:
-                pass
-        self._tell(event)
+        if isinstance(event, PROSE) or self._take(event):
+            self._tell(event)
 
     def listener(self, loop: asyncio.AbstractEventLoop) -> Listener:
         """What a runtime tells; what a tool says in a thread of its own is told in the loop's."""
@@ -77,11 +70,30 @@ class Telling:
             failure = Failure(code="cancelled", message=words)
             self(CallEnded(outcome=Outcome(id=call.id, name=call.name, error=failure)))
 
+    def _take(self, event: TurnEvent) -> bool:
+        """Note what becomes of calls; whether the event comes in time."""
+        match event:
+            case CallWritten(call=call):
+                self._written[call.id] = call
+            case CallBegan(id=id):
+                self._running.add(id)
+            case CallTold(id=id):
+                return id in self._running
+            case CallEnded(outcome=outcome):
+                self._tell_shown()
+                return self._end(outcome.id)
+            case _:
+                pass
+        return True
+
     def _tell_shown(self) -> None:
         while self._shown:
             self(self._shown.popleft())
 
-    def _end(self, id: str) -> None:
+    def _end(self, id: str) -> bool:
+        if id in self._ended:
+            return False
         self._ended.add(id)
         self._running.discard(id)
         self._written.pop(id, None)
+        return True

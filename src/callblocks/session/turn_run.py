@@ -145,6 +145,9 @@ class TurnRun:
     async def _feed(self, text: str, reply: Reply, feed: Callable[[str], None]) -> None:
         """Take a piece of text, as much of it as there is room for."""
         room = self._settings.text - reply.length
+        if len(text) <= min(room, _SLICE):
+            feed(text)
+            return
         for at in range(0, min(len(text), room), _SLICE):
             if at:
                 await asyncio.sleep(0)

@@ -99,7 +99,7 @@ class Recorder:
     def state(self) -> State:
         """The timeline as it is now."""
         with self.lock:
-            self._feed(self.timeline.entries(after=self._state.last))
+            self._look()
             return self._state
 
     @property
@@ -273,7 +273,7 @@ class Recorder:
     ) -> str:
         def taken() -> list[Block]:
             if check is not None:
-                check(self._state)
+                check(self.state)
             return [settings_block(turn(), moment(self._clock()), self._said(), owner)]
 
         (entry,) = self._append(taken)
@@ -293,16 +293,17 @@ class Recorder:
         return stamp_of_call(self._state, turn, call, self._clock())
 
     def _append(self, make: Callable[[], list[Block]]) -> list[Entry]:
-        """Append what `make` gives, at the end that it saw; made anew if that is no longer it."""
+        """Append what `make` gives, at the end that is known; made anew if that is not the end."""
         tries = 1
         with self.lock:
             if self._steps is not None:
                 self._steps.append(make)
                 return []
+            if not self._state.last:
+                self._look()
             while True:
-                state = self.state
                 try:
-                    entries = self._write(make(), state.last)
+                    entries = self._write(make(), self._state.last)
                     self._feed(entries)
                     return entries
                 except TimelineError as error:
@@ -311,7 +312,8 @@ class Recorder:
                     tries += 1
                 finally:
                     # What the timeline does not have is in no pool.
-                    state.pool.forget()
+                    self._state.pool.forget()
+                self._look()
 
     def _write(self, blocks: list[Block], expected: int) -> list[Entry]:
         if not blocks:
@@ -324,6 +326,10 @@ class Recorder:
     def _said(self) -> str:
         """The settings that this one goes by."""
         return settings_text(self.holdings.tokens, self._cache or self._state.settings)
+
+    def _look(self) -> None:
+        """Take what others wrote meanwhile."""
+        self._feed(self.timeline.entries(after=self._state.last))
 
     def _feed(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
