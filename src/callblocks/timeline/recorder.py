@@ -12,43 +12,36 @@
         ...
 
 All that it knows comes from the timeline, so it can be made anew at any time: a call that was
-started before is not written twice, and where another writer was first, it looks again. An id
-that a turn uses for a second call, of other tool or input or after the first has ended, is
-`<id>-2` there.
+started before is not written twice, and where another writer was first, it looks again.
 """
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from callblocks.model.blocks import Block, Entry
 from callblocks.model.calls import Call
-from callblocks.model.errors import TimelineError
 from callblocks.model.outcomes import Notice, Outcome
 from callblocks.model.paths import file_path
-from callblocks.timeline.emitting.call_blocks import call_blocks, params_of
-from callblocks.timeline.emitting.emit import emit, result_blocks
+from callblocks.timeline.call_steps import CallSteps
 from callblocks.timeline.emitting.holdings import Holdings
-from callblocks.timeline.emitting.messages import attachment_blocks, message_block, notes_block
+from callblocks.timeline.emitting.messages import attachment_blocks, message_block
 from callblocks.timeline.emitting.notices import notice_blocks
-from callblocks.timeline.emitting.shapes import Shape, shape_of
+from callblocks.timeline.emitting.shapes import Shape
 from callblocks.timeline.files import TurnFiles
 from callblocks.timeline.keeping.artifacts import Artifacts
 from callblocks.timeline.pool import SourcesPool
 from callblocks.timeline.reading.skills import Skills
-from callblocks.timeline.rounds import CacheSettings, CallKey, call_key
-from callblocks.timeline.settings import settings_block, settings_text
+from callblocks.timeline.rounds import CacheSettings, call_key
+from callblocks.timeline.settings import settings_block
 from callblocks.timeline.stamp import Stamp, with_meta
 from callblocks.timeline.stamping import (
-    is_written,
     moment,
     seconds_since,
     stamp_of,
-    stamp_of_call,
     stamp_of_next,
     stamp_of_running,
 )
@@ -56,11 +49,9 @@ from callblocks.timeline.state import State
 from callblocks.timeline.timeline import Timeline
 from callblocks.timeline.tokens import Tokens
 from callblocks.timeline.turns import next_turn
+from callblocks.timeline.writer import Writer
 
 __all__ = ("Recorder",)
-
-_TRIES = 20
-"""How often a step is made anew because another writer was first."""
 
 
 class Recorder:
@@ -83,24 +74,21 @@ class Recorder:
     ) -> None:
         self.timeline = timeline
         self.skills = skills or Skills()
-        self.lock = threading.RLock()
-        self._state = State(cache)
+        counted = tokens or Tokens()
+        self._writer = Writer(timeline, counted, cache)
+        self._state = self._writer.known
+        self.lock = self._writer.lock
         self.holdings = Holdings(
-            files=files, artifacts=artifacts, pool=self._state.pool, tokens=tokens or Tokens()
+            files=files, artifacts=artifacts, pool=self._state.pool, tokens=counted
         )
-        self._shapes = shapes
-        self._cache = cache
+        self._steps = CallSteps(self._state, self.holdings, shapes, clock)
+        self._append = self._writer.append
         self._clock = clock
-        self._settings = ""
-        self._brought: dict[CallKey, list[Block]] = {}
-        self._steps: list[Callable[[], list[Block]]] | None = None
 
     @property
     def state(self) -> State:
         """The timeline as it is now."""
-        with self.lock:
-            self._look()
-            return self._state
+        return self._writer.state
 
     @property
     def pool(self) -> SourcesPool:
@@ -124,20 +112,12 @@ class Recorder:
         with self.lock:
             return next_turn((*self.state.turns, *self.holdings.files.turns()))
 
-    @contextmanager
-    def together(self) -> Generator[None, None, None]:
+    def together(self) -> AbstractContextManager[None]:
         """Write all steps inside as one, at the end; none of them where something is raised.
 
         A step inside gives no entries, and sees nothing of the others.
         """
-        with self.lock:
-            steps: list[Callable[[], list[Block]]] = []
-            self._steps = steps
-            try:
-                yield
-            finally:
-                self._steps = None
-            self._append(lambda: [block for make in steps for block in make()])
+        return self._writer.together()
 
     def new_turn(self, owner: str = "", check: Callable[[State], None] | None = None) -> str:
         """Take a turn that nobody has: `turn_1`, `turn_2`, …
@@ -197,76 +177,32 @@ class Recorder:
 
     def notes(self, turn: str, call: Call | str, text: str, **meta: Any) -> list[Entry]:
         """Write what the model says before a call, once; by an id, before the next that has it."""
-        return self._append(lambda: self._notes(turn, call, text, meta))
+        return self._append(lambda: self._steps.notes(turn, call, text, meta))
 
     def started(self, turn: str, call: Call, **meta: Any) -> list[Entry]:
         """Write a call before it runs; nothing where that was done already."""
-        return self._append(lambda: self._call(turn, call, meta))
+        return self._append(lambda: self._steps.started(turn, call, meta))
 
     def ended(self, turn: str, call: Call, outcome: Outcome, **meta: Any) -> list[Entry]:
         """Write what came of a call; the call too, with `meta`, where it was not written before."""
         with self.lock:
-            entries = self._append(lambda: self._outcome(turn, call, outcome, meta))
+            entries = self._append(lambda: self._steps.ended(turn, call, outcome, meta))
             for entry in entries[-1:]:
-                self._brought.pop(call_key(entry.block), None)
+                self._steps.brought.pop(call_key(entry.block), None)
             return entries
 
     def settle(self, entry: Entry, outcome: Outcome) -> list[Entry]:
         """Write what came of a call that another program left without a result, by its block."""
-        block = entry.block
-        call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
-        return self._append(lambda: self._settled(block, call, outcome))
+        return self._append(lambda: self._steps.settled(entry.block, outcome))
 
     def bring(self, stamp: Stamp, blocks: Iterable[Block]) -> None:
         """Leave blocks that a running call brings; `ended` writes them after its status."""
         with self.lock:
-            self._brought.setdefault((stamp.turn, stamp.call), []).extend(blocks)
+            self._steps.brought.setdefault((stamp.turn, stamp.call), []).extend(blocks)
 
     def lay(self, stamp: Stamp, record: Block) -> None:
         """Leave a record of a running call; `ended` writes it before the results."""
         self.bring(stamp, (record,))
-
-    def _notes(
-        self, turn: str, call: Call | str, text: str, meta: Mapping[str, Any]
-    ) -> list[Block]:
-        if isinstance(call, Call):
-            stamp = self._stamp(turn, call)
-        else:
-            stamp = stamp_of_next(self._state, turn, call, self._clock())
-        block = with_meta(notes_block(stamp, text, self.holdings), meta)
-        written = self._state.at(block.path)
-        return [] if written and written[-1].block.text == block.text else [block]
-
-    def _settled(self, block: Block, call: Call, outcome: Outcome) -> list[Block]:
-        turn, moment_now = block.turn_id, moment(self._clock())
-        stamp = Stamp(turn, block.call_id, block.tool_id, moment_now, self._state.turns)
-        if self._state.has(stamp.path("result")):
-            return []
-        shape = self._shape(call)
-        return result_blocks(call, outcome, stamp=stamp, shape=shape, holdings=self.holdings)
-
-    def _call(self, turn: str, call: Call, meta: Mapping[str, Any]) -> list[Block]:
-        stamp = self._stamp(turn, call)
-        # What an earlier run of the call left is not of this one.
-        self._brought.pop((stamp.turn, stamp.call), None)
-        if is_written(self._state, stamp):
-            return []
-        return _marked(call_blocks(stamp, call, self._shape(call), self.holdings.artifacts), meta)
-
-    def _outcome(
-        self, turn: str, call: Call, outcome: Outcome, meta: Mapping[str, Any]
-    ) -> list[Block]:
-        stamp = self._stamp(turn, call)
-        write = result_blocks if is_written(self._state, stamp) else emit
-        blocks = write(
-            call,
-            outcome,
-            stamp=stamp,
-            shape=self._shape(call),
-            holdings=self.holdings,
-            brought=self._brought.get((stamp.turn, stamp.call), []),
-        )
-        return _marked(blocks, meta)
 
     def _take_turn(
         self, turn: Callable[[], str], owner: str, check: Callable[[State], None] | None
@@ -274,7 +210,7 @@ class Recorder:
         def taken() -> list[Block]:
             if check is not None:
                 check(self.state)
-            return [settings_block(turn(), moment(self._clock()), self._said(), owner)]
+            return [settings_block(turn(), moment(self._clock()), self._writer.settings, owner)]
 
         (entry,) = self._append(taken)
         return entry.block.turn_id
@@ -283,62 +219,5 @@ class Recorder:
         said = {name: value for name, value in meta.items() if value}
         return self._stamp(turn).block("timeline.turn", meta=said, author="timeline")
 
-    def _shape(self, call: Call) -> Shape:
-        return shape_of(call.name, self._shapes)
-
-    def _stamp(self, turn: str, call: Call | None = None) -> Stamp:
-        """The stamp at the end that is known: a step looks at the timeline once."""
-        if call is None:
-            return stamp_of(turn, self._clock())
-        return stamp_of_call(self._state, turn, call, self._clock())
-
-    def _append(self, make: Callable[[], list[Block]]) -> list[Entry]:
-        """Append what `make` gives, at the end that is known; made anew if that is not the end."""
-        tries = 1
-        with self.lock:
-            if self._steps is not None:
-                self._steps.append(make)
-                return []
-            if not self._state.last:
-                self._look()
-            while True:
-                try:
-                    entries = self._write(make(), self._state.last)
-                    self._feed(entries)
-                    return entries
-                except TimelineError as error:
-                    if error.code != "conflict" or tries == _TRIES:
-                        raise
-                    tries += 1
-                finally:
-                    # What the timeline does not have is in no pool.
-                    self._state.pool.forget()
-                self._look()
-
-    def _write(self, blocks: list[Block], expected: int) -> list[Entry]:
-        if not blocks:
-            return []
-        said, first = self._said(), blocks[0]
-        if said != self._settings and first.type != "timeline.settings":
-            blocks = [settings_block(first.turn_id, first.ts, said), *blocks]
-        return self.timeline.append(blocks, expected)
-
-    def _said(self) -> str:
-        """The settings that this one goes by."""
-        return settings_text(self.holdings.tokens, self._cache or self._state.settings)
-
-    def _look(self) -> None:
-        """Take what others wrote meanwhile."""
-        self._feed(self.timeline.entries(after=self._state.last))
-
-    def _feed(self, entries: Iterable[Entry]) -> None:
-        for entry in entries:
-            self._state.feed((entry,))
-            if entry.block.type == "timeline.settings":
-                self._settings = entry.block.text or ""
-
-
-def _marked(blocks: Iterable[Block], meta: Mapping[str, Any]) -> list[Block]:
-    """The blocks of a call, with more in the meta of the call itself."""
-    is_call = "react.tool.call"
-    return [with_meta(block, meta) if block.type == is_call else block for block in blocks]
+    def _stamp(self, turn: str) -> Stamp:
+        return stamp_of(turn, self._clock())

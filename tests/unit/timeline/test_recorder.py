@@ -16,7 +16,7 @@ from callblocks.model.calls import Call
 from callblocks.model.errors import BadPath, TimelineError, ToolError
 from callblocks.model.outcomes import Failure, Outcome
 from callblocks.model.paths import call_segment
-from callblocks.timeline import recorder as recorder_module
+from callblocks.timeline import writer as writer_module
 from callblocks.timeline.emitting.call_blocks import input_digest
 from callblocks.timeline.emitting.fitting import ROOM
 from callblocks.timeline.keeping.artifacts import Artifacts
@@ -365,7 +365,7 @@ def test_a_step_is_made_anew_only_so_often(timeline: Timeline, monkeypatch: pyte
         raise TimelineError("conflict", "another was first")
 
     monkeypatch.setattr(timeline, "append", busy)
-    monkeypatch.setattr(recorder_module, "_TRIES", 3)
+    monkeypatch.setattr(writer_module, "_TRIES", 3)
     with pytest.raises(TimelineError, match="another was first"):
         recorder.prompt("turn_1", "x")
     assert len(tries) == 3

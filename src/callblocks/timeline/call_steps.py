@@ -1,0 +1,99 @@
+"""The steps of a call as blocks, at a state of the timeline.
+
+An id that a turn uses for a second call, of other tool or input or after the first has ended, is
+`<id>-2` there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from callblocks.model.blocks import Block
+from callblocks.model.calls import Call
+from callblocks.model.outcomes import Outcome
+from callblocks.timeline.emitting.call_blocks import call_blocks, params_of
+from callblocks.timeline.emitting.emit import emit, result_blocks
+from callblocks.timeline.emitting.holdings import Holdings
+from callblocks.timeline.emitting.messages import notes_block
+from callblocks.timeline.emitting.shapes import Shape, shape_of
+from callblocks.timeline.rounds import CallKey
+from callblocks.timeline.stamp import Stamp, with_meta
+from callblocks.timeline.stamping import is_written, moment, stamp_of_call, stamp_of_next
+from callblocks.timeline.state import State
+
+__all__ = ("CallSteps",)
+
+
+class CallSteps:
+    """Makes blocks, and writes none. `brought` is what calls that run will have brought."""
+
+    def __init__(
+        self,
+        state: State,
+        holdings: Holdings,
+        shapes: Mapping[str, Shape] | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self.brought: dict[CallKey, list[Block]] = {}
+        self._state = state
+        self._holdings = holdings
+        self._shapes = shapes
+        self._clock = clock
+
+    def notes(self, turn: str, call: Call | str, text: str, meta: Mapping[str, Any]) -> list[Block]:
+        """What was said before a call, once."""
+        if isinstance(call, Call):
+            stamp = self._stamp(turn, call)
+        else:
+            stamp = stamp_of_next(self._state, turn, call, self._clock())
+        block = with_meta(notes_block(stamp, text, self._holdings), meta)
+        written = self._state.at(block.path)
+        return [] if written and written[-1].block.text == block.text else [block]
+
+    def started(self, turn: str, call: Call, meta: Mapping[str, Any]) -> list[Block]:
+        """A call before it runs; nothing where it is on the timeline already."""
+        stamp = self._stamp(turn, call)
+        # What an earlier run of the call left is not of this one.
+        self.brought.pop((stamp.turn, stamp.call), None)
+        if is_written(self._state, stamp):
+            return []
+        return _marked(call_blocks(stamp, call, self._shape(call), self._holdings.artifacts), meta)
+
+    def ended(
+        self, turn: str, call: Call, outcome: Outcome, meta: Mapping[str, Any]
+    ) -> list[Block]:
+        """What came of a call; the call too, where it is not on the timeline."""
+        stamp = self._stamp(turn, call)
+        write = result_blocks if is_written(self._state, stamp) else emit
+        blocks = write(
+            call,
+            outcome,
+            stamp=stamp,
+            shape=self._shape(call),
+            holdings=self._holdings,
+            brought=self.brought.get((stamp.turn, stamp.call), []),
+        )
+        return _marked(blocks, meta)
+
+    def settled(self, block: Block, outcome: Outcome) -> list[Block]:
+        """What came of a call that another program left, by its block."""
+        call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
+        turn, now = block.turn_id, moment(self._clock())
+        stamp = Stamp(turn, block.call_id, block.tool_id, now, self._state.turns)
+        if self._state.has(stamp.path("result")):
+            return []
+        shape = self._shape(call)
+        return result_blocks(call, outcome, stamp=stamp, shape=shape, holdings=self._holdings)
+
+    def _stamp(self, turn: str, call: Call) -> Stamp:
+        return stamp_of_call(self._state, turn, call, self._clock())
+
+    def _shape(self, call: Call) -> Shape:
+        return shape_of(call.name, self._shapes)
+
+
+def _marked(blocks: Iterable[Block], meta: Mapping[str, Any]) -> list[Block]:
+    """The blocks of a call, with more in the meta of the call itself."""
+    is_call = "react.tool.call"
+    return [with_meta(block, meta) if block.type == is_call else block for block in blocks]

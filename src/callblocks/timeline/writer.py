@@ -1,0 +1,112 @@
+"""Appends to one timeline, at the end that it knows, and keeps the state of it.
+
+A step is a function that makes blocks. Where another writer was first, what they wrote is taken,
+and the blocks are made anew.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from callblocks.model.blocks import Block, Entry
+from callblocks.model.errors import TimelineError
+from callblocks.timeline.rounds import CacheSettings
+from callblocks.timeline.settings import settings_block, settings_text
+from callblocks.timeline.state import State
+from callblocks.timeline.timeline import Timeline
+from callblocks.timeline.tokens import Tokens
+
+__all__ = ("Step", "Writer")
+
+Step: TypeAlias = Callable[[], list[Block]]
+
+_TRIES = 20
+"""How often a step is made anew because another writer was first."""
+
+
+class Writer:
+    """The end of a timeline; `lock` is held while it writes, and by whoever reads `known`.
+
+    `tokens` and `cache` are settings that the timeline records before what goes by them.
+    """
+
+    def __init__(self, timeline: Timeline, tokens: Tokens, cache: CacheSettings | None) -> None:
+        self.timeline = timeline
+        self.lock = threading.RLock()
+        self.known = State(cache)
+        """The timeline as far as it was read."""
+        self._tokens = tokens
+        self._cache = cache
+        self._recorded = ""
+        self._steps: list[Step] | None = None
+
+    @property
+    def state(self) -> State:
+        """The timeline as it is now."""
+        with self.lock:
+            self._look()
+            return self.known
+
+    @property
+    def settings(self) -> str:
+        """The settings that this one goes by."""
+        return settings_text(self._tokens, self._cache or self.known.settings)
+
+    @contextmanager
+    def together(self) -> Generator[None, None, None]:
+        """Write all steps inside as one, at the end; none of them where something is raised."""
+        with self.lock:
+            steps: list[Step] = []
+            self._steps = steps
+            try:
+                yield
+            finally:
+                self._steps = None
+            self.append(lambda: [block for make in steps for block in make()])
+
+    def append(self, make: Step) -> list[Entry]:
+        """Append what `make` gives; made anew if the end that it saw is not the end any more."""
+        with self.lock:
+            if self._steps is not None:
+                self._steps.append(make)
+                return []
+            if not self.known.last:
+                self._look()
+            for _ in range(_TRIES - 1):
+                try:
+                    return self._try(make)
+                except TimelineError as error:
+                    if error.code != "conflict":
+                        raise
+                self._look()
+            return self._try(make)
+
+    def _try(self, make: Step) -> list[Entry]:
+        try:
+            entries = self._write(make())
+            self._feed(entries)
+            return entries
+        finally:
+            # What the timeline does not have is in no pool.
+            self.known.pool.forget()
+
+    def _write(self, blocks: list[Block]) -> list[Entry]:
+        if not blocks:
+            return []
+        said, first = self.settings, blocks[0]
+        if said != self._recorded and first.type != "timeline.settings":
+            blocks = [settings_block(first.turn_id, first.ts, said), *blocks]
+        return self.timeline.append(blocks, self.known.last)
+
+    def _look(self) -> None:
+        """Take what others wrote meanwhile."""
+        self._feed(self.timeline.entries(after=self.known.last))
+
+    def _feed(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self.known.feed((entry,))
+            if entry.block.type == "timeline.settings":
+                self._recorded = entry.block.text or ""
