@@ -116,9 +116,10 @@ def test_of_two_who_take_turns_one_waits(timeline: Timeline) -> None:
 
 
 def test_whoever_is_second_at_the_same_moment_sees_the_first(timeline: Timeline) -> None:
-    one, recorder = taking(timeline), a_recorder(timeline)
-    other = TurnTaking(recorder, None)
+    one = taking(timeline)
     own: Any = Timeline(timeline.store, "talk")
+    recorder = a_recorder(own)
+    other = TurnTaking(recorder, None)
     append = own.append
 
     def late(blocks: Any, expected: int | None = None) -> Any:
@@ -127,7 +128,6 @@ def test_whoever_is_second_at_the_same_moment_sees_the_first(timeline: Timeline)
         return append(blocks, expected)
 
     own.append = late
-    recorder.timeline = own
     with one.having(), pytest.raises(TurnRunning):
         other.take()
     assert set(recorder.state.turns) == {"turn_1"}
