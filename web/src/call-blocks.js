@@ -1,0 +1,309 @@
+/**
+ * `<call-blocks>`: a message of a model, with one tidy fold for each batch of calls.
+ *
+ *     element.parts = message.parts          again and again, as they grow
+ *     element.feed(chunk); element.close()   or a stream, chunk by chunk
+ *     element.timeline = items               or a recorded chat
+ *     element.text = "<tool>…</tool>"        or a chat text
+ *
+ *     callblocks-answer   {approval, verdict: "once" | "while" | "deny", minutes?, reason?}
+ *     callblocks-open     {artifact | file | result}, cancelable: else the link is followed
+ *     callblocks-toggle   {key, open}
+ *
+ * Attributes: `live` while more is to come; `show="calls"` leaves prose to the page around it.
+ * Without a browser (in Node) this module can be imported, and does nothing.
+ *
+ * @module
+ */
+
+import { messagesOfTimeline } from "./from-timeline.js";
+import { partsOfText } from "./from-text.js";
+import { sectionsOf } from "./group.js";
+import { cut, newMessage, take } from "./reduce.js";
+import { Announcer } from "./render/announcer.js";
+import { Sections } from "./render/sections.js";
+import { sheet } from "./styles.js";
+
+/** @typedef {import("./types.js").Artifact} Artifact */
+/** @typedef {import("./types.js").Chunk} Chunk */
+/** @typedef {import("./types.js").FileRef} FileRef */
+/** @typedef {import("./types.js").Message} Message */
+/** @typedef {import("./types.js").Part} Part */
+/** @typedef {import("./types.js").Section} Section */
+
+const WITHOUT_PROSE = new Set(["batch", "approval", "artifact", "validation"]);
+const UNSEEN_WAIT = 200;
+// In this order: who says it counts for the parts that follow.
+const SETTABLE = [
+  "from", "artifactHref", "pictureHref", "openKeys", "parts", "message", "timeline", "text",
+];
+
+const Base = globalThis.HTMLElement ?? /** @type {typeof HTMLElement} */ (class {});
+
+/** The element. */
+export class CallBlocks extends Base {
+  static observedAttributes = ["live", "show"];
+
+  /** @type {Message[]} */
+  #messages = [];
+  /** @type {Map<string, {place: HTMLElement, sections: Sections}>} */
+  #shown = new Map();
+  /** @type {Set<string>} */
+  #openKeys = new Set();
+  /** @type {Map<string, string>} */
+  #refused = new Map();
+  /** @type {ShadowRoot | undefined} */
+  #root;
+  /** @type {Announcer | undefined} */
+  #announcer;
+  #isDue = false;
+  #isClosed = false;
+  #from = "assistant";
+
+  /** Where an artifact is to be had. @type {(artifact: Artifact) => string} */
+  #artifactHref = (artifact) => artifact.href;
+  /** @type {(thing: Artifact | FileRef, href: string) => string | Promise<string>} */
+  #pictureHref = (_thing, href) => href;
+
+  /** @type {import("./render/host.js").Host} */
+  #host = {
+    openKeys: this.#openKeys,
+    emit: (name, detail, cancelable = false) =>
+      this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable })),
+    announce: (text) => this.#announcer?.say(text),
+    artifactHref: (artifact) => this.#artifactHref(artifact),
+    pictureHref: (thing, href) => this.#pictureHref(thing, href),
+    failure: (id) => this.#refused.get(id) ?? "",
+    retry: (id) => void this.#refused.delete(id),
+  };
+
+  connectedCallback() {
+    for (const name of SETTABLE) this.#upgrade(name);
+    this.#draw();
+  }
+
+  attributeChangedCallback() {
+    this.#later();
+  }
+
+  /** The parts of the message. @returns {readonly Part[]} */
+  get parts() {
+    return this.#messages[0]?.parts ?? [];
+  }
+
+  set parts(parts) {
+    const message = { ...newMessage(), role: /** @type {Message["role"]} */ (this.#from) };
+    this.#take([{ ...message, parts: [...(parts ?? [])] }]);
+  }
+
+  /** The message: its parts, who says it, and how its turn ended. @returns {Message | null} */
+  get message() {
+    return this.#messages[0] ?? null;
+  }
+
+  set message(message) {
+    this.#take(message ? [message] : []);
+  }
+
+  /** The items of a timeline, as `GET /api/timelines/NAME?view=chat` gives them. */
+  set timeline(/** @type {any[]} */ items) {
+    this.#take(messagesOfTimeline(items ?? []));
+  }
+
+  /** A chat text: prose with `<tool>` blocks. */
+  set text(/** @type {string} */ text) {
+    this.parts = partsOfText(text ?? "");
+  }
+
+  /** The keys of the folds that are open; set them to open the same ones again. */
+  get openKeys() {
+    return new Set(this.#openKeys);
+  }
+
+  set openKeys(/** @type {Iterable<string>} */ keys) {
+    this.#openKeys.clear();
+    for (const key of keys ?? []) this.#openKeys.add(key);
+    this.#clear();
+    this.#later();
+  }
+
+  /** Gives the address of an artifact. @returns {(artifact: Artifact) => string} */
+  get artifactHref() {
+    return this.#artifactHref;
+  }
+
+  set artifactHref(hrefOf) {
+    this.#artifactHref = hrefOf ?? ((artifact) => artifact.href);
+    this.#later();
+  }
+
+  /** Gives the address that the picture of a file is loaded from; may take its time. */
+  get pictureHref() {
+    return this.#pictureHref;
+  }
+
+  set pictureHref(hrefOf) {
+    this.#pictureHref = hrefOf ?? ((_thing, href) => href);
+    this.#later();
+  }
+
+  /**
+   * Take the next chunk of a stream.
+   * @param {Chunk} chunk
+   */
+  feed(chunk) {
+    const message = this.#messages[0] ?? newMessage();
+    if (this.#messages.length === 0 || this.#isClosed) {
+      this.#isClosed = false;
+      this.#messages = [message];
+      this.toggleAttribute("live", true);
+    }
+    take(message, chunk);
+    this.#later();
+  }
+
+  /** The stream is over, whether it came to its end or not. */
+  close() {
+    for (const message of this.#messages) cut(message);
+    this.#isClosed = true;
+    this.toggleAttribute("live", false);
+    this.#later();
+  }
+
+  /**
+   * An answer could not be given: say why, and let the person answer again.
+   * @param {string} approvalId
+   * @param {string} why
+   */
+  refuse(approvalId, why) {
+    this.#refused.set(approvalId, why);
+    this.#draw();
+  }
+
+  /** Bring what is shown up to date now, instead of with the next frame. */
+  flush() {
+    if (this.#isDue) this.#draw();
+  }
+
+  /** Who says it: `user` or `assistant`. Not the ARIA role, which this element leaves alone. */
+  get from() {
+    return this.#from;
+  }
+
+  set from(from) {
+    this.#from = from || "assistant";
+    for (const message of this.#messages) message.role = /** @type {Message["role"]} */ (this.#from);
+    this.#later();
+  }
+
+  /** @param {Message[]} messages */
+  #take(messages) {
+    this.#messages = messages;
+    this.#isClosed = false;
+    this.#later();
+  }
+
+  /**
+   * A property may have been set before the element was defined.
+   * @param {string} name
+   */
+  #upgrade(name) {
+    if (!Object.hasOwn(this, name)) return;
+    const value = Reflect.get(this, name);
+    Reflect.deleteProperty(this, name);
+    Reflect.set(this, name, value);
+  }
+
+  /** Draw with the next frame, however much comes before it. A hidden page has no frames. */
+  #later() {
+    if (this.#isDue || !this.isConnected) return;
+    this.#isDue = true;
+    const draw = () => this.flush();
+    if (document.hidden) setTimeout(draw, UNSEEN_WAIT);
+    else requestAnimationFrame(draw);
+  }
+
+  #draw() {
+    this.#isDue = false;
+    if (!this.isConnected) return;
+    const root = (this.#root ??= this.#open());
+    const ids = this.#messages.map((message, at) => message.id || `message-${at}`);
+    for (const [id, { place }] of this.#shown) {
+      if (!ids.includes(id)) place.remove(), this.#shown.delete(id);
+    }
+    this.#messages.forEach((message, at) => this.#drawMessage(root, message, ids[at] ?? ""));
+  }
+
+  /**
+   * @param {ShadowRoot} root
+   * @param {Message} message
+   * @param {string} id
+   */
+  #drawMessage(root, message, id) {
+    let shown = this.#shown.get(id);
+    if (!shown) {
+      const place = document.createElement("div");
+      place.className = "blocks";
+      shown = { place, sections: new Sections(place, this.#host) };
+      this.#shown.set(id, shown);
+      root.append(place);
+    }
+    shown.place.dataset.from = message.role;
+    const hasCursor = this.#isLive(message) && this.getAttribute("show") !== "calls";
+    shown.sections.show(this.#sections(message), hasCursor);
+  }
+
+  /**
+   * @param {Message} message
+   * @returns {Section[]}
+   */
+  #sections(message) {
+    const found = sectionsOf(message, this.#options(message));
+    const isAlone = this.#messages.length === 1;
+    // Two messages may use one key; what was opened is remembered for both.
+    const named = isAlone ? found : found.map((one) => ({ ...one, key: `${message.id}/${one.key}` }));
+    if (this.getAttribute("show") !== "calls") return named;
+    return named.filter(({ kind }) => WITHOUT_PROSE.has(kind));
+  }
+
+  /**
+   * Whether more comes: yes, no, or only the parts themselves know.
+   * @param {Message} message
+   */
+  #options(message) {
+    if (this.#isLive(message)) return { live: true };
+    return this.#isClosed || message.metadata?.status ? { live: false } : {};
+  }
+
+  /** @param {Message} message */
+  #isLive(message) {
+    return this.hasAttribute("live") && message === this.#messages.at(-1);
+  }
+
+  #open() {
+    const root = this.shadowRoot ?? this.attachShadow({ mode: "open" });
+    root.adoptedStyleSheets = [sheet()];
+    this.#announcer = new Announcer(root);
+    return root;
+  }
+
+  #clear() {
+    for (const { place } of this.#shown.values()) place.remove();
+    this.#shown.clear();
+  }
+}
+
+// `role` belongs to ARIA on other elements; a page that speaks of messages says it here too.
+Object.defineProperty(CallBlocks.prototype, "role", {
+  configurable: true,
+  get() {
+    return this.from;
+  },
+  set(role) {
+    this.from = role;
+  },
+});
+
+if (globalThis.customElements && !customElements.get("call-blocks")) {
+  customElements.define("call-blocks", CallBlocks);
+}

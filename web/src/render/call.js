@@ -1,0 +1,166 @@
+/**
+ * A call on its line, and what came of it.
+ *
+ *     run_shell_command(args=["pwd"]) → /app
+ *     read_file(file_name=pyproject.toml)
+ *       [project]
+ *       ... (12 more lines)
+ *     run_shell_command(args=["make"]) ⏳ 14 s
+ *
+ * A call that did not change is not drawn again.
+ *
+ * @module
+ */
+
+import { lineOf, resultLayout } from "../display.js";
+import { h, set } from "../dom.js";
+import { visible, visibleLine } from "../safe.js";
+import { count, duration, secondsSince, stopCounting } from "./clock.js";
+import { moreOf } from "./more.js";
+
+/** @typedef {import("../types.js").Call} Call */
+/** @typedef {import("../types.js").Layout} Layout */
+/** @typedef {import("./host.js").Host} Host */
+/** @typedef {(keyof Call)[]} Fields */
+
+/** @type {Fields} */
+const DRAWN = [
+  "name", "input", "state", "output", "error", "shown", "startedAt", "progress", "more", "notices",
+  "code",
+];
+const PROGRESS_LINES = 3;
+
+/**
+ * @param {Host} host
+ * @returns {import("../dom.js").View<Call>}
+ */
+export function callView(host) {
+  const node = h("li", { class: "call" });
+  /** @type {Call | undefined} */
+  let shown;
+  const time = h("span", { class: "call-time" });
+  return {
+    node,
+    update(call) {
+      if (shown && DRAWN.every((field) => isSame(shown?.[field], call[field]))) return;
+      shown = { ...call };
+      stopCounting(time);
+      set(node, "data-state", stateOf(call));
+      node.replaceChildren(...draw(call, host, time));
+    },
+    drop: () => stopCounting(time),
+  };
+}
+
+/**
+ * @param {unknown} one
+ * @param {unknown} other
+ */
+function isSame(one, other) {
+  if (one === other) return true;
+  if (typeof one !== "object" || typeof other !== "object" || !one || !other) return false;
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** @param {Call} call */
+function stateOf(call) {
+  if (call.state === "failed" || call.state === "denied") return "failed";
+  if (call.state === "done") return "done";
+  return call.state === "waiting" ? "waiting" : "pending";
+}
+
+/**
+ * @param {Call} call
+ * @param {Host} host
+ * @param {HTMLElement} time
+ */
+function draw(call, host, time) {
+  const layout = resultLayout(call);
+  const line = h("p", { class: "call-line" }, ...named(call));
+  line.append(...behind(call, layout, time));
+  const notices = (call.notices ?? []).map((one) => h("p", { class: "notice" }, visibleLine(one)));
+  return [line, ...notices, ...programOf(call), ...below(call, layout, host)];
+}
+
+/** @param {Call} call */
+function named(call) {
+  const { name, args } = lineOf(call);
+  const first = h("span", { class: "call-name" }, visibleLine(name));
+  if (args === null) return [first];
+  return [first, h("span", { class: "call-args" }, `(${visibleLine(args)})`)];
+}
+
+/**
+ * What stands on the line, behind the call.
+ * @param {Call} call
+ * @param {Layout} layout
+ * @param {HTMLElement} time
+ * @returns {(Node | string)[]}
+ */
+function behind(call, layout, time) {
+  const state = stateOf(call);
+  if (state === "waiting") return [" ", h("span", { class: "call-time" }, "waiting for an answer")];
+  if (state === "pending") return pending(call, time);
+  if (state === "failed") return arrow(failure(call, layout));
+  if (layout.kind === "empty") return arrow("✓", h("span", { class: "sr" }, " done, no output"));
+  if (layout.kind === "inline") return arrow(visibleLine(layout.text));
+  return [];
+}
+
+/**
+ * @param {Call} call
+ * @param {HTMLElement} time
+ */
+function pending(call, time) {
+  const glass = h("span", { class: "hourglass", role: "img", "aria-label": "running" }, "⏳");
+  const since = call.startedAt;
+  if (call.state !== "running" || since === undefined) return ["\u00a0", glass];
+  count(time, () => duration(secondsSince(since)));
+  return ["\u00a0", glass, "\u00a0", time];
+}
+
+/**
+ * @param {Call} call
+ * @param {Layout} layout
+ */
+function failure(call, layout) {
+  const why = layout.kind === "below" ? "" : visibleLine(layout.text.replace(/^approval_denied: /, ""));
+  const word = call.state === "denied" ? "denied" : "failed";
+  if (!why || why === word) return `✗ ${word}`;
+  return why.startsWith(`${word}: `) ? `✗ ${why}` : `✗ ${word}: ${why}`;
+}
+
+/** @param {...(Node | string)} said */
+function arrow(...said) {
+  const out = h("span", { class: "call-out" });
+  out.append(...said);
+  return [" ", h("span", { class: "call-arrow" }, "→"), " ", out];
+}
+
+/**
+ * What stands below the line, indented.
+ * @param {Call} call
+ * @param {Layout} layout
+ * @param {Host} host
+ */
+function below(call, layout, host) {
+  if (stateOf(call) === "pending") return progress(call);
+  if (layout.kind !== "below") return [];
+  const result = h("pre", { class: "call-result", "data-cut": Boolean(layout.more) });
+  result.textContent = visible(layout.lines.join("\n"));
+  return layout.more ? [result, moreOf(call, layout.more, result, host)] : [result];
+}
+
+/** @param {Call} call */
+function programOf(call) {
+  if (!call.code) return [];
+  const text = h("pre", { class: "call-result" }, visible(call.code));
+  return [h("details", { class: "reasoning call-code" }, h("summary", {}, "program"), text)];
+}
+
+/** @param {Call} call */
+function progress(call) {
+  const lines = (call.progress ?? "").trimEnd().split("\n").slice(-PROGRESS_LINES);
+  if (!lines.join("")) return [];
+  return [h("pre", { class: "call-result call-progress" }, visible(lines.join("\n")))];
+}
