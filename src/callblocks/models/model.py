@@ -9,7 +9,7 @@ A model that cannot be reached, stalls or breaks raises `ModelError` with a code
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Literal, Protocol, TypeAlias
 
 import msgspec
@@ -33,8 +33,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     `prompt` is what the person says in this turn, `round` counts how often the model is asked in
     it, from 1, and `results` are the outputs of the round before, by call, as text: a model that
-    plays a script goes by them. `grammar` holds the reply to a GBNF grammar, where a model can do
-    that. `chat` names the conversation.
+    plays a script goes by them. It plays `scenario` where one is named, and has `translate` put
+    its text into the dialect of the turn. `grammar` holds the reply to a GBNF grammar, where a
+    model can do that. `chat` names the conversation.
     """
 
     messages: tuple[Message, ...]
@@ -45,6 +46,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     grammar: str = ""
+    scenario: str = ""
+    translate: Callable[[str], str] | None = None
 
 
 class Spoken(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ read is left out, and `broken` says why.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -29,11 +30,12 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class ScriptFolder:
-    """The scripts of a folder, by file name."""
+    """The scripts of a folder, by file name; those of `more` are among them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, more: Iterable[Path] = ()) -> None:
         self.folder = folder
-        self._files: dict[str, _File] = {}
+        self._folders = (folder, *more)
+        self._files: dict[Path, _File] = {}
         try:
             self._read()
         except (OSError, ValueError) as error:
@@ -52,7 +54,11 @@ class ScriptFolder:
     def broken(self) -> dict[str, str]:
         """The files that cannot be, and why."""
         self._refresh()
-        return {name: file.fault for name, file in self._files.items() if file.fault}
+        return {path.name: file.fault for path, file in self._files.items() if file.fault}
+
+    def named(self, name: str) -> Script | None:
+        """The script of a name."""
+        return next((one for one in self.scripts if one.name == name), None) if name else None
 
     def find(self, said: str) -> Script | None:
         """The script that fits best; else the default, if there is one."""
@@ -70,16 +76,18 @@ class ScriptFolder:
             return
 
     def _read(self) -> None:
-        with os.scandir(self.folder) as entries:
-            names = sorted(entry.name for entry in entries if entry.name.endswith(".md"))
-        self._files = {name: self._file(name) for name in names}
+        paths: list[Path] = []
+        for folder in self._folders:
+            with os.scandir(folder) as entries:
+                paths += [folder / entry.name for entry in entries if entry.name.endswith(".md")]
+        paths.sort(key=lambda path: path.name)
+        self._files = {path: self._file(path) for path in paths}
 
-    def _file(self, name: str) -> _File:
-        path = self.folder / name
+    def _file(self, path: Path) -> _File:
         try:
             found = path.stat()
             stamp = (found.st_mtime_ns, found.st_size)
-            known = self._files.get(name)
+            known = self._files.get(path)
             return known if known is not None and known.stamp == stamp else _load(path, stamp)
         except OSError as error:
             return _File((0, 0), None, error.strerror or type(error).__name__)

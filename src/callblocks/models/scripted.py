@@ -10,7 +10,7 @@ output is a call with its result; that is why this model, alone of all, writes r
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 
 from callblocks.model.errors import CallerError
@@ -18,6 +18,7 @@ from callblocks.model.parts import text_of
 from callblocks.models.filling import fill, plain_line
 from callblocks.models.model import Piece, Request, Spoken, Stopped, Usage
 from callblocks.models.pace import NATURAL, paced
+from callblocks.models.scenario import Scenario
 from callblocks.models.script import Script
 from callblocks.models.script_folder import DEFAULT, ScriptFolder
 
@@ -32,16 +33,23 @@ _A_TOKEN = 4  # characters, as a rule of thumb
 class ScriptedModel:
     """Replies from a folder of scripts; None is the one that comes with callblocks.
 
+    `more` are further folders, whose scripts are among them by their names.
     `pace` is in characters a second and goes before what a script says: 0 is at once, None the
     script's own pace, or a natural one.
     """
 
     writes_results = True
 
-    def __init__(self, folder: Path | None = None, *, pace: float | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        pace: float | None = None,
+        more: Iterable[Path] = (),
+    ) -> None:
         if pace is not None and not (math.isfinite(pace) and pace >= 0):
             raise CallerError(f"the pace is in characters a second, from 0 on, not {pace}")
-        self._scripts = ScriptFolder(EMBEDDED if folder is None else folder)
+        self._scripts = ScriptFolder(EMBEDDED if folder is None else folder, more)
         self._pace = pace
         self.name = "scripted" if folder is None else f"scripted:{folder.absolute().name}"
 
@@ -52,6 +60,15 @@ class ScriptedModel:
         return tuple(dict.fromkeys(one.prompt for one in scripts if one.name != DEFAULT))
 
     @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """What it can play, a scenario for each script."""
+        return tuple(
+            Scenario(one.name, one.title, one.prompt)
+            for one in self._scripts.scripts
+            if one.name != DEFAULT
+        )
+
+    @property
     def broken(self) -> dict[str, str]:
         """The files of the folder that are no scripts, and why."""
         return self._scripts.broken
@@ -59,7 +76,7 @@ class ScriptedModel:
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
         """The reply of the script that fits what the person says, for this round."""
         said = request.prompt or _last_said(request)
-        script = self._scripts.find(said)
+        script = self._scripts.named(request.scenario) or self._scripts.find(said)
         whole = self._text(script, said, request)
         text, reason = _cut(whole, request)
         written = 0
@@ -78,7 +95,9 @@ class ScriptedModel:
             return self._lost()
         if request.round > len(script.replies):
             return _CLOSING
-        return fill(script.replies[max(0, request.round - 1)], said, request.results)
+        reply = script.replies[max(0, request.round - 1)]
+        translated = reply if request.translate is None else request.translate(reply)
+        return fill(translated, said, request.results)
 
     def _lost(self) -> str:
         known = self.suggestions

@@ -25,6 +25,7 @@ from callblocks.runtime.asking import Asker
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.journal import Journal
 from callblocks.runtime.policy.policy import Policy
+from callblocks.session.choosing import Offered, Offers
 from callblocks.session.session import Session
 from callblocks.session.settings import SessionSettings
 from callblocks.session.stage import Desk
@@ -51,7 +52,8 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`own` are files that steer the program, which no call may write.
 
     `tools` come before those that come with callblocks, under the same name. With a `team`, each
-    session is one of it, and `model` and `dialect` are those of the team.
+    session is one of it, and `model` and `dialect` are those of the team. `others` are further
+    models that a turn may choose.
     """
 
     state: Path
@@ -59,6 +61,7 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     model: Model
     policy: Policy = Policy()
     dialect: str = "tool-fence"
+    others: tuple[Offered, ...] = ()
     store: str | None = None
     tools: Registry | None = None
     skills: Skills | None = None
@@ -87,6 +90,8 @@ class Host:
             self.registry = _all_tools(settings.tools, self.root)
             if settings.team is not None:
                 settings.team.check(self.registry)
+            if settings.others:
+                Offers(self.offered)
             stack.callback(self._close_sessions)
             self._stack = stack.pop_all()
 
@@ -109,6 +114,12 @@ class Host:
             return True
         # A member's timeline is `<chat>.<member>`, and its turns are called by those of its team.
         return "." in name and bool(_MEMBER_TURN.fullmatch(self._first_turn(name)))
+
+    @property
+    def offered(self) -> Sequence[Offered]:
+        """The models that a turn may choose, the one that is used without a choice first."""
+        settings = self.settings
+        return (Offered(settings.model, settings.dialect), *settings.others)
 
     @property
     def running(self) -> Sequence[Session]:
@@ -142,7 +153,7 @@ class Host:
                 settings=settings.session,
                 desk=desk,
             )
-        return Session(
+        session = Session(
             record(name),
             settings.model,
             tools=self.registry,
@@ -151,6 +162,8 @@ class Host:
             settings=settings.session,
             desk=desk,
         )
+        session.offer(*settings.others)
+        return session
 
     def _record(self, name: str, stack: ExitStack) -> Recorder:
         settings = self.settings

@@ -22,6 +22,7 @@ from callblocks.model.turn_events import CallEnded, TurnBegan, TurnEnded, TurnEv
 from callblocks.models.model import Model, Usage
 from callblocks.runtime.policy.policy import Policy
 from callblocks.session.attaching import named_apart
+from callblocks.session.choosing import NO_CHOICE, Choice, Offered, Offers, choice_of
 from callblocks.session.ending import INTERRUPTED, STOPPED, Ending
 from callblocks.session.following import followed
 from callblocks.session.settings import Attachment, SessionSettings
@@ -63,7 +64,8 @@ class Session:
         self._desk = desk or Desk()
         registry = tools if isinstance(tools, Registry) else Registry(tools)
         own = settings or SessionSettings()
-        self._stage = Stage(recorder, model, registry, policy, dialect, own, self._desk)
+        offers = Offers((Offered(model, dialect),))
+        self._stage = Stage(recorder, offers, registry, policy, own, self._desk)
         self._taking = TurnTaking(recorder, self._desk.journal)
         self._run: TurnRun | None = None
         self._turn: str | None = None
@@ -87,6 +89,14 @@ class Session:
         """The turn that runs; empty while it is being taken."""
         return self._turn
 
+    def offer(self, *more: Offered) -> None:
+        """Let turns choose further models, too, by their names."""
+        self._stage.offers = Offers((*self._stage.offers.offered, *more))
+
+    def check(self, choice: Choice) -> None:
+        """Raise `CallerError` for a choice of what is not here."""
+        self._stage.offers.check(choice)
+
     def stop(self) -> None:
         """End the turn that runs; nothing where there is none."""
         self._is_stopping = self.is_running
@@ -100,18 +110,24 @@ class Session:
         return followed(lambda tell: self.run(prompt, attachments, tell=tell), self.stop)
 
     async def run(
-        self, prompt: str, attachments: Sequence[Attachment] = (), *, tell: Tell
+        self,
+        prompt: str,
+        attachments: Sequence[Attachment] = (),
+        choice: Choice = NO_CHOICE,
+        *,
+        tell: Tell,
     ) -> TurnEnded:
         """One turn to its end; raises `TurnRunning` where one runs already, here or elsewhere.
 
-        The name of an attachment that no file can have is a `BadPath`, and a prompt of nothing
-        without any is a `CallerError`. Then nothing was begun.
+        The name of an attachment that no file can have is a `BadPath`. A prompt of nothing without
+        any, and a choice of what is not here, is a `CallerError`. Then nothing was begun.
         """
+        self.check(choice)
         if not prompt.strip() and not attachments:
             raise CallerError("the prompt is empty; say what to ask, or attach a file")
         files = named_apart(attachments)
         own = self._named(tell)
-        ended = await self._play(lambda: self._begin(prompt, files, own), own)
+        ended = await self._play(lambda: self._begin(prompt, files, choice, own), own)
         assert ended is not None, "a turn that began has an end"
         return ended
 
@@ -138,12 +154,19 @@ class Session:
         self._taking.settle(turn)
         return self._close(turn, INTERRUPTED, Usage())
 
-    async def _begin(self, prompt: str, files: Sequence[Attachment], tell: Tell) -> TurnEnded:
+    async def _begin(
+        self, prompt: str, files: Sequence[Attachment], choice: Choice, tell: Tell
+    ) -> TurnEnded:
         self._turn = turn = self._taking.take()
         tell(TurnBegan(turn=turn))
-        failed = self._attach(turn, files, prompt)
+        chosen = msgspec.to_builtins(choice)
+
+        def say() -> None:
+            self.recorder.prompt(turn, prompt, chosen=chosen)
+
+        failed = self._attach(turn, files, say)
         if failed is not None:
-            self.recorder.prompt(turn, prompt)
+            say()
             return self._close(turn, failed, Usage())
         return await self._perform(turn, self.recorder.state.turns[turn] - 1, tell)
 
@@ -168,7 +191,7 @@ class Session:
         telling = Telling(tell)
         ending: Ending | None = None
         try:
-            self._run = run = self._stage.set_up(turn, before, telling)
+            self._run = run = self._stage.set_up(turn, before, self._chosen(turn), telling)
             if self._is_stopping:
                 run.stop(STOPPED)
             ending = await run.perform(left)
@@ -234,18 +257,22 @@ class Session:
         return failed
 
     def _attach(
-        self, turn: str, files: Sequence[Attachment], prompt: str | None = None
+        self, turn: str, files: Sequence[Attachment], say: Callable[[], object] = lambda: None
     ) -> Ending | None:
         """Write files and what is said of them, all or nothing; how the turn ends if it cannot."""
         try:
             with self.recorder.together():
                 for file in files:
                     self.recorder.attach(turn, file.name, file.content, member=file.member)
-                if prompt is not None:
-                    self.recorder.prompt(turn, prompt)
+                say()
         except ToolError as error:
             return Ending.by(error)
         return None
+
+    def _chosen(self, turn: str) -> Choice:
+        """What the turn is run with, as its prompt says."""
+        prompt = self.recorder.state.at(str(MessagePath(turn, "user.prompt")))
+        return choice_of(prompt[-1].block.meta) if prompt else NO_CHOICE
 
     def _named(self, tell: Tell) -> Tell:
         if not self.member:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 import msgspec
+from msgspec.structs import replace
 
 from callblocks.model.errors import ModelError
 from callblocks.models.model import Model, Piece, Request
@@ -15,16 +16,22 @@ __all__ = ("Speaker",)
 
 
 class Speaker(msgspec.Struct, frozen=True):
-    """A model of any origin; `parser` makes a new one for each reply."""
+    """A model of any origin; `parser` makes a new one for each reply.
+
+    `scenario` and `translate` are for one that plays scripts.
+    """
 
     model: Model
     parser: Callable[[], Parser]
     grammar: str = ""
+    scenario: str = ""
+    translate: Callable[[str], str] | None = None
 
     async def pieces(self, request: Request) -> AsyncGenerator[Piece, None]:
         """The reply as it comes; whatever the model raises is a `ModelError`."""
+        own = replace(request, scenario=self.scenario, translate=self.translate)
         try:
-            async with aclosing(self.model.reply(request)) as pieces:
+            async with aclosing(self.model.reply(own)) as pieces:
                 async for piece in pieces:
                     yield piece
         except ModelError:

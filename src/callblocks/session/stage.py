@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from callblocks.dialects import dialects
-from callblocks.model.errors import UnknownDialect
 from callblocks.model.turn_events import CallAnswered, CallAsked, TurnEvent
-from callblocks.models.model import Model
-from callblocks.parser import AUTO, Parser
-from callblocks.parsing.dialect import Dialect
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approving import Approving
 from callblocks.runtime.asking import Answer, Asker, Question, Settled
@@ -20,11 +15,12 @@ from callblocks.runtime.journal import Journal
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.runtime import Runtime
 from callblocks.runtime.turn import Turn
+from callblocks.session.choosing import Choice, Offers, taught_dialects
 from callblocks.session.dialogue import Dialogue
 from callblocks.session.instructions import instructions
 from callblocks.session.interrupted import turn_key
 from callblocks.session.settings import SessionSettings
-from callblocks.session.speaker import Speaker
+from callblocks.session.speaking import speaker_of
 from callblocks.session.tainting import Taints
 from callblocks.session.talk import Talk
 from callblocks.session.telling import Telling
@@ -37,9 +33,6 @@ from callblocks.tools.registry import Registry
 from callblocks.views.model_view.view import ModelView
 
 __all__ = ("Desk", "Stage")
-
-_TAUGHT = "tool-fence"
-"""What a model is taught that may write any dialect."""
 
 
 class Desk(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,55 +52,43 @@ class Stage:
     def __init__(
         self,
         recorder: Recorder,
-        model: Model,
+        offers: Offers,
         tools: Registry,
         policy: Policy | None,
-        dialect: str,
         settings: SessionSettings,
         desk: Desk,
     ) -> None:
         self.recorder = recorder
-        self.model = model
+        self.offers = offers
         self.desk = desk
         self._tools = tools
         self._policy = policy
         self._settings = settings
-        self._reads, self._writes = _chosen(dialect)
-        self._guesses = dialect == AUTO
         self._view = ModelView(tokens=recorder.holdings.tokens, budget=settings.budget)
         self._taints = Taints()
         self._seen = 0
         self._approving: Approving | None = None
 
-    def set_up(self, turn: str, before: int, tell: Telling) -> TurnRun:
+    def set_up(self, turn: str, before: int, choice: Choice, tell: Telling) -> TurnRun:
         """A turn that is ready to run; it is on the timeline, with its prompt."""
         # What the model sees of earlier turns does not change while this one runs.
         recorder, settings = self.recorder, self._settings
         talk: Talk | None = None
         own = react_tools(recorder, turn, lambda seq: talk is None or talk.shows(seq))
         tools = self._tools | Registry(tool for tool in own if tool.name not in self._tools)
-        dialogue = Dialogue(self._writes, tools, instructions(self._writes, tools, settings.system))
+        _, writes = taught_dialects(self.offers.chosen(choice).dialect)
+        dialogue = Dialogue(writes, tools, instructions(writes, tools, settings.system))
         talk = Talk(recorder.timeline, self._view, dialogue, turn, before)
         key = turn_key(recorder, turn)
         return TurnRun(
             Turn(key, tainted=self._tainted(tools)),
             talk,
-            self._speaker(tools),
+            speaker_of(self.offers, choice, tools, settings),
             self._runtime(tools, tell, key),
             TurnWriting(recorder, turn, tell),
             settings,
             tell,
         )
-
-    def _speaker(self, tools: Registry) -> Speaker:
-        grammar = self._writes.grammar(tools, "gbnf") if self._settings.grammar else ""
-        # Where any dialect may be meant, what is quoted in a code fence is no call.
-        in_fences, reasoning = not self._guesses, self._settings.reasoning
-
-        def parser() -> Parser:
-            return Parser(self._reads, tools=tools, in_code_fences=in_fences, reasoning=reasoning)
-
-        return Speaker(self.model, parser, grammar)
 
     def withdraw(self) -> None:
         """Take back what the turn asked a person that was set up last: it is over."""
@@ -135,16 +116,6 @@ class Stage:
             self._taints.feed((entry,), tools)
             self._seen = entry.seq
         return self._taints.reasons
-
-
-def _chosen(dialect: str) -> tuple[Sequence[Dialect], Dialect]:
-    """The dialects that are read, and the one that is written; a display is not for models."""
-    taught = {name: one for name, one in dialects.items() if one.rules}
-    if dialect == AUTO:
-        return [one for one in taught.values() if one.in_auto], taught[_TAUGHT]
-    if dialect not in taught:
-        raise UnknownDialect(dialect, (AUTO, *taught))
-    return [taught[dialect]], taught[dialect]
 
 
 def _telling(asker: Asker, tell: Callable[[TurnEvent], None]) -> Asker:

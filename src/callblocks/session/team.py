@@ -30,6 +30,7 @@ from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.asking import Answer, Asker, Question
 from callblocks.runtime.policy.policy import Policy
 from callblocks.session.asking import BookAsker
+from callblocks.session.choosing import NO_CHOICE, Choice
 from callblocks.session.ending import INTERRUPTED, STOPPED, Ending
 from callblocks.session.panel import Panel
 from callblocks.session.session import Session, Tell
@@ -85,15 +86,26 @@ class Team(Session):
         self.panel.stop()
         super().stop()
 
+    def check(self, choice: Choice) -> None:
+        """Raise `CallerError` for any choice: each of a team has a model of its own."""
+        if choice != NO_CHOICE:
+            words = "leave model, dialect and scenario out"
+            raise CallerError(f"a team answers here, and its file says who speaks how: {words}")
+
     async def run(
-        self, prompt: str, attachments: Sequence[Attachment] = (), *, tell: Tell
+        self,
+        prompt: str,
+        attachments: Sequence[Attachment] = (),
+        choice: Choice = NO_CHOICE,
+        *,
+        tell: Tell,
     ) -> TurnEnded:
         """One turn to its end; a file in the folder of the members is a `CallerError`."""
         for file in attachments:
             if _folder(file_path("turn", file.name)) == FOLDER:
                 words = f"{file.name}: what members say is in {FOLDER}/; give it another name"
                 raise CallerError(words)
-        return await super().run(prompt, attachments, tell=tell)
+        return await super().run(prompt, attachments, choice, tell=tell)
 
     def settle(self) -> TurnEnded | None:
         """Mark a turn as interrupted whose program died, also those of the members."""

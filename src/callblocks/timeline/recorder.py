@@ -146,10 +146,14 @@ class Recorder:
             lambda: notice_blocks(stamp_of_next(self._state, turn, id, self._clock()), [notice])
         )
 
-    def prompt(self, turn: str, text: str) -> list[Entry]:
-        """Write what the person says."""
+    def prompt(self, turn: str, text: str, **meta: Any) -> list[Entry]:
+        """Write what the person says; `meta` is not for the model."""
         return self._append(
-            lambda: [message_block(self._stamp(turn), "user.prompt", text, self.holdings)]
+            lambda: [
+                with_meta(
+                    message_block(self._stamp(turn), "user.prompt", text, self.holdings), meta
+                )
+            ]
         )
 
     def completion(self, turn: str, text: str, **meta: Any) -> list[Entry]:
