@@ -108,7 +108,8 @@ def _lines(store: Store, name: str, form: str, lost: _Lost) -> Iterator[bytes]:
 
     count = store.head(name).count
     entries = Readable(store.entries(name))
-    items = shown(lost.note(with_gaps(entries, count=count)))
+    noted = lost.note(with_gaps(entries, count=count))
+    items = shown(noted, thoughts=form == "html")
     if form == "html":
         from callblocks.views.timeline.html import timeline_html
 

@@ -46,7 +46,7 @@ async def show_timeline(request: Request) -> Response:
     head = await service.existing(name)
 
     def page() -> bytes:
-        items = shown(service.entries(name))
+        items = shown(service.entries(name), thoughts=True)
         return "".join(timeline_html(name, items, head.count)).encode(errors="replace")
 
     return Response(await service.read(page), 200, _PAGE_HEADERS, "text/html; charset=utf-8")

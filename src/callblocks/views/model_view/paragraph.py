@@ -64,6 +64,12 @@ class Paragraph:
         return self.first.block.path
 
     @property
+    def seqs(self) -> tuple[int, ...]:
+        """The numbers of its entries: one, or those of a digest and its content."""
+        content = self._content
+        return (self.first.seq,) if content in (None, self.first) else (self.first.seq, content.seq)
+
+    @property
     def is_report(self) -> bool:
         """Whether it tells of the other results: a status or a report."""
         return role_of(self.first.block) in ("status", "report")

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable
 from itertools import compress
 from operator import not_
+from typing import NamedTuple
 
 from callblocks.model.blocks import Block, Entry
 from callblocks.model.parts import Part, TextPart
@@ -24,7 +26,7 @@ from callblocks.timeline.tokens import Tokens
 from callblocks.views.model_view.layout import header, word
 from callblocks.views.model_view.paragraph import Paragraph
 
-__all__ = ("Scale", "Section")
+__all__ = ("Owned", "Scale", "Section")
 
 _GROWING = ("react.tool.result", "user.attachment")
 _MOST = 50
@@ -32,6 +34,13 @@ _MOST = 50
 
 _RUNTIME_ERROR = re.compile(r"Runtime error: (?!none\b)(\S{1,100})")
 _FILE_ERRORS = "Runtime error: none\nFile errors:\n"
+
+
+class Owned(NamedTuple):
+    """A part, and the numbers of the entries that it shows."""
+
+    seqs: tuple[int, ...]
+    part: Part
 
 
 class Scale:
@@ -145,19 +154,25 @@ class Section:
     def parts(self) -> list[Part]:
         """Its parts; there is always one, and they are kept until it changes."""
         if self._parts is None:
-            self._parts = [TextPart(self.line)] if self.line is not None else self._whole()
+            self._parts = [one.part for one in self.owned()]
         return self._parts
+
+    def owned(self) -> list[Owned]:
+        """Its parts, each with the entries that it shows."""
+        if self.line is None:
+            return self._whole()
+        return [Owned(_seqs(self.paragraphs), TextPart(self.line))]
 
     def _place(self, seq: int) -> int:
         """Which paragraph an entry stands in."""
         return bisect_right(self.paragraphs, seq, key=lambda one: one.first.seq) - 1
 
-    def _whole(self) -> list[Part]:
+    def _whole(self) -> list[Owned]:
         told: list[str] = []
-        parts: list[Part] = []
+        parts: list[Owned] = []
         for paragraph in self.paragraphs:
             own, summary = paragraph.render()
-            parts += own
+            parts += [Owned(paragraph.seqs, part) for part in own]
             told.append(summary)
         kinds = [paragraph.is_report for paragraph in self.paragraphs]
         reports = "".join(compress(told, kinds))
@@ -168,7 +183,8 @@ class Section:
         status = self.status
         if self._goes_on and status == "ok":
             status = "as above"
-        return [TextPart(f"{self._headline(status)}{reports}{rows}"), *parts]
+        summary = TextPart(f"{self._headline(status)}{reports}{rows}")
+        return [Owned(_seqs(compress(self.paragraphs, told)), summary), *parts]
 
     def _headline(self, status: str) -> str:
         return f"{header(self.block, 'summary')}\nstatus: {status}\n"
@@ -185,6 +201,10 @@ class Section:
             self._total += self._scale.text(self._headline("error \nartifacts:"))
         self._total += cost - self._costs[at]
         self._costs[at] = cost
+
+
+def _seqs(paragraphs: Iterable[Paragraph]) -> tuple[int, ...]:
+    return tuple(seq for paragraph in paragraphs for seq in paragraph.seqs)
 
 
 def _error(paragraph: Paragraph) -> str:

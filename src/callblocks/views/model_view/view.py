@@ -14,7 +14,7 @@ so a program that starts again shows the same bytes.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import islice
 
 from msgspec import structs
@@ -26,7 +26,7 @@ from callblocks.timeline.rounds import CacheSettings
 from callblocks.timeline.state import State
 from callblocks.timeline.tokens import Tokens
 from callblocks.views.model_view.folding import Folding
-from callblocks.views.model_view.section import Scale, Section
+from callblocks.views.model_view.section import Owned, Scale, Section
 
 __all__ = ("ModelView", "render")
 
@@ -105,6 +105,17 @@ class ModelView:
             self._mark(self._ends[self._frozen - 1] - 1)
         self._mark(len(self._flat) - 1)
         return self._flat
+
+    def owned(self) -> list[Owned]:
+        """The same parts, each with the entries that it shows; without the marks of a cache."""
+        line = self._folding.line
+        top = [Owned((), TextPart(line))] if line else []
+        return [*top, *(one for section in self._sections for one in section.owned())]
+
+    @property
+    def hidden(self) -> Collection[int]:
+        """The numbers of the blocks that are hidden."""
+        return self._state.hidden.keys()
 
     def split(self, seq: int) -> tuple[list[Part], list[Section]]:
         """The parts of what is up to an entry, and the sections after it."""

@@ -29,6 +29,7 @@ __all__ = (
     "Lost",
     "Message",
     "ShownItem",
+    "Thought",
     "grouped",
     "shown",
 )
@@ -84,12 +85,20 @@ class Ended(msgspec.Struct):
     words: str
 
 
-ShownItem: TypeAlias = Message | Batch | Lost | Ended
+class Thought(msgspec.Struct):
+    """What a model thought before it said something or called."""
+
+    seq: int
+    turn: str
+    text: str
 
 
-def shown(entries: Iterable[Entry]) -> list[ShownItem]:
-    """A timeline, or a part of one, as a chat."""
-    chat = _Chat()
+ShownItem: TypeAlias = Message | Batch | Lost | Ended | Thought
+
+
+def shown(entries: Iterable[Entry], *, thoughts: bool = False) -> list[ShownItem]:
+    """A timeline, or a part of one, as a chat; with what the model thought, if asked for."""
+    chat = _Chat(thoughts)
     for entry in entries:
         chat.take(entry)
     return chat.items
@@ -110,8 +119,10 @@ def grouped(batch: Batch) -> Group:
 
 
 class _Chat:
-    def __init__(self) -> None:
+    def __init__(self, thoughts: bool) -> None:
         self.items: list[ShownItem] = []
+        self._thoughts = thoughts
+        self._noted: tuple[str, str] | None = None
         self._calls: dict[tuple[str, str], Results] = {}
         self._codes: dict[tuple[str, str], str] = {}
         self._given: dict[str, Files] = {}
@@ -123,12 +134,15 @@ class _Chat:
             case "user.prompt":
                 self._say(entry, "user")
             case "assistant.completion" | "react.notes":
+                self._think(entry)
                 self._say(entry, "assistant")
+                self._noted = key
             case "user.attachment":
                 self._attach(entry)
             case "react.tool.code":
                 self._codes[key] = block.text or ""
             case "react.tool.call":
+                self._think(entry)
                 self._call(entry)
             case "react.tool.result" | "react.notice" if key in self._calls:
                 self._calls[key].take(block)
@@ -145,6 +159,17 @@ class _Chat:
         said.member = _member(block)
         said.is_cut = block.meta.get("is_partial") is True
         self.items.append(said)
+
+    def _think(self, entry: Entry) -> None:
+        """What was thought is kept with the call, and came before what was said before the call."""
+        block = entry.block
+        reasoning = block.meta.get("reasoning")
+        if not self._thoughts or not isinstance(reasoning, str) or not reasoning.strip():
+            return
+        is_noted = self._noted == (block.turn_id, block.call_id)
+        is_noted = is_noted and bool(self.items) and isinstance(self.items[-1], Message)
+        at = len(self.items) - is_noted
+        self.items.insert(at, Thought(entry.seq, block.turn_id, reasoning))
 
     def _end(self, entry: Entry) -> None:
         if words := ending_words(entry.block.meta):

@@ -17,7 +17,15 @@ from collections.abc import Iterable, Iterator
 from callblocks.model.shown import show_result
 from callblocks.views.markdown_text import code_span, fenced, quoted
 from callblocks.views.timeline.calls import ShownCall
-from callblocks.views.timeline.chat import LONGEST, Batch, Ended, Lost, Message, ShownItem
+from callblocks.views.timeline.chat import (
+    LONGEST,
+    Batch,
+    Ended,
+    Lost,
+    Message,
+    ShownItem,
+    Thought,
+)
 from callblocks.views.timeline.files import ShownFile
 
 __all__ = ("timeline_markdown",)
@@ -50,6 +58,8 @@ def _lines(item: ShownItem) -> Iterator[str]:
             yield f"**{_count(calls)}**"
             for call in calls:
                 yield from _call(call)
+        case Thought(text=text):
+            yield from ("*Thought*", "", *quoted(text))
         case Lost(words=words):
             yield f"*{words}*"
         case Ended(words=words):

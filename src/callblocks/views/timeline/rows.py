@@ -18,7 +18,15 @@ from callblocks.timeline.stores.store import Summary
 from callblocks.views.rows import Kind, Row, wrap
 from callblocks.views.safe import visible_line
 from callblocks.views.terminal import Terminal
-from callblocks.views.timeline.chat import Batch, Ended, Lost, Message, ShownItem, grouped
+from callblocks.views.timeline.chat import (
+    Batch,
+    Ended,
+    Lost,
+    Message,
+    ShownItem,
+    Thought,
+    grouped,
+)
 
 __all__ = ("chat_rows", "entry_json", "entry_rows", "summary_rows")
 
@@ -104,6 +112,8 @@ def _item_rows(item: ShownItem, width: int, expanded: bool) -> list[Row]:
             return rows
         case Batch():
             return [*terminal.draw([grouped(item)]), *_notices(item, width)]
+        case Thought(text=text):
+            return [(("reasoning", visible_line(line)),) for line in text.split("\n")]
         case Lost(words=words):
             return wrap((("error", words),), width)
         case Ended(words=words):

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from browser.payloads import PAYLOADS as BROWSER_PAYLOADS
 from callblocks.model.blocks import Block
 from callblocks.timeline.stamp import Stamp
 from callblocks.views.safe import visible
@@ -29,10 +30,79 @@ from support.talks import (
     said,
 )
 
+PAYLOADS = (
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<svg/onload=alert(1)>",
+    "<svg><animate onbegin=alert(1) attributeName=x dur=1s>",
+    "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
+    "<details open ontoggle=alert(1)>",
+    "<a href=javascript:alert(1)>x</a>",
+    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
+    "<base href=https://evil.example/>",
+    "<meta http-equiv=refresh content='0;url=https://evil.example'>",
+    "<link rel=stylesheet href=https://evil.example/x.css>",
+    "<style>*{display:none}</style>",
+    "<form action=https://evil.example><input autofocus onfocus=alert(1)>",
+    "<object data=data:text/html,x></object>",
+    "<template><script>alert(1)</script></template>",
+    "</pre></code></div></article><script>alert(1)</script>",
+    "</style><script>alert(1)</script>",
+    "</title><script>alert(1)</script>",
+    "--><!--<script>alert(1)</script>",
+    "<![CDATA[<script>alert(1)</script>]]>",
+    '" onmouseover="alert(1)',
+    "' autofocus onfocus='alert(1)",
+    '`" style="background:url(https://evil.example)',
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt&colon;alert(1))",
+    "[x](\tjavascript:alert(1))",
+    "[x](data:text/html;base64,PHNjcmlwdD4=)",
+    "[x](vbscript:msgbox(1))",
+    "[x](//evil.example)",
+    '[x](https://ok.example "t" onclick="alert(1)")',
+    "![x](https://evil.example/pixel.png)",
+    "![x](x onerror=alert(1))",
+    '![" onerror="alert(1)](https://ok.example)',
+    "<javascript:alert(1)>",
+    '<https://a.example/"onclick=alert(1)>',
+    "https://a.example/'onclick='alert(1)",
+    "[x]: javascript:alert(1)\n\n[x]",
+    '```"><script>alert(1)</script>\nx\n```',
+    '~~~" onload="x\nx\n~~~',
+    "| a |\n|:-:|\n| <script>alert(1)</script> |",
+    "&lt;script&gt;alert(1)&lt;/script&gt; &#60;script&#62;",
+    "&#x202e;gnp.exe",
+    "\u202egnp.exe",
+    "\x1b]8;;https://evil.example\x07x\x1b]8;;\x07",
+    "\x00<\x00script>",
+    "{{constructor.constructor('alert(1)')()}}",
+)
+PRE, CUT = ("pre", ("class",)), ("pre", ("class", "data-cut"))
 EVIL = '</script><script>alert(1)</script><img src=x onerror=alert(1)>"\' onload="x'
 ALLOWED = {
     *("html", "head", "meta", "title", "style", "body", "header", "h1", "h2", "span", "main"),
     *("section", "article", "p", "details", "summary", "code", "ol", "li", "pre", "div", "img"),
+    *("i", "b"),
+}
+MARKDOWN = {
+    *("a", "blockquote", "br", "em", "h3", "h4", "h5", "h6", "hr", "s", "strong", "ul"),
+    *("table", "thead", "tbody", "tr", "th", "td"),
+}
+ATTRIBUTES = {
+    *("lang", "charset", "http-equiv", "content", "name", "class", "data-from", "aria-label"),
+    *(
+        "data-state",
+        "data-kind",
+        "data-status",
+        "aria-hidden",
+        "role",
+        "tabindex",
+        "data-cut",
+        "alt",
+        "src",
+    ),
+    *("href", "rel", "target", "title", "data-depth", "start"),
 }
 
 
@@ -90,19 +160,50 @@ def test_batches_are_folded() -> None:
     assert not any("open" in names for tag, names in Page(page(a_talk())).tags if tag == "details")
 
 
-@given(st.text(st.sampled_from("<>&\"'/=a\x00\x1b\ud800\u202e") | st.characters(), min_size=1))
+TEXTS = st.text(st.sampled_from("<>&\"'/=a\x00\x1b\ud800\u202e") | st.characters(), min_size=1)
+MARKED = st.text(st.sampled_from("<>&\"'/=`*_[]()!#|-:~ \n\\ahtps.;"), min_size=1)
+
+
+def plain(text: str) -> list[Block]:
+    """The same, but for what is read as Markdown."""
+    blocks = with_text(text)
+    is_said = ("user.prompt", "assistant.completion")
+    return [replace(one, text="x") if one.type in is_said else one for one in blocks]
+
+
+@given(TEXTS)
 @example(EVIL)
 @example("--></style></title>")
 def test_no_text_becomes_a_tag(text: str) -> None:
-    read = Page(page(with_text(text), text))
-    short, long = (Page(page(with_text(one), one)) for one in ("x", "x" * 61))
+    read = Page(page(plain(text), text))
+    short, long = (Page(page(plain(one), one)) for one in ("x", "x" * 501 + "\ny"))
     assert {tag for tag, _ in read.tags} <= ALLOWED
     # A short result stands on the line of its call, a long one below it.
-    assert set(read.tags) <= {*short.tags, *long.tags}
-    assert [tag for tag, _ in read.tags if tag not in ("span", "pre")] == [
-        tag for tag, _ in short.tags if tag not in ("span", "pre")
-    ]
+    assert set(read.tags) <= {*short.tags, *long.tags, PRE, CUT}
     assert visible(text).strip() in read.text
+
+
+@given(TEXTS | MARKED)
+@example("[x](https://a.example) # <b>")
+def test_markdown_has_only_known_tags_attributes_and_addresses(text: str) -> None:
+    check_safe(Page(page(with_text(text), text)))
+
+
+@pytest.mark.parametrize("payload", [*PAYLOADS, *BROWSER_PAYLOADS])
+def test_a_payload_in_every_field_stays_text(payload: str) -> None:
+    html = page(with_text(payload), payload)
+    read = Page(html)
+    check_safe(read)
+    assert "\u202e" not in html
+    assert "\x1b" not in html
+
+
+def check_safe(read: Page) -> None:
+    assert {tag for tag, _ in read.tags} <= ALLOWED | MARKDOWN
+    assert {name for _, names in read.tags for name in names} <= ATTRIBUTES
+    outside = ("http://", "https://", "mailto:")
+    assert all(one.lower().startswith(outside) for one in read.addresses)
+    assert [tag for tag, _ in read.tags].count("article") == 2
 
 
 def test_nothing_is_loaded_and_nothing_runs() -> None:
@@ -138,7 +239,7 @@ def test_what_is_no_safe_picture_is_only_named(mime: str, content: str) -> None:
     blocks = [called("c"), *made("c", "x", mime=mime, base64=content)]
     read = Page(page(blocks))
     assert read.addresses == []
-    assert f"fi:turn_1.files/x ({mime}, 12B)" in read.text
+    assert f"x{mime} · 12Bfi:turn_1.files/x" in read.text
 
 
 def test_a_call_without_an_outcome_says_so() -> None:
@@ -168,19 +269,94 @@ def test_an_empty_result_is_done() -> None:
     assert "done, no output" in Page(page([called("c"), *gave("c", "")])).text
 
 
-def test_a_long_result_is_cut_and_says_its_size() -> None:
-    read = Page(page([called("c"), *gave("c", "x" * 30_000)]))
-    assert "… (truncated, 29.3KB)" in read.text
-    assert "x" * 20_001 not in read.text
+def test_a_very_long_result_is_cut_and_says_its_size() -> None:
+    read = Page(page([called("c"), *gave("c", "x" * 300_000)]))
+    assert "… (truncated, 293.0KB)" in read.text
+    assert read.text.count("x") < 200_500
+
+
+def test_a_long_result_shows_three_lines_and_folds_the_rest() -> None:
+    html = page([called("c"), *gave("c", "a\nb\nc\n\ne")])
+    assert '<pre class="call-result" data-cut>\na\nb\nc</pre>' in html
+    assert '... (2 more lines)</summary><pre class="call-result">\n\ne</pre></details>' in html
+    html = page([called("c"), *gave("c", "a\nb\nc\nd")])
+    assert "... (1 more line)" in html
+
+
+def test_one_long_line_is_folded_too() -> None:
+    read = Page(page([called("c"), *gave("c", "x" * 1024)]))
+    assert f"{'x' * 500}... (1.0KB in all)\n{'x' * 524}" in read.text
 
 
 def test_what_broke_off_how_a_turn_ended_and_who_of_a_team_spoke_is_seen() -> None:
     cut = replace(said("assistant.completion", "It is"), meta={"is_partial": True})
     blocks = [*of_member("<reader>", "Low."), cut, ended("failed", code="<b>")]
     html = page(blocks)
-    assert '<p class="member">&lt;reader&gt;</p><p class="prose">Low.</p>' in html
-    assert '<p class="prose">It is</p><p class="cut">… it broke off here</p>' in html
-    assert '<p class="ended">✗ failed: &lt;b&gt;</p>' in html
+    assert '<p class="member"><b>&lt;reader&gt;</b></p>\n<div class="prose"><p>Low.</p>' in html
+    assert '<p>It is</p>\n</div>\n<p class="cut">… it broke off here</p>' in html
+    assert '<p class="ending" data-status="failed">✗ failed: &lt;b&gt;</p>' in html
+
+
+def test_what_was_thought_stands_folded_before_what_was_said() -> None:
+    stamp = Stamp("turn_1", "c", "add", TS)
+    noted = stamp.block("react.notes", text="I will add.")
+    call = replace(called("c"), meta={"reasoning": "Hm <b>"})
+    done = replace(said("assistant.completion", "Done."), meta={"reasoning": "So."})
+    blocks = entries([noted, call, *gave("c", "3"), done])
+    html = "".join(timeline_html("talk", shown(blocks, thoughts=True), 1))
+    text = Page(html).text
+    order = ["Hm <b>", "I will add.", "add()", "So.", "Done."]
+    assert [text.index(one) for one in order] == sorted(text.index(one) for one in order)
+    assert '<details class="reasoning"><summary>Thought</summary>' in html
+    assert "Hm" not in page([noted, call])
+
+
+def test_a_denied_call_says_so_outside_its_fold() -> None:
+    denied = [
+        replace(one, text=(one.text or "").replace("no_tea", "approval_denied"))
+        for one in failed("c", "a person said no: <b>")
+    ]
+    html = page([called("c"), *denied])
+    assert '→</span> <span class="call-out">✗ denied: a person said no: &lt;b&gt;</span>' in html
+    line = '</details>\n<p class="answered" data-state="denied"><span class="batch-label">'
+    assert f'{line}<code>add</code></span> <span class="answered-word">denied: &lt;b&gt;</' in html
+
+
+def test_files_stand_outside_the_fold_with_what_can_be_seen_of_them() -> None:
+    blocks = [
+        called("c"),
+        *made("c", "a.md", mime="text/markdown", text="# Title\n<b>"),
+        *made("c", "a.csv", mime="text/csv", text='a,b\n"<i>, x",2\n'),
+        *made("c", "a.py", mime="text/x-python", text="\nprint()"),
+        *made("c", "a.pdf", mime="application/pdf"),
+    ]
+    html = page(blocks)
+    assert html.index("</ol></details>") < html.index('class="artifact"')
+    assert '<h3 data-depth="1">Title</h3>\n<p>&lt;b&gt;</p>' in html
+    assert "<td>&lt;i&gt;, x</td><td>2</td>" in html
+    assert "<pre>\n\nprint()</pre>" in html
+    assert "a.pdfapplication/pdf · 12B" in Page(html).text
+    assert Page(html).addresses == []
+
+
+@pytest.mark.parametrize("text", ["\n", "a\x00", '"' + "x" * 140_000])
+def test_a_table_that_is_none_stands_as_text(text: str) -> None:
+    check_safe(
+        Page(
+            page(
+                [
+                    said("user.prompt", "x"),
+                    called("c"),
+                    *made("c", "a.csv", mime="text/csv", text=text),
+                ]
+            )
+        )
+    )
+
+
+def test_a_long_table_says_how_many_rows_are_left_out() -> None:
+    html = page([called("c"), *made("c", "a.csv", mime="text/csv", text="a\n" * 203)])
+    assert "... (2 more rows)" in html
 
 
 def test_a_block_that_cannot_be_read_is_named() -> None:

@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+import pytest
+
+from callblocks.model.errors import CallblocksError
+from callblocks.views import web_folder as module
+from callblocks.views.web_folder import web_folder
+
+
+def test_the_folder_has_the_styles() -> None:
+    assert {one.name for one in (web_folder() / "css").iterdir()} >= {"tokens.css", "blocks.css"}
+
+
+def test_a_package_without_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "a" / "callblocks" / "views" / "x.py"))
+    with pytest.raises(CallblocksError, match="install callblocks again"):
+        web_folder.__wrapped__()
