@@ -218,7 +218,7 @@ def test_a_number_of_a_turn_before_gives_the_rest_of_that_turn(server: Running) 
 
 
 def test_the_start_says_where_to_read_on(server: Running) -> None:
-    told = server.client.get("/").json()
+    told = server.client.get("/api").json()
     for path in (told["openapi"], told["health"]):
         assert server.client.get(path).status_code == 200
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -14,15 +15,20 @@ from callblocks.cli.timeline_store import store_option
 from callblocks.cli.tools_file import Tools, tools_option
 from callblocks.cli.workplace import workspace_option
 
-__all__ = ("ChatOptions", "chat_options", "check_team")
+__all__ = ("ChatOptions", "PlaceOptions", "chat_options", "check_team", "serving_options")
 
 F = TypeVar("F", bound=Callable[..., Any])
+_MODEL = "scripted"
+_VARIABLE = "CALLBLOCKS_MODEL"
+_FORMS = (
+    "scripted, scripted:FOLDER, http://…/v1#NAME, completion:http://…/v1#NAME,"
+    " smollm2 or llama:FILE"
+)
 
 
-class ChatOptions(PolicyOptions):
-    """What `chat_options` give; `dialect` is None for the one that suits the model."""
+class PlaceOptions(PolicyOptions):
+    """All but the model; `dialect` is None for the one that suits it."""
 
-    model: str
     dialect: str | None
     team: str | None
     workspace: str
@@ -31,18 +37,48 @@ class ChatOptions(PolicyOptions):
     skills: str | None
 
 
+class ChatOptions(PlaceOptions):
+    """What `chat_options` give."""
+
+    model: str
+
+
 def chat_options(command: F) -> F:
     """Add the options of a chat to a command."""
+    model = click.option(
+        "--model",
+        "-m",
+        metavar="SPEC",
+        default=_MODEL,
+        envvar=_VARIABLE,
+        help=f"{_FORMS}.  [default: {_MODEL}; environment: {_VARIABLE}]",
+    )
+    return model(_place_options(command))
+
+
+def serving_options(command: F) -> F:
+    """The same, with a `model` that may be given again: a tuple of one or more."""
+    model = click.option(
+        "--model",
+        "-m",
+        metavar="SPEC",
+        multiple=True,
+        callback=_given_models,
+        help=f"{_FORMS}; given again, turns may choose, and the first is for those that do not."
+        f"  [default: {_MODEL}; environment: {_VARIABLE}]",
+    )
+    return model(_place_options(command))
+
+
+def _given_models(
+    context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    # By itself, click would split the variable at blanks, which a path may have.
+    return given or (os.environ.get(_VARIABLE) or _MODEL,)
+
+
+def _place_options(command: F) -> F:
     options = (
-        click.option(
-            "--model",
-            "-m",
-            metavar="SPEC",
-            default="scripted",
-            envvar="CALLBLOCKS_MODEL",
-            help="scripted, scripted:FOLDER, http://…/v1#NAME, completion:http://…/v1#NAME,"
-            " smollm2 or llama:FILE.  [default: scripted; environment: CALLBLOCKS_MODEL]",
-        ),
         click.option(
             "--dialect",
             "-d",

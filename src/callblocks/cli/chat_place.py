@@ -23,6 +23,7 @@ from callblocks.models.model import Model
 from callblocks.models.opening import open_model
 from callblocks.models.scripted import ScriptedModel
 from callblocks.runtime.asking import Asker
+from callblocks.session.choosing import Offered
 from callblocks.session.host import Host, HostSettings
 from callblocks.session.interrupted import interrupted_turn, open_turn, owner_lives
 from callblocks.session.session import Session
@@ -37,9 +38,14 @@ _TAUGHT = "tool-fence"
 
 
 class Place:
-    """A host with its model, which `talk_with` and `talk_in` change. Used in one event loop."""
+    """A host with its model, which `talk_with` and `talk_in` change. Used in one event loop.
 
-    def __init__(self, options: ChatOptions, asker: Asker | None) -> None:
+    `others` are further models that a turn may choose.
+    """
+
+    def __init__(
+        self, options: ChatOptions, asker: Asker | None, others: Sequence[str] = ()
+    ) -> None:
         self._options = options
         self._asker = asker
         self._policy = given_policy(options)
@@ -50,7 +56,11 @@ class Place:
         if self._team is None:
             self.dialect = _suited(options["model"], options["dialect"])
             self.model = open_model(options["model"])
+            self._others = tuple(
+                Offered(open_model(spec), _suited(spec, options["dialect"])) for spec in others
+            )
         else:
+            self._others = ()
             self.dialect = self._team.consensus.dialect
             self.model = self._team.consensus.model
         for model in self._models:
@@ -126,7 +136,9 @@ class Place:
 
     @property
     def _models(self) -> Sequence[Model]:
-        return [self.model] if self._team is None else self._team.models
+        if self._team is not None:
+            return self._team.models
+        return [self.model, *(one.model for one in self._others)]
 
     def _chosen(self) -> Registry:
         every = self.host.registry
@@ -165,6 +177,7 @@ class Place:
                 model=model,
                 policy=self._policy,
                 dialect=dialect,
+                others=self._others,
                 store=options["store"],
                 tools=given if isinstance(given, Registry) else None,
                 skills=self._skills,

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from callblocks.cli.chat_options import ChatOptions, chat_options, check_team
+from callblocks.cli.chat_options import (
+    ChatOptions,
+    PlaceOptions,
+    check_team,
+    serving_options,
+)
 from callblocks.cli.exits import EXIT_CODES, say
 
 if TYPE_CHECKING:
@@ -55,21 +60,23 @@ _PORT = 8765
     show_default=True,
     help="The version of the AI SDK that clients have, unless they say another.",
 )
-@chat_options
+@serving_options
 def command(
     host: str,
     port: int,
     token: str,
     origin: tuple[str, ...],
     sdk_version: str,
-    **options: Unpack[ChatOptions],
+    model: tuple[str, ...],
+    **place: Unpack[PlaceOptions],
 ) -> None:
     """Serve chats, timelines, artifacts and approvals over HTTP, until Ctrl-C.
 
-    On a loopback address no token is needed, and only this machine is answered. GET
-    /api/openapi.json says what there is. With none of --ask, --allow, --allow-trait and --policy
-    no call runs.
+    It says its address, where a browser finds the page of the chats. On a loopback address no
+    token is needed, and only this machine is answered. GET /api/openapi.json says what programs
+    find. With none of --ask, --allow, --allow-trait and --policy no call runs.
     """
+    options = ChatOptions(model=model[0], **place)
     check_team(options)
     from callblocks.cli.timeline_store import without_password
     from callblocks.server.serving import serve
@@ -83,20 +90,22 @@ def command(
         sdk_version=SDK_VERSIONS[("5", "6", "7").index(sdk_version)],
     )
     with without_password(options["store"]):
-        serve(settings, lambda: _open(options), _tell)
+        serve(settings, lambda: _open(options, model[1:]), lambda address: _tell(address, token))
 
 
-def _open(options: ChatOptions) -> Host:
+def _open(options: ChatOptions, others: tuple[str, ...]) -> Host:
     from callblocks.cli.chat_place import Place
     from callblocks.cli.deciding import check_names
 
-    host = Place(options, None).host
+    host = Place(options, None, others).host
     check_names(options, host.registry.names)
     if not host.settings.policy.enabled:
         say("no call runs: give --ask, --allow, --allow-trait or --policy")
     return host
 
 
-def _tell(address: str) -> None:
-    sys.stdout.write(f"{address}\n")
+def _tell(address: str, token: str) -> None:
+    """Where the page is; it takes the token from there. What reads along keeps no secret."""
+    secret = f"/#token={token}" if token and sys.stdout.isatty() else ""
+    sys.stdout.write(f"{address}{secret}\n")
     sys.stdout.flush()

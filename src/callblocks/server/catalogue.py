@@ -12,6 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from callblocks.dialects import dialects
+from callblocks.models.model import Model
+from callblocks.models.scenario import Scenario, scenarios_of
 from callblocks.server.faults import answer_json
 from callblocks.server.service import service_of
 from callblocks.tools.tool import Tool
@@ -50,25 +52,36 @@ class ToolList(msgspec.Struct, frozen=True):
 
 
 class ShownDialect(msgspec.Struct, frozen=True):
-    """A dialect; `is_used` is the one that the model is taught here."""
+    """A dialect; `is_used` is the one that the model is taught here.
+
+    A turn may choose one that `is_taught`, or `auto` for any; the others only display calls.
+    """
 
     name: str
     summary: str
     syntax: str
     is_used: bool
+    is_taught: bool
 
 
 class DialectList(msgspec.Struct, frozen=True):
-    """Every dialect."""
+    """Every dialect; `used` is the name of the one that is used without a choice, or `auto`."""
 
     dialects: list[ShownDialect]
+    used: str
 
 
 class ShownModel(msgspec.Struct, frozen=True):
-    """A model, and prompts that it has an answer to where it knows them."""
+    """A model, and prompts that it has an answer to where it knows them.
+
+    `is_used` is one that replies without a choice, in `dialect`; `scenarios` are for a choice.
+    """
 
     name: str
     suggestions: tuple[str, ...]
+    is_used: bool
+    dialect: str
+    scenarios: tuple[Scenario, ...]
 
 
 class ModelList(msgspec.Struct, frozen=True):
@@ -94,23 +107,32 @@ async def list_dialects(request: Request) -> Response:
     return answer_json(
         DialectList(
             [
-                ShownDialect(name, dialect.summary, dialect.syntax, name == used)
+                ShownDialect(
+                    name, dialect.summary, dialect.syntax, name == used, bool(dialect.rules)
+                )
                 for name, dialect in dialects.items()
-            ]
+            ],
+            used,
         )
     )
 
 
 async def list_models(request: Request) -> Response:
     """The models that reply here; each member of a team may have its own."""
-    return answer_json(
-        ModelList(
-            [
-                ShownModel(model.name, tuple(getattr(model, "suggestions", ())))
-                for model in service_of(request).models
-            ]
-        )
-    )
+    service = service_of(request)
+    team = service.host.settings.team
+    if team is not None:
+        voices = {id(one.model): one for one in (*team.members, team.consensus)}.values()
+        return answer_json(ModelList([_model(one.model, one.dialect, True) for one in voices]))
+    first, *others = service.host.offered
+    shown = [_model(first.model, first.dialect, True)]
+    shown += [_model(one.model, one.dialect, False) for one in others]
+    return answer_json(ModelList(shown))
+
+
+def _model(model: Model, dialect: str, is_used: bool) -> ShownModel:
+    suggestions = tuple(getattr(model, "suggestions", ()))
+    return ShownModel(model.name, suggestions, is_used, dialect, scenarios_of(model))
 
 
 def _shown(tool: Tool) -> ShownTool:

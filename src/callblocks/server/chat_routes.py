@@ -1,7 +1,6 @@
 """Chats, as AI SDK clients talk: a message goes in, the stream of a turn comes back.
 
     POST /api/chat                  {"id": "trip", "messages": [...]}
-    GET  /api/chats
     GET  /api/chat/ID               what was said, for a page that loads a chat
     POST /api/chat/ID/stop          the turn that runs ends
     POST /api/chat/ID/resume        a turn that was interrupted goes on; its stream is a GET away
@@ -12,7 +11,6 @@ was said before is on our timeline, whatever the client says it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -28,20 +26,18 @@ from callblocks.server.service import Service, service_of
 from callblocks.server.settings import SdkVersion
 from callblocks.server.ui_events import ui_response
 from callblocks.server.versions import version_of
+from callblocks.session.choosing import Choice
 from callblocks.session.settings import Attachment
-from callblocks.timeline.stores.store import Summary, check_name
+from callblocks.timeline.stores.store import check_name
 from callblocks.views.ui.messages import ui_messages
-from callblocks.views.ui.posted import PostedFile, read_posted
+from callblocks.views.ui.posted import read_posted
 
 __all__ = (
     "ChatBody",
-    "ChatList",
-    "ChatSummary",
     "Nothing",
     "Resumed",
     "ShownChat",
     "Stopped",
-    "list_chats",
     "post_chat",
     "resume_chat",
     "show_chat",
@@ -50,12 +46,24 @@ __all__ = (
 
 
 class ChatBody(msgspec.Struct, frozen=True):
-    """What an AI SDK client posts. `trigger` and `messageId` change nothing here."""
+    """What an AI SDK client posts. `trigger` and `messageId` change nothing here.
+
+    `model`, `dialect` and `scenario` are chosen for this turn; see /api/models and /api/dialects.
+    """
 
     id: str
     messages: list[dict[str, Any]]
     trigger: str | None = None
     messageId: str | None = None
+    model: str | None = None
+    dialect: str | None = None
+    scenario: str | None = None
+
+    @property
+    def choice(self) -> Choice:
+        """What the turn is run with."""
+        model, dialect, scenario = self.model or "", self.dialect or "", self.scenario or ""
+        return Choice(model=model, dialect=dialect, scenario=scenario)
 
 
 class ShownChat(msgspec.Struct, frozen=True):
@@ -70,22 +78,6 @@ class ShownChat(msgspec.Struct, frozen=True):
     turn: str | None
     last: int
     messages: list[dict[str, Any]]
-
-
-class ChatSummary(msgspec.Struct, frozen=True):
-    """A chat in a list."""
-
-    id: str
-    is_running: bool
-    last: int
-    created: str
-    updated: str
-
-
-class ChatList(msgspec.Struct, frozen=True):
-    """Chats, the one that was written last first."""
-
-    chats: list[ChatSummary]
 
 
 class Nothing(msgspec.Struct, frozen=True):
@@ -117,20 +109,10 @@ async def post_chat(request: Request) -> Response:
     if posted.text is None:
         running, answered, start = await answer_questions(service, body.id, posted.answers)
         return ui_response(service, running.log, running.turn, version, start, answered)
-    running = await _say(service, body.id, posted.text, posted.files)
+    files = [Attachment(file.name, file.content) for file in posted.files]
+    running = service.chats.start(body.id, posted.text, files, body.choice)
+    await running.begun()
     return ui_response(service, running.log, running.turn, version)
-
-
-async def list_chats(request: Request) -> Response:
-    """Every chat, the latest first."""
-    service = service_of(request)
-
-    def read() -> list[Summary]:
-        return [one for one in service.host.store.names() if service.is_chat(one.name)]
-
-    known = await service.read(read)
-    known.sort(key=lambda one: one.updated, reverse=True)
-    return answer_json(ChatList([_summary(service, one) for one in known]))
 
 
 async def show_chat(request: Request) -> Response:
@@ -188,15 +170,3 @@ def _read(
         interrupted=last if status == "interrupted" else "",
     )
     return status, messages
-
-
-async def _say(service: Service, name: str, text: str, given: Iterable[PostedFile]) -> RunningTurn:
-    files = [Attachment(file.name, file.content) for file in given]
-    running = service.chats.start(name, text, files)
-    await running.begun()
-    return running
-
-
-def _summary(service: Service, one: Summary) -> ChatSummary:
-    is_running = service.chats.get(one.name) is not None
-    return ChatSummary(one.name, is_running, one.count, one.created, one.updated)

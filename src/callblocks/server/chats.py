@@ -17,6 +17,7 @@ from callblocks.server.last_turn import LastTurn, status_of
 from callblocks.server.metrics import Metrics
 from callblocks.server.running_turn import RunningTurn
 from callblocks.session.asking import BookAsker
+from callblocks.session.choosing import NO_CHOICE, Choice
 from callblocks.session.host import Host
 from callblocks.session.session import Session
 from callblocks.session.settings import Attachment
@@ -57,12 +58,18 @@ class Chats:
         """The session of a chat; approvals are answered through the book."""
         return self._host.session(name, self.asker)
 
-    def start(self, name: str, prompt: str, attachments: Sequence[Attachment]) -> RunningTurn:
+    def start(
+        self,
+        name: str,
+        prompt: str,
+        attachments: Sequence[Attachment],
+        choice: Choice = NO_CHOICE,
+    ) -> RunningTurn:
         """Begin a turn; one that runs is a `turn_running` fault."""
         self._check_free(name)
         session = self.session(name)
         running = RunningTurn(session, self._metrics.count)
-        self._begin(name, running, session.run(prompt, attachments, tell=running.tell))
+        self._begin(name, running, session.run(prompt, attachments, choice, tell=running.tell))
         return running
 
     def resume(self, name: str) -> RunningTurn:

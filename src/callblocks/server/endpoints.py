@@ -21,7 +21,8 @@ Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """`gives` is a struct, or the media type of what is no JSON; `faults` are codes of errors.
 
-    `query` and `body` are structs. `also` are statuses without a body, such as 204.
+    `query` and `body` are structs. `also` are further statuses that are no error, such as 204. Of
+    the names in `path`, only {path} takes slashes.
     """
 
     method: Literal["GET", "POST"]
@@ -46,4 +47,5 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     def route(self) -> Route:
         """The route for Starlette."""
-        return Route(self.path, self.handler, methods=[self.method])
+        path = self.path.replace("{path}", "{path:path}")
+        return Route(path, self.handler, methods=[self.method])

@@ -5,7 +5,8 @@
 - A page of another origin gets nothing, unless `origins` names it. Then the answers carry what its
   browser asks for (CORS).
 - With a token, every request carries it: `Authorization: Bearer …`. Only the state of health is
-  told without.
+  told without, and the pages are sent: they are the same for all, and hold nothing. A link on a
+  page of another site may lead to them, too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from callblocks.server.addresses import host_of, is_loopback
 from callblocks.server.faults import ApiFault
+from callblocks.server.pages import PAGES, is_page
 from callblocks.server.settings import ServerSettings
 
 __all__ = ("HEALTH", "Guard", "knows_token")
@@ -46,7 +48,7 @@ class Guard:
         foreign = ""
         try:
             host = self._checked_host(headers)
-            foreign = self._checked_origin(headers, host)
+            foreign = self._checked_origin(headers, host, scope["path"])
             if scope["method"] == "OPTIONS" and foreign:
                 await _allowed(foreign)(scope, receive, send)
                 return
@@ -65,13 +67,13 @@ class Guard:
             raise ApiFault("foreign_host", words)
         return given[0]
 
-    def _checked_origin(self, headers: Headers, host: str) -> str:
+    def _checked_origin(self, headers: Headers, host: str, path: str) -> str:
         """The foreign origin that is let in; "" for our own, and where no page asks."""
         given = headers.getlist("origin")
         if len(given) > 1:
             raise ApiFault("bad_header", "the Origin header stands twice")
         if not given:
-            if headers.get("sec-fetch-site") == "cross-site":
+            if headers.get("sec-fetch-site") == "cross-site" and not _is_visit(headers, path):
                 raise _foreign("a page of another site")
             return ""
         if given[0] in self._settings.origins:
@@ -81,7 +83,8 @@ class Guard:
         raise _foreign(given[0])
 
     def _check_token(self, headers: Headers, path: str) -> None:
-        if path != HEALTH and not knows_token(headers, self._settings.token):
+        is_open = path == HEALTH or is_page(path)
+        if not is_open and not knows_token(headers, self._settings.token):
             words = "send the token of this server: `Authorization: Bearer …`"
             raise ApiFault("unauthorized", words, {"www-authenticate": "Bearer"})
 
@@ -95,6 +98,11 @@ def knows_token(headers: Headers, token: str) -> bool:
     # The time that this takes tells nothing of how much of it is right.
     is_right = hmac.compare_digest(said.strip().encode(), token.encode())
     return is_right and scheme.lower() == "bearer"
+
+
+def _is_visit(headers: Headers, path: str) -> bool:
+    """Whether a person follows a link to one of the pages."""
+    return path in PAGES and headers.get("sec-fetch-mode") == "navigate"
 
 
 def _is_own(origin: str, host: str) -> bool:

@@ -25,6 +25,7 @@ _PATTERNS = {
     "id": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
     "name": "^[^/]{1,200}$",
     "digest": "^[0-9a-f]{64}$",
+    "path": "^[A-Za-z0-9_-]{1,50}(/[A-Za-z0-9_-]{1,50}){0,3}[.](css|html|js|svg)$",
 }
 _HEADERS = {
     "last-event-id": "^[0-9]{1,15}([.][0-9]{1,15})?$",
@@ -123,6 +124,7 @@ _ALSO = {
     204: "nothing runs",
     206: "a part of it",
     304: "unchanged",
+    500: "the files of the page are missing",
     503: "the store does not answer",
 }
 

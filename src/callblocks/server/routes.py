@@ -31,14 +31,13 @@ from callblocks.server.catalogue import (
     list_tools,
     show_tool,
 )
+from callblocks.server.chat_list import ChatList, list_chats
 from callblocks.server.chat_routes import (
     ChatBody,
-    ChatList,
     Nothing,
     Resumed,
     ShownChat,
     Stopped,
-    list_chats,
     post_chat,
     resume_chat,
     show_chat,
@@ -49,7 +48,18 @@ from callblocks.server.faults import answer_json
 from callblocks.server.guard import HEALTH
 from callblocks.server.health import Health, show_health, show_metrics
 from callblocks.server.openapi import openapi_document
+from callblocks.server.pages import send_file, show_inspector, show_page, show_playground
+from callblocks.server.playground import (
+    ConvertBody,
+    Converted,
+    ParseBody,
+    ParsedText,
+    convert_text,
+    parse_text,
+)
+from callblocks.server.segments import SegmentPage, SegmentQuery, show_segments
 from callblocks.server.stream_routes import StreamQuery, stream_chat
+from callblocks.server.timeline_lines import JSON_LINES, send_lines
 from callblocks.server.timeline_pages import Verified, show_timeline, verify_timeline
 from callblocks.server.timelines import (
     AfterQuery,
@@ -65,6 +75,7 @@ from callblocks.server.versions import VERSION_HEADER, VersionQuery
 __all__ = ("ENDPOINTS", "Document", "Start")
 
 _STREAM = "text/event-stream"
+_HTML = "text/html"
 _BODY = ("bad_json", "body_too_large", "wrong_content_type", "read_timeout", "invalid_request")
 _STORED = ("bad_name", "unknown_timeline", "store_unavailable")
 _TURN = ("turn_running", "approval_answered", "too_many_streams", "shutting_down")
@@ -103,7 +114,20 @@ def _document() -> dict[str, Any]:
 
 
 ENDPOINTS = (
-    Endpoint(method="GET", path="/", handler=show_start, gives=Start),
+    Endpoint(method="GET", path="/", handler=show_page, gives=_HTML, also=(304, 500)),
+    Endpoint(
+        method="GET", path="/playground", handler=show_playground, gives=_HTML, also=(304, 500)
+    ),
+    Endpoint(method="GET", path="/timeline", handler=show_inspector, gives=_HTML, also=(304, 500)),
+    Endpoint(
+        method="GET",
+        path="/web/{path}",
+        handler=send_file,
+        gives="*/*",
+        also=(304,),
+        faults=("not_found",),
+    ),
+    Endpoint(method="GET", path="/api", handler=show_start, gives=Start),
     Endpoint(
         method="POST",
         path="/api/chat",
@@ -182,9 +206,24 @@ ENDPOINTS = (
     ),
     Endpoint(
         method="GET",
+        path="/api/timelines/{name}/segments",
+        handler=show_segments,
+        query=SegmentQuery,
+        gives=SegmentPage,
+        faults=(*_STORED, "invalid_request"),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/timelines/{name}/lines",
+        handler=send_lines,
+        gives=JSON_LINES,
+        faults=_STORED,
+    ),
+    Endpoint(
+        method="GET",
         path="/api/timelines/{name}/page",
         handler=show_timeline,
-        gives="text/html",
+        gives=_HTML,
         faults=_STORED,
     ),
     Endpoint(
@@ -229,6 +268,22 @@ ENDPOINTS = (
         faults=("unknown_tool",),
     ),
     Endpoint(method="GET", path="/api/dialects", handler=list_dialects, gives=DialectList),
+    Endpoint(
+        method="POST",
+        path="/api/parse",
+        handler=parse_text,
+        body=ParseBody,
+        gives=ParsedText,
+        faults=_BODY,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/convert",
+        handler=convert_text,
+        body=ConvertBody,
+        gives=Converted,
+        faults=_BODY,
+    ),
     Endpoint(method="GET", path="/api/models", handler=list_models, gives=ModelList),
     Endpoint(method="GET", path=HEALTH, handler=show_health, gives=Health, also=(503,)),
     Endpoint(method="GET", path="/metrics", handler=show_metrics, gives="text/plain"),

@@ -20,6 +20,7 @@ from callblocks.model.blocks import Entry
 from callblocks.model.errors import TimelineError
 from callblocks.models.model import Model
 from callblocks.server.chats import Chats
+from callblocks.server.known_chats import KnownChats
 from callblocks.server.limits import Slots
 from callblocks.server.metrics import Metrics
 from callblocks.server.settings import ServerSettings
@@ -43,6 +44,7 @@ class Service:
         self.host = host
         self.metrics = metrics
         self.chats = Chats(host, metrics, settings.max_turns)
+        self.known = KnownChats(host.store)
         self.slots = Slots(settings.max_streams)
         self._ends = asyncio.Event()
         self._threads = asyncio.Semaphore(_THREADS)
@@ -84,8 +86,8 @@ class Service:
     @property
     def models(self) -> Sequence[Model]:
         """Every model that replies here, once."""
-        settings = self.host.settings
-        return [settings.model] if settings.team is None else settings.team.models
+        team = self.host.settings.team
+        return [one.model for one in self.host.offered] if team is None else team.models
 
     def is_chat(self, name: str) -> bool:
         """Whether a timeline is a chat, and not what a member of a team does in one."""

@@ -1,0 +1,76 @@
+"""What there is to choose from, and a turn that chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from callblocks.models.scripted import ScriptedModel
+from callblocks.session.choosing import Offered
+from support.serving import Served, Talker, chunks, posted, said, served_host
+from support.speaking import some_host
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    folder = tmp_path_factory.mktemp("catalogue")
+    talks = folder / "talks"
+    talks.mkdir()
+    (talks / "greet.md").write_text("---\ntitle: A greeting\nmatch: [hello]\n---\nHello.\n")
+    (talks / "leave.md").write_text("---\ntitle: A leave\nmatch: [bye]\n---\nBye.\n")
+    model, other = ScriptedModel(talks, pace=0), Offered(Talker())
+    with served_host(lambda: some_host(folder, model, dialect="auto", others=(other,))) as running:
+        yield running
+
+
+def test_each_model_says_its_scenarios_and_which_is_used(server: Served) -> None:
+    scripted, talker = server.client.get("/api/models").json()["models"]
+    assert scripted == {
+        "name": "scripted:talks",
+        "suggestions": ["hello", "bye"],
+        "is_used": True,
+        "dialect": "auto",
+        "scenarios": [
+            {"name": "greet", "title": "A greeting", "prompt": "hello"},
+            {"name": "leave", "title": "A leave", "prompt": "bye"},
+        ],
+    }
+    assert (talker["name"], talker["is_used"], talker["scenarios"]) == ("talker", False, [])
+
+
+def test_dialects_say_which_can_be_chosen(server: Served) -> None:
+    told = server.client.get("/api/dialects").json()
+    assert told["used"] == "auto"
+    taught = {one["name"]: one["is_taught"] for one in told["dialects"]}
+    assert taught["tool-fence"]
+    assert not taught["chat-blocks"]
+
+
+def test_a_turn_takes_the_scenario_and_the_model_it_names(server: Served) -> None:
+    def answer(**chosen: str) -> str:
+        body = {**posted("hello", "one"), **chosen}
+        return said(chunks(server.client.post("/api/chat", json=body)))
+
+    assert answer() == "Hello."
+    assert answer(scenario="leave") == "Bye."
+    assert answer(model="talker", dialect="emoji-bracket") == "You said: hello"
+    assert answer(model="scripted:talks", dialect="auto") == "Hello."
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        ({"model": "gpt"}, "no model 'gpt' here; choose from: scripted:talks, talker"),
+        ({"dialect": "smoke"}, "no dialect 'smoke'; choose from: auto, tool-fence"),
+        ({"scenario": "dance"}, "no scenario 'dance' here; choose from: greet, leave"),
+    ],
+)
+def test_a_choice_of_what_is_not_there_names_what_is(
+    server: Served, chosen: dict[str, str], words: str
+) -> None:
+    answer = server.client.post("/api/chat", json={**posted("hello", "none"), **chosen})
+    assert answer.status_code == 422
+    assert answer.json()["error"]["code"] == "invalid_request"
+    assert words in answer.json()["error"]["message"]
+    assert server.client.get("/api/chat/none").status_code == 404

@@ -1,0 +1,137 @@
+/**
+ * Asking the server: JSON in, JSON out, the token where there is one, and faults as `ApiError`.
+ *
+ *     const {chats} = await getJson("/api/chats");
+ *     await postJson(`/api/approvals/${id}`, {verdict: "once"});
+ *
+ * A token comes once in the address, `/#token=…`, is kept for the tab and leaves the address.
+ */
+
+import { keep, kept } from "./keep.js";
+
+/** A fault in the server's words; `status` 0 and code `unreachable` where none came. */
+export class ApiError extends Error {
+  /**
+   * @param {string} code
+   * @param {string} message
+   * @param {number} [status]
+   * @param {number} [retryAfter] in seconds, 0 where the server named none
+   */
+  constructor(code, message, status = 0, retryAfter = 0) {
+    super(message);
+    this.name = "ApiError";
+    this.code = code;
+    this.status = status;
+    this.retryAfter = retryAfter;
+  }
+
+  /** Whether the same request may work later, without anything changed. */
+  get isPassing() {
+    return this.status === 0 || this.status === 408 || this.status === 429 || this.status >= 500;
+  }
+}
+
+takeToken();
+
+function takeToken() {
+  const given = new URLSearchParams(globalThis.location?.hash.slice(1) ?? "").get("token");
+  if (!given) return;
+  keep("token", given);
+  history.replaceState(history.state, "", location.pathname + location.search);
+}
+
+/** Whether requests carry a token, so that a bare link or picture would be refused. */
+export function hasToken() {
+  return kept("token", "") !== "";
+}
+
+/**
+ * A response with a good status; anything else is thrown as an `ApiError`.
+ * @param {string} path
+ * @param {RequestInit} [init]
+ * @returns {Promise<Response>}
+ */
+export async function ask(path, init = {}) {
+  const headers = new Headers(init.headers);
+  const token = kept("token", "");
+  if (token) headers.set("authorization", `Bearer ${token}`);
+  const response = await reached(path, { ...init, headers });
+  if (!response.ok) throw await faultOf(response);
+  return response;
+}
+
+/**
+ * @param {string} path
+ * @param {RequestInit} [init]
+ * @returns {Promise<any>}
+ */
+export async function getJson(path, init = {}) {
+  return bodyOf(await ask(path, init));
+}
+
+/**
+ * @param {string} path
+ * @param {unknown} body
+ * @param {RequestInit} [init]
+ * @returns {Promise<any>}
+ */
+export async function postJson(path, body, init = {}) {
+  return bodyOf(await post(path, body, init));
+}
+
+/**
+ * @param {string} path
+ * @param {unknown} body
+ * @param {RequestInit} [init]
+ */
+export async function post(path, body, init = {}) {
+  const headers = new Headers(init.headers);
+  headers.set("content-type", "application/json");
+  return ask(path, { ...init, method: "POST", headers, body: JSON.stringify(body) });
+}
+
+/**
+ * @param {string} path
+ * @param {RequestInit} init
+ */
+async function reached(path, init) {
+  try {
+    return await fetch(path, init);
+  } catch (error) {
+    if (init.signal?.aborted) throw error;
+    throw new ApiError("unreachable", "The server cannot be reached.");
+  }
+}
+
+/**
+ * The JSON of a response; a body that breaks off is an outage like any other.
+ * @param {Response} response
+ */
+async function bodyOf(response) {
+  try {
+    return await response.json();
+  } catch {
+    throw new ApiError("unreachable", "The answer of the server broke off.");
+  }
+}
+
+/** @param {Response} response */
+async function faultOf(response) {
+  const after = Number(response.headers.get("retry-after")) || 0;
+  try {
+    const { error } = await response.json();
+    return new ApiError(String(error.code), sentence(String(error.message)), response.status, after);
+  } catch {
+    const words = `The server answered with status ${response.status}.`;
+    return new ApiError("unknown", words, response.status, after);
+  }
+}
+
+/**
+ * The words of a fault as a sentence of the page.
+ * @param {string} words
+ */
+export function sentence(words) {
+  const text = words.charAt(0).toUpperCase() + words.slice(1);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}

@@ -1,0 +1,44 @@
+/**
+ * The head of a chat: its title, `turn 2 · 41 blocks`, and the ways to its timeline and a copy.
+ */
+
+import { set, setText } from "../src/dom.js";
+import { visibleLine } from "../src/safe.js";
+import { fileName, save } from "./files.js";
+
+const LONGEST = 80;
+
+/** @param {string} id */
+const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+/** What stands over a conversation. */
+export class ChatHeader {
+  /** @param {string} chat */
+  constructor(chat) {
+    this._chat = chat;
+    this._title = "";
+    set(byId("timeline"), "href", `/timeline?name=${encodeURIComponent(chat)}`);
+  }
+
+  /** @param {string} title how the chat begins */
+  setTitle(title) {
+    this._title = visibleLine(title).trim().slice(0, LONGEST);
+    setText(byId("title"), this._title || "New chat");
+    document.title = `${this._title || "New chat"} · callblocks`;
+  }
+
+  /**
+   * @param {import("./chat-stream.js").ChatStream} stream
+   */
+  show({ messages, blocks, isKnown }) {
+    const turns = messages.filter((message) => message.role === "user").length;
+    setText(byId("sub"), turns ? `turn ${turns} · ${blocks} block${blocks === 1 ? "" : "s"}` : "");
+    byId("actions").hidden = !isKnown;
+  }
+
+  /** Save the chat as one file that needs no server. */
+  async share() {
+    const page = `/api/timelines/${encodeURIComponent(this._chat)}/page`;
+    await save(page, fileName(this._title || this._chat, "html"));
+  }
+}

@@ -1,0 +1,216 @@
+/**
+ * The parts of the chat page put together: who says what to whom.
+ *
+ *     composer → stream → messages        what is said, and what comes back
+ *     list → stream                       what other tabs did
+ *     stream → banner, header, composer   how the chat stands
+ */
+
+import { setText } from "../src/dom.js";
+import { answer } from "./answering.js";
+import { ApiError } from "./api.js";
+import { Banner } from "./banner.js";
+import { ChatHeader } from "./chat-header.js";
+import { ChatStream } from "./chat-stream.js";
+import { Choosers } from "./choosers.js";
+import { Composer } from "./composer.js";
+import { acceptFiles } from "./dropping.js";
+import { pictureOf, save } from "./files.js";
+import { firstPage } from "./first-page.js";
+import { FollowEnd } from "./follow-end.js";
+import { icon } from "./icons.js";
+import { Messages } from "./messages.js";
+import { preview } from "./preview.js";
+import { shownOf } from "./opened.js";
+import { resumeBar } from "./resume-bar.js";
+import { mountShell } from "./shell.js";
+import { Unsent } from "./unsent.js";
+
+/** @param {string} id */
+const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+/** The page of one chat. */
+export class ChatPage {
+  /** @param {string} chat its id, "" for a new one */
+  constructor(chat) {
+    this._isNew = chat === "";
+    this.chat = chat || newId();
+    this.header = new ChatHeader(this.chat);
+    /** @type {HTMLElement | null} */
+    this._first = null;
+    this.stream = new ChatStream(this.chat, {
+      messages: () => this._showMessages(),
+      changed: () => this.messages.changed(),
+      standing: () => this._stand(),
+      link: (link) => this._link(link),
+      unsent: (said, error) => this._unsent.take(said, error),
+    });
+    this.messages = new Messages(byId("talk"), {
+      keyOf: (message) => this.stream.keyOf(message),
+      drawn: () => this.end.news(),
+      setup: (element) => {
+        element.pictureHref = pictureOf;
+      },
+    });
+    this.messages.setChat(this.chat);
+    const below = /** @type {HTMLButtonElement} */ (byId("below"));
+    this.end = new FollowEnd(below, [byId("talk"), byId("composer")], () => this.stream.messages.length > 0);
+    this.composer = new Composer(/** @type {HTMLFormElement} */ (byId("composer")), chat, {
+      send: (text, files) => this.say(text, files),
+      stop: () => this._act(() => this.stream.stop()),
+    });
+    this._unsent = new Unsent(this.composer);
+    this.choosers = new Choosers(/** @type {HTMLElement} */ (document.querySelector(".composer-row")), {
+      picked: ({ prompt }) => this.composer.box.value || this.composer.write(prompt),
+    });
+    this.banner = new Banner(byId("banner"), () => this._tryNow());
+    this._resume = resumeBar(() => this._act(() => this.stream.resume()));
+    byId("talk").append(this._resume);
+  }
+
+  /** Show the chat. */
+  async open() {
+    this.shell = mountShell({
+      page: "chat",
+      chat: this._isNew ? "" : this.chat,
+      keys: this._keys(),
+      heard: (chats) => this._heard(chats),
+      reached: (error) => this._reached(error),
+    });
+    byId("below").prepend(icon("down"));
+    acceptFiles(byId("drop"), (files) => this.composer.files.add(files));
+    this._listen();
+    this._stand();
+    this._loadChoices();
+    if (this._isNew) this.composer.box.focus();
+    else await this.stream.load();
+  }
+
+  /**
+   * @param {string} text
+   * @param {import("./attachments.js").Attached[]} [files]
+   */
+  async say(text, files = []) {
+    if (this._isNew) this._becomeKnown(text);
+    this._unsent.forget();
+    this.end.go();
+    const turn = this.stream.say({ text, files, choice: this.choosers.choice() });
+    this.end.go();
+    await turn;
+    this.shell?.list.refresh();
+  }
+
+  /** @param {string} text what was said first */
+  _becomeKnown(text) {
+    this._isNew = false;
+    this.header.setTitle(text);
+    history.pushState(null, "", `/?chat=${this.chat}`);
+    this.composer.setChat(this.chat);
+    this.shell?.setChat(this.chat);
+    if (this.shell) this.shell.list.current = this.chat;
+  }
+
+  _listen() {
+    byId("share").addEventListener("click", () => this._act(async () => {
+      await this.header.share();
+      setText(byId("status"), "The chat was saved as one HTML file.");
+    }));
+    const talk = byId("talk");
+    talk.addEventListener("callblocks-answer", async (event) => {
+      await answer(/** @type {CustomEvent} */ (event));
+      this.shell?.list.refresh();
+    });
+    talk.addEventListener("callblocks-open", (event) => {
+      event.preventDefault();
+      const { detail } = /** @type {CustomEvent} */ (event);
+      const shown = shownOf(detail);
+      if (detail.how === "download" && shown.href) this._act(() => save(shown.href ?? "", shown.name));
+      else preview(shown);
+    });
+    addEventListener("popstate", () => location.reload());
+  }
+
+  _keys() {
+    return [
+      { key: "/", words: "Message box", run: () => this.composer.box.focus() },
+      { key: "Enter", shown: "Enter", words: "Send; with Shift, a new line" },
+      { key: "Escape", shown: "Esc", words: "Stop the turn, or close what is open", run: () => this._escape() },
+    ];
+  }
+
+  _escape() {
+    const isCovered = document.querySelector("dialog[open], [popover]:popover-open");
+    if (!isCovered && this.stream.isLive) this._act(() => this.stream.stop());
+  }
+
+  async _loadChoices() {
+    await this._act(() => this.choosers.load());
+    this._showFirst();
+  }
+
+  /** @param {() => Promise<unknown>} work what fails is said in the composer */
+  async _act(work) {
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.composer.complain(error.message);
+    }
+  }
+
+  _showMessages() {
+    this.messages.show(this.stream.messages, this.stream.live);
+    this._unsent.compare(this.stream.messages);
+    this._showFirst();
+    this._stand();
+  }
+
+  _showFirst() {
+    this._first?.remove();
+    this._first = null;
+    const isEmpty = this.stream.messages.length === 0 && (this._isNew || !this.stream.isKnown);
+    if (!isEmpty) return;
+    this._first = firstPage(this.choosers.scenarios, (prompt) => this.say(prompt, this.composer.files.taken()));
+    byId("talk").append(this._first);
+  }
+
+  _stand() {
+    const { status, isLive, isKnown } = this.stream;
+    this.composer?.setLive(isLive);
+    if (byId("actions").hidden && isKnown) this.shell?.list.refresh();
+    this.header.show(this.stream);
+    if (this._resume) this._resume.hidden = status !== "interrupted" || isLive;
+  }
+
+  /** @param {import("./chat-list.js").ChatSummary[]} chats */
+  _heard(chats) {
+    const own = chats.find((one) => one.id === this.chat);
+    if (!own) return;
+    if (own.title) this.header.setTitle(own.title);
+    this.stream.compare(own);
+  }
+
+  /** @param {ApiError | null} error of the list; a stream that is lost says more */
+  _reached(error) {
+    if (this.stream.isLive || this.stream.link.isLost) return;
+    if (error?.isPassing) this.stream.load();
+    else if (error) this.banner.lost({ seconds: 0, words: error.message, block: 0 });
+  }
+
+  /** @param {import("./link.js").LinkState} link */
+  _link(link) {
+    if (link.state === "ok") this.banner.ok(link.isBack);
+    else this.banner.lost({ ...link, block: this.stream.blocks });
+  }
+
+  _tryNow() {
+    const { tryNow } = this.stream.link.patience;
+    if (tryNow) tryNow();
+    else this.shell?.list.refresh();
+  }
+}
+
+function newId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  return `chat-${Array.from(bytes, (one) => one.toString(16).padStart(2, "0")).join("")}`;
+}

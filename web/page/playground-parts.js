@@ -1,0 +1,87 @@
+/**
+ * What had arrived of a text, as the parts of a message: what `<call-blocks>` would have shown then.
+ * Nothing runs here, so a call that is ready says that.
+ */
+
+import { countAt } from "./playground-reading.js";
+
+/** @typedef {import("./playground-reading.js").ReadEvent} ReadEvent */
+/** @typedef {import("../src/types.js").Part} Part */
+
+const READY = "ready, not run";
+const MOST = 300;
+
+/**
+ * @param {ReadEvent[]} events
+ * @param {number} position
+ * @returns {{parts: Part[], left: number}} the last ones, and how many came before them
+ */
+export function partsAt(events, position) {
+  /** @type {Part[]} */
+  const parts = [];
+  /** @type {Map<number, Part>} */
+  const calls = new Map();
+  for (const event of events.slice(0, countAt(events, position))) {
+    const part = newPart(event, position);
+    const call = typeof event.index === "number" ? calls.get(event.index) : undefined;
+    if (event.type === "call-started" && part) calls.set(event.index ?? -1, part);
+    else if (call) tell(call, event, position);
+    if (part) parts.push(part);
+  }
+  return { parts: parts.slice(-MOST), left: Math.max(0, parts.length - MOST) };
+}
+
+/**
+ * @param {ReadEvent} event
+ * @param {number} position
+ * @returns {Part | null}
+ */
+function newPart(event, position) {
+  switch (event.type) {
+    case "text":
+    case "malformed":
+      return { type: "text", text: arrived(event, position) };
+    case "reasoning":
+      return { type: "reasoning", text: arrived(event, position) };
+    case "call-started":
+      return {
+        type: "dynamic-tool",
+        toolCallId: `${event.index}`,
+        toolName: event.name ?? "",
+        state: "input-streaming",
+      };
+    default:
+      return null;
+  }
+}
+
+/**
+ * What else is known of a call.
+ * @param {Part} part
+ * @param {ReadEvent} event
+ * @param {number} position
+ */
+function tell(part, event, position) {
+  if (event.type === "call-input") part.input = { input: arrived(event, position) };
+  if (event.type === "malformed") Object.assign(part, { state: "output-error", errorText: event.code });
+  if (event.type === "call-ready") {
+    const isWhole = event.call?.ended !== false;
+    const end = isWhole ? { state: "output-available", output: READY } : { state: "output-error", errorText: "the text stops inside this call" };
+    Object.assign(part, { input: event.call?.input }, end);
+  }
+  if (event.type === "call-result") {
+    const error = event.result?.error;
+    const end = error ? { state: "output-error", errorText: error } : { state: "output-available", output: event.result?.output };
+    Object.assign(part, end);
+  }
+}
+
+/**
+ * The text of an event, as far as it had arrived; where it is not the text as written, all of it.
+ * @param {ReadEvent} event
+ * @param {number} position
+ */
+function arrived({ text = "", span }, position) {
+  if (position >= span[1]) return text;
+  return [...text].slice(0, position - span[0]).join("");
+}

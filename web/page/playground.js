@@ -1,0 +1,226 @@
+/**
+ * The playground: any text of a model, read by the server, and shown as it would have arrived.
+ *
+ * One text, one dialect, one position. A new text is read anew; a new position only shows other
+ * parts of what is known.
+ */
+
+import "../src/call-blocks.js";
+import { h } from "../src/dom.js";
+import { ApiError, getJson, postJson } from "./api.js";
+import { copyBy } from "./copying.js";
+import { keep, kept } from "./keep.js";
+import { Characters } from "./playground-characters.js";
+import { Converted } from "./playground-converted.js";
+import { Editor } from "./playground-editor.js";
+import { fragmentOf, readFragment } from "./playground-link.js";
+import { Marks } from "./playground-marks.js";
+import { partsAt } from "./playground-parts.js";
+import { countAt, NOTHING } from "./playground-reading.js";
+import { SAMPLES } from "./playground-samples.js";
+import { eventRow } from "./playground-says.js";
+import { Scrub } from "./playground-scrub.js";
+import { problemWords, whole, why } from "./playground-words.js";
+import { RowWindow } from "./row-window.js";
+import { mountShell } from "./shell.js";
+import { tabs } from "./tabs.js";
+
+/** @typedef {import("./playground-reading.js").Reading} Reading */
+
+const WAIT = 200;
+
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {string} id
+ * @param {Tag} _tag
+ */
+const part = (id, _tag) => /** @type {HTMLElementTagNameMap[Tag]} */ (document.getElementById(id));
+
+class Playground {
+  constructor() {
+    this.text = "";
+    this.chars = new Characters("");
+    /** @type {Reading} */
+    this.reading = NOTHING;
+    this._panel = "p-ev";
+    this._known = -1;
+    this._timer = 0;
+    /** @type {AbortController | null} */
+    this._asking = null;
+    this._dialect = part("dialect", "select");
+    this._sample = part("sample", "select");
+    this._blocks = /** @type {import("../src/call-blocks.js").CallBlocks} */ (document.getElementById("blocks"));
+    this._marks = new Marks(part("marked", "div"), part("src", "pre"));
+    this._rows = new RowWindow(part("p-ev", "div"), part("events", "table"), (at) => this._row(at));
+    this._converted = new Converted(part("p-co", "div"));
+    this._scrub = new Scrub(/** @type {HTMLElement} */ (document.querySelector(".scrub")), (at) => this._moved(at));
+    this._editor = new Editor({
+      area: part("editor", "textarea"),
+      view: part("marked", "div"),
+      button: part("edit", "button"),
+      changed: (text) => this._typed(text),
+    });
+    this._listen();
+  }
+
+  _listen() {
+    tabs(/** @type {HTMLElement} */ (document.querySelector("[role=tablist]")), (panel) => this._show(panel));
+    this._sample.append(...SAMPLES.map(({ name }, at) => h("option", { value: String(at) }, name)));
+    this._sample.addEventListener("change", () => this._take(SAMPLES[Number(this._sample.value || -1)]));
+    this._dialect.addEventListener("change", () => this.read());
+    part("clear", "button").addEventListener("click", () => this._clear());
+    const link = part("link", "button");
+    link.addEventListener("click", async () => copyBy(link, await this._link()));
+    addEventListener("hashchange", () => this._open());
+  }
+
+  async start() {
+    await this._offer();
+    if (await this._open()) return;
+    const { text, dialect } = kept("playground", { text: SAMPLES[0]?.text ?? "", dialect: "auto" });
+    this.set(text, dialect);
+  }
+
+  async _offer() {
+    try {
+      const { dialects } = await getJson("/api/dialects");
+      const names = dialects.map((/** @type {{name: string}} */ one) => one.name);
+      this._dialect.replaceChildren(...["auto", ...names].map((name) => h("option", { value: name }, name)));
+      this._converted.offer(names);
+    } catch (error) {
+      this._failed(error);
+    }
+  }
+
+  /** Take the text of the address, where there is one. */
+  async _open() {
+    const given = await readFragment(location.hash);
+    if (given) this.set(given.text, given.dialect);
+    return given !== null;
+  }
+
+  /** @param {import("./playground-samples.js").Sample | undefined} sample */
+  _take(sample) {
+    if (sample) this.set(sample.text, sample.dialect ?? "auto");
+  }
+
+  /**
+   * Another text, from elsewhere than the editor.
+   * @param {string} text
+   * @param {string} dialect
+   */
+  set(text, dialect) {
+    this._dialect.value = dialect;
+    if (!this._dialect.value) this._dialect.value = "auto";
+    this.text = text;
+    this._sample.value = String(SAMPLES.findIndex((one) => one.text === text));
+    if (!this._sample.value) this._sample.value = "";
+    this._editor.set(text);
+    this.read();
+  }
+
+  /** @param {string} text */
+  _typed(text) {
+    this.text = text;
+    this._sample.value = "";
+    clearTimeout(this._timer);
+    this._timer = setTimeout(() => this.read(), WAIT);
+  }
+
+  _clear() {
+    this._sample.value = "";
+    history.replaceState(null, "", location.pathname + location.search);
+    this.set("", this._dialect.value);
+    this._editor.open();
+  }
+
+  async _link() {
+    const fragment = await fragmentOf(this.text, this._dialect.value);
+    history.replaceState(null, "", fragment);
+    return location.href;
+  }
+
+  /** Have the text read; what is shown stays until the answer is there. */
+  async read() {
+    clearTimeout(this._timer);
+    const text = this.text.toWellFormed();
+    const dialect = this._dialect.value;
+    keep("playground", { text: this.text, dialect });
+    this._asking?.abort();
+    const asking = (this._asking = new AbortController());
+    try {
+      const reading = await postJson("/api/parse", { text, dialect }, { signal: asking.signal });
+      if (!asking.signal.aborted) this._draw(new Characters(text), reading);
+    } catch (error) {
+      if (!asking.signal.aborted) this._failed(error);
+    }
+  }
+
+  /** @param {unknown} error */
+  _failed(error) {
+    if (!(error instanceof ApiError)) throw error;
+    part("why", "p").replaceChildren(h("span", { class: "bad" }, error.message));
+  }
+
+  /**
+   * @param {Characters} chars
+   * @param {Reading} reading
+   */
+  _draw(chars, reading) {
+    this.chars = chars;
+    this.reading = reading;
+    this._known = -1;
+    this._scrub.show(reading);
+    part("why", "p").replaceChildren(...why(reading, this._dialect.value));
+    part("whole", "span").textContent = whole(reading);
+    this._marks.show(chars, reading, this._scrub.position);
+    this._rows.show(reading.events.length);
+    this._update();
+  }
+
+  /** @param {number} position */
+  _moved(position) {
+    this._editor.close();
+    this._marks.move(position);
+    this._marks.follow();
+    this._update();
+  }
+
+  /** Show what is known now. */
+  _update() {
+    const { events, problems } = this.reading;
+    const position = this._scrub.position;
+    const known = countAt(events, position);
+    if (known !== this._known) {
+      this._known = known;
+      part("known", "span").textContent = String(known);
+      for (const [at, row] of this._rows.rows) row.toggleAttribute("data-later", at >= known);
+      if (this._scrub.isPlaying && known) this._rows.reveal(known - 1);
+    }
+    part("problems", "span").textContent = problemWords(countAt(problems, position), problems.length);
+    this._show(this._panel);
+  }
+
+  /** @param {string} panel */
+  _show(panel) {
+    this._panel = panel;
+    if (panel === "p-bl") {
+      this._blocks.toggleAttribute("live", this._scrub.position < this.chars.length);
+      const { parts, left } = partsAt(this.reading.events, this._scrub.position);
+      this._blocks.parts = parts;
+      part("earlier", "p").textContent = left ? `${left.toLocaleString("en")} parts before these are not shown.` : "";
+    }
+    if (panel === "p-co") this._converted.show(this.chars.text, this._dialect.value);
+    // Rows that were hidden had no place to be in.
+    if (panel === "p-ev" && !this._rows.rows.size) this._rows.renew();
+  }
+
+  /** @param {number} at */
+  _row(at) {
+    const event = /** @type {import("./playground-reading.js").ReadEvent} */ (this.reading.events[at]);
+    return eventRow(event, at, event.at > this._scrub.position);
+  }
+}
+
+mountShell({ page: "playground" });
+await new Playground().start();
