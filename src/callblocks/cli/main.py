@@ -21,6 +21,7 @@ COMMANDS = {
     "run": ("callblocks.cli.run", "Run the calls in a text, as far as a policy allows."),
     "chat": ("callblocks.cli.chat", "Talk with a model that calls tools."),
     "serve": ("callblocks.cli.serve", "Serve chats and timelines over HTTP."),
+    "demo": ("callblocks.cli.demo", "Open a page with a sample to try, offline."),
     "convert": ("callblocks.cli.convert", "Write a text in another dialect."),
     "tools": ("callblocks.cli.tools", "List the tools, or print all about one."),
     "policy": ("callblocks.cli.policy", "Check a policy file, or print one to begin with."),

@@ -1,0 +1,179 @@
+"""`callblocks demo`: the page with a sample to work on, and a model that plays scripts.
+
+Nothing is needed for it: no network, no key, no weights. What only reads runs unasked, all else is
+asked on the page.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callblocks.cli.exits import EXIT_CODES, Fault
+
+if TYPE_CHECKING:
+    from callblocks.cli.demo_place import DemoPlace
+    from callblocks.runtime.policy.policy import Policy
+    from callblocks.server.settings import ServerSettings
+    from callblocks.session.host import Host
+    from callblocks.tools.registry import Registry
+
+__all__ = ("command",)
+
+_PORT = 8765
+
+
+@click.command("demo", short_help="Open a page with a sample to try, offline.", epilog=EXIT_CODES)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help=f"The port.  [default: {_PORT}, or one that is free]",
+)
+@click.option(
+    "--model",
+    "-m",
+    metavar="SPEC",
+    multiple=True,
+    help="A further model that turns may choose, as for `callblocks serve`; may be given again.",
+)
+@click.option(
+    "--state",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Where the sample and the chats are.  [default: demo in the state folder]",
+)
+@click.option("--fresh", is_flag=True, help="In a new folder, which is removed at the end.")
+@click.option("--open/--no-open", "opens", default=True, help="Open a browser, where there is one.")
+def command(
+    port: int | None, model: tuple[str, ...], state: Path | None, fresh: bool, opens: bool
+) -> None:
+    """Serve the page with a sample to work on, until Ctrl-C.
+
+    A model that plays scripts answers, at the pace of a real one; the page suggests what to ask.
+    What only reads runs unasked, and you are asked before anything else. What you change in the
+    sample stays, and so do your chats.
+    """
+    if fresh and state is not None:
+        raise click.UsageError("--fresh and --state exclude each other")
+    from callblocks.server.serving import serve
+    from callblocks.server.settings import ServerSettings
+
+    with ExitStack() as stack:
+        place = stack.enter_context(_place(state, fresh=fresh))
+        tools = stack.enter_context(_tools(place))
+        settings = ServerSettings(port=_PORT if port is None else port)
+        if port is None and not _is_free(settings):
+            settings = ServerSettings(port=0)
+        try:
+            serve(
+                settings,
+                lambda: _host(place, tools, model),
+                lambda address: _tell(address, place, opens=opens),
+            )
+        except KeyboardInterrupt:
+            # It is how one leaves.
+            sys.stdout.write("\n")
+
+
+@contextmanager
+def _place(state: Path | None, *, fresh: bool) -> Generator[DemoPlace]:
+    from tempfile import TemporaryDirectory
+
+    from callblocks.cli.demo_place import DemoPlace
+    from callblocks.cli.state import state_folder
+
+    with ExitStack() as stack:
+        if fresh:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="callblocks-demo-")))
+        else:
+            folder = state or state_folder() / "demo"
+        place = DemoPlace(folder.absolute())
+        place.prepare()
+        yield place
+
+
+@contextmanager
+def _tools(place: DemoPlace) -> Generator[Registry]:
+    from callblocks.cli.demo_tools import demo_tools
+    from callblocks.model.errors import CallerError
+    from callblocks.runtime.files.root import Root
+
+    try:
+        root = Root(place.workspace, hidden=[place.state])
+    except CallerError as error:
+        raise Fault(str(error)) from error
+    with root:
+        yield demo_tools(root)
+
+
+def _host(place: DemoPlace, tools: Registry, others: tuple[str, ...]) -> Host:
+    from callblocks.models.opening import open_model
+    from callblocks.models.scripted import ScriptedModel
+    from callblocks.session.choosing import Offered
+    from callblocks.session.host import Host, HostSettings
+
+    return Host(
+        HostSettings(
+            state=place.state,
+            workspace=place.workspace,
+            model=ScriptedModel(more=(Path(__file__).with_name("demo_scripts"),)),
+            dialect="auto",
+            others=tuple(Offered(open_model(spec)) for spec in others),
+            tools=tools,
+            policy=_policy(),
+        )
+    )
+
+
+def _policy() -> Policy:
+    from callblocks.runtime.policy.policy import Policy
+    from callblocks.runtime.policy.rules import Rule
+
+    reads = Rule(decide="allow", trait=("read_only",), because="it changes nothing")
+    asks = Rule(decide="ask", tool=("*",), because="it may change something")
+    return Policy((reads, asks), name="demo", autoexec=True)
+
+
+def _is_free(settings: ServerSettings) -> bool:
+    from callblocks.model.errors import CallerError
+    from callblocks.server.serving import bind
+
+    try:
+        bind(settings).close()
+    except CallerError:
+        return False
+    return True
+
+
+def _tell(address: str, place: DemoPlace, *, opens: bool) -> None:
+    words = (
+        f"{address}\n\n"
+        "A model that plays scripts answers there, offline; the page suggests what to ask.\n"
+        f"It works in {place.workspace}.\n"
+        "What only reads runs unasked; you are asked before anything else. Ctrl-C ends it.\n"
+    )
+    sys.stdout.write(words)
+    sys.stdout.flush()
+    if opens and _has_display():
+        _open_browser(address)
+
+
+def _has_display() -> bool:
+    """Whether a browser has a screen to open on; one in the terminal would be in the way."""
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _open_browser(address: str) -> None:
+    import threading
+    import webbrowser
+
+    # Some browsers come back only when they are closed.
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
