@@ -307,6 +307,6 @@ def test_whatever_the_records_say_the_first_of_a_number_stays(
 
 def test_many_sources_are_added_and_read_again() -> None:
     pool, log = new_pool(), list[Block]()
-    assert pool.add({"url": f"{A}{n}"} for n in range(5000)) == list(range(1, 5001))
+    assert pool.add({"url": f"{A}{n}"} for n in range(2000)) == list(range(1, 2001))
     write(pool, log)
     assert rebuilt(log).sids == pool.sids
