@@ -1,11 +1,12 @@
-"""`python -m bench`: how fast dialects read; what a call, a view, a block and a stream cost."""
+"""`python -m bench`: dialects, calls, views, blocks, streams and the page: what each costs."""
 
 from __future__ import annotations
 
-from bench import appending, parsing, rendering, running, serving
+from bench import appending, page, parsing, rendering, running, serving
 
 running.main()
 parsing.main()
 rendering.main()
 appending.main()
 serving.main()
+page.main()

@@ -1,4 +1,4 @@
-"""How the tests run: hypothesis profiles and the option that records corpus results.
+"""How the tests run: hypothesis profiles, what coverage watches, and recording corpus results.
 
 `pytest --hypothesis-profile=nightly` looks further than a developer would wait for.
 """
@@ -23,6 +23,17 @@ settings.register_profile(
     "mutate", settings.get_profile("ci"), phases=(Phase.explicit, Phase.generate)
 )
 settings.load_profile("ci")
+
+_UNWATCHED = ("browser", "docs", "faults", "flows", "web")
+"""Folders whose tests run faster, because no branch is held to be covered by them."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let coverage pause where it need not look."""
+    folders = tuple(config.rootpath / "tests" / name for name in _UNWATCHED)
+    for item in items:
+        if any(item.path.is_relative_to(folder) for folder in folders):
+            item.add_marker(pytest.mark.no_cover)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

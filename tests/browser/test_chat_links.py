@@ -7,7 +7,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from support.browser import Watch
 from support.site import MortalSite, Site
@@ -167,3 +167,37 @@ def test_a_choice_is_remembered_and_counts(page: Page, site: Site) -> None:
         say(page, "anything else")
     body = json.loads(sent.value.post_data or "{}")
     assert (body["scenario"], body["dialect"]) == ("one-call", "emoji-bracket")
+
+
+def test_a_link_to_no_chat_says_so(page: Page, site: Site, watch: Watch) -> None:
+    watch.expect("404")
+    page.goto(f"{site.url}/?chat=not-here")
+    expect(page.get_by_role("heading", name="This chat is not here")).to_be_visible()
+    say(page, "Make one call")
+    expect(page.locator("details.batch summary")).to_be_visible()
+
+
+def test_a_name_that_no_chat_has_is_a_new_chat(page: Page, site: Site) -> None:
+    page.goto(f"{site.url}/?chat=..%2F..%2Fetc")
+    expect(page.get_by_role("heading", name="What shall we do?")).to_be_visible()
+    expect(page.locator("#banner")).to_be_hidden()
+    assert page.url == f"{site.url}/"
+
+
+def test_a_chat_that_is_loading_does_not_look_empty(page: Page, site: Site) -> None:
+    page.goto(site.page())
+    say(page, "Make one call")
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/api/chat/*", hold)
+    with page.expect_response("**/api/models"):
+        page.reload()
+    expect(page.get_by_text("Scenario")).to_be_visible()
+    expect(page.locator(".first")).to_have_count(0)
+    for one in held:
+        one.continue_()
+    expect(page.locator("details.batch summary")).to_be_visible()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from callblocks.model.blocks import Block
 from support.browser import PHONE, Watch
 from support.site import Site, open_site
 
 SCRIPTS = Path(__file__).with_name("scripts")
+TS = "2030-01-31T12:00:00Z"
 TOKEN = "a-token-that-is-long-enough"
 _TOP = "(at) => document.querySelectorAll('article')[at].getBoundingClientRect().top"
 
@@ -21,9 +23,20 @@ def say(page: Page, text: str) -> None:
     page.keyboard.press("Enter")
 
 
+def _turn(turn: str) -> Iterator[Block]:
+    for kind, author, text in (
+        ("user.prompt", "user", f"What is in {turn}?"),
+        ("assistant.completion", "assistant", "Two paragraphs.\n\nThis is the other one."),
+        ("timeline.turn", "timeline", None),
+    ):
+        path = f"ar:{turn}.{kind}" if text else ""
+        meta = {} if text else {"status": "answered"}
+        yield Block(type=kind, author=author, turn_id=turn, ts=TS, path=path, text=text, meta=meta)
+
+
 def test_earlier_messages_come_by_a_button_and_nothing_jumps(page: Page, site: Site) -> None:
-    for at in range(40):
-        site.say(f"Make one call {at}")
+    blocks = [block for at in range(40) for block in _turn(f"turn_{at + 1}")]
+    site.service.host.store.append("trip", blocks)
     page.goto(site.page("trip"))
     expect(page.locator("article")).to_have_count(60)
     earlier = page.get_by_role("button", name="Show earlier messages (20)")
@@ -61,6 +74,11 @@ def test_the_sidebar_is_a_drawer_on_a_phone(profile: Callable[..., Watch], site:
     expect(side).to_be_hidden()
     page.get_by_role("button", name="Chats and pages").click()
     expect(side.get_by_role("link", name="Make one call")).to_be_visible()
+    # However little room there is, the chats scroll and what is around them stays.
+    page.set_viewport_size({"width": 390, "height": 420})
+    brand = side.locator(".brand").bounding_box()
+    assert brand
+    assert (brand["y"], brand["height"]) == (0, 48)
     page.keyboard.press("Escape")
     expect(side).to_be_hidden()
 

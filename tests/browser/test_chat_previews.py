@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -65,7 +67,30 @@ def test_a_file_and_the_whole_chat_are_saved(files: Page) -> None:
     with files.expect_download() as shared:
         files.get_by_role("button", name="Share").click()
     assert shared.value.suggested_filename == "Make files.html"
-    assert "There they are." in shared.value.path().read_text("utf-8")
+    text = shared.value.path().read_text("utf-8")
+    assert "There they are." in text
+    assert "<title>Make files · callblocks</title>" in text
+
+
+def test_the_whole_of_a_text_is_copied(page: Page, site: Site) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(site.page())
+    say(page, "Make files")
+    dialog = page.get_by_role("dialog")
+    page.get_by_role("link", name="Preview crossing.py").click()
+    dialog.get_by_role("button", name="Copy").click()
+    expect(dialog.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("() => navigator.clipboard.readText()").startswith("def crossing(")
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Preview map.png").click()
+    expect(dialog.get_by_role("img", name="map.png")).to_be_visible()
+    expect(dialog.get_by_role("button", name="Copy")).to_be_hidden()
+
+
+def test_a_new_file_is_shown_by_its_name_not_by_its_digest(files: Page) -> None:
+    card = files.get_by_role("region", name="Artifact tides.csv")
+    expect(card).to_contain_text("tides.csv")
+    assert not re.search("[0-9a-f]{16}", card.inner_text())
 
 
 def test_keys_are_listed_and_work(page: Page, site: Site) -> None:

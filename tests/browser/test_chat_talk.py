@@ -103,8 +103,15 @@ def test_one_call_is_approved_and_another_denied_with_a_reason(page: Page, site:
 def test_ten_minutes_cover_the_next_call_of_the_tool(page: Page, site: Site) -> None:
     page.goto(site.page())
     say(page, "Ask two questions")
+    note = page.get_by_text("Ten minutes covers act in every chat of this workspace.")
+    expect(note.first).to_be_visible()
     page.get_by_role("button", name="Allow for 10 minutes").first.click()
     expect(page.get_by_text("Second: did the second thing.")).to_be_visible()
+    # What the note says: another chat does not ask either.
+    page.goto(site.page())
+    say(page, "Ask two questions")
+    expect(page.get_by_text("Second: did the second thing.")).to_be_visible()
+    expect(page.locator(".approval, details.answered")).to_have_count(0)
 
 
 def test_an_answer_that_fails_says_why_and_can_be_given_again(
@@ -161,9 +168,27 @@ def test_files_come_by_the_chooser_and_by_dropping_and_can_be_removed(
     say(page, "Make one call")
     ended(page)
     expect(files).to_be_hidden()
-    page.reload()
-    page.get_by_role("link", name="notes.txt").click()
-    expect(page.get_by_role("dialog")).to_contain_text("low water 06:12")
+    for _ in ("while only this page has it", "from the server"):
+        page.get_by_role("link", name="notes.txt").click()
+        expect(page.get_by_role("dialog")).to_contain_text("low water 06:12")
+        page.reload()
+
+
+def test_files_stand_beside_each_other(page: Page, site: Site, tmp_path: Path) -> None:
+    names = ("one.txt", "two.txt", f"{'with a long name ' * 8}.txt")
+    for name in names:
+        (tmp_path / name).write_text("words\n")
+    page.goto(site.page())
+    page.locator("input[type=file]").set_input_files([tmp_path / name for name in names])
+    say(page, "Make one call")
+    ended(page)
+    one, two, long = (page.locator(".file", has_text=name).bounding_box() for name in names)
+    assert one
+    assert two
+    assert long
+    assert one["y"] == two["y"]
+    assert long["y"] + long["height"] == one["y"] + one["height"]
+    assert long["width"] <= 26 * 16
 
 
 def test_what_is_too_large_is_told_in_the_words_of_the_server(
@@ -185,6 +210,8 @@ def test_a_suggested_prompt_is_sent_by_a_click(page: Page, site: Site) -> None:
     expect(page.locator("details.batch summary")).to_contain_text("5 tool calls, 1 failed")
     expect(page.get_by_role("heading", name="Make five calls")).to_be_visible()
     assert "?chat=" in page.url
+    # Its card is gone; one goes on writing.
+    expect(page.get_by_role("textbox", name="Message", exact=True)).to_be_focused()
 
 
 def test_shift_enter_and_composing_do_not_send(page: Page, site: Site) -> None:

@@ -54,6 +54,7 @@ def test_a_batch_says_how_many_calls_failed_and_which_one_runs(stage: Stage) -> 
     expect(stage.find(".batch-running")).to_have_text("running ⏳ make")
     expect(stage.find(".batch")).to_have_attribute("data-state", "running")
     stage.find("summary").press("Enter")
+    expect(stage.find(".call")).to_have_count(3)
     lines = [" ".join(one.split()) for one in stage.find(".call").all_inner_texts()]
     assert lines[0] == "run(n=1) → ok"
     assert lines[1] == "run(n=2) → ✗ failed: exit_128: no fast-forward"

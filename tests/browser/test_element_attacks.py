@@ -115,3 +115,70 @@ def test_a_link_that_names_another_host_says_where_it_leads(stage: Stage) -> Non
     links = stage.find(".prose a")
     assert links.all_inner_texts() == ["https://bank.example/login (evil.example)", "docs"]
     assert links.first.get_attribute("rel") == "noopener noreferrer nofollow"
+
+
+def ask(id: str, call: str, **more: Any) -> dict[str, Any]:
+    asked = {"id": id, "toolCallId": call, "toolName": "act", "input": {}, "reason": "it may"}
+    return {"type": "data-approval", "id": id, "data": {**asked, **more}}
+
+
+def test_a_card_shows_which_value_is_which_text_and_what_stands_at_its_edges(stage: Stage) -> None:
+    given = {"a": "5", "b": 5, "c": "true", "path": "a.txt ", "path ": "b", "d": " ", "e": '"x"'}
+    given["f"] = "9007199254740993"
+    stage.show([ask("q", "1", input=given)], live=True)
+    card = stage.find(".approval")
+    values = ['"5"', "5", '"true"', '"a.txt "', "b", '" "', '"\\"x\\""', "9007199254740993"]
+    assert card.locator("dd").all_inner_texts() == values
+    assert card.locator("dt").all_inner_texts() == ["a", "b", "c", "path", '"path "', "d", "e", "f"]
+
+
+def test_a_card_shows_input_of_any_depth(stage: Stage) -> None:
+    deep = """(node) => {
+      const input = { k: JSON.parse("[".repeat(20000) + "]".repeat(20000)) };
+      const data = { id: "q", toolCallId: "1", toolName: "act", input, reason: "it may" };
+      node.parts = [{ type: "data-approval", id: "q", data }];
+      node.flush();
+    }"""
+    stage.element.evaluate(deep)
+    assert stage.find(".approval dd").inner_text().startswith("[[[[")
+    assert stage.find(".approval").get_by_role("button", name="Approve").is_visible()
+
+
+def test_no_line_of_a_preview_is_left_out_or_beyond_the_edge(stage: Stage) -> None:
+    wide = f"+ok = 1{' ' * 600}; evil()"
+    diff = f"this runs evil()\n--- a\n+++ a\n+++ more\n@@ -1,1 +1,2 @@\n-x\n{wide}\n++++ b"
+    stage.show([ask("q", "1", preview=diff)], live=True)
+    shown = stage.find(".approval .diff pre > span").all_text_contents()
+    assert shown[:2] == ["this runs evil()", "+++ more"]
+    assert shown[-1] == "+ +++ b"
+    is_wide = "(node) => node.scrollWidth > node.clientWidth"
+    assert not stage.find(".approval .diff pre").evaluate(is_wide)
+
+
+def test_the_second_press_of_two_does_not_answer_the_next_question(stage: Stage) -> None:
+    stage.show([ask("q1", "1"), ask("q2", "2")], live=True)
+    first, second = stage.find(".approval").get_by_role("button", name="Approve").all()
+    first.click()
+    second.hover()
+    stage.page.mouse.down(click_count=2)
+    stage.page.mouse.up(click_count=2)
+    assert [one["approval"]["id"] for one in stage.told("answer")] == ["q1"]
+    second.click()
+    assert [one["approval"]["id"] for one in stage.told("answer")] == ["q1", "q2"]
+
+
+def test_a_word_without_an_end_is_shown_soon(stage: Stage) -> None:
+    # Reading them in the square of their length would take minutes.
+    pieces = ("!", "_a", "**a", "a~", "https://a.example/(")
+    stage.show([{"type": "text", "text": one * (200_000 // len(one))} for one in pieces])
+    for shown in stage.find(".prose").all():
+        assert len(shown.text_content() or "") > 199_000
+
+
+def test_a_cell_without_an_end_is_shown_soon(stage: Stage) -> None:
+    table = """async () => {
+      const { tableView } = await import("/web/page/preview-views.js");
+      const { view } = tableView(`a,b\n1,${" ".repeat(500_000)}x\n`, "a.csv");
+      return view.querySelectorAll("td").length;
+    }"""
+    assert stage.page.evaluate(table) == 2

@@ -3,24 +3,53 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from callblocks.model.blocks import Block
-from support.browser import PHONE, Watch
-from support.site import Site
+from support.browser import PHONE, Watch, watched
+from support.site import Site, open_site
 
+SCRIPTS = Path(__file__).with_name("scripts")
 TS = "2030-01-31T12:00:00Z"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Generator[Site]:
+    """One server for all tests here: what they do in it does not meet."""
+    with open_site(tmp_path_factory.mktemp("served") / "site", SCRIPTS) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
 def trip(site: Site) -> str:
     site.say("Make five calls", "trip")
     site.say("Make failing calls", "trip")
     return f"{site.url}/timeline?name=trip"
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, trip: str) -> Generator[tuple[Watch, Page]]:
+    """The inspector, loaded once."""
+    with watched(browser) as watch:
+        yield watch, watch.open(trip)
+
+
+@pytest.fixture
+def inspector(opened: tuple[Watch, Page]) -> Generator[Page]:
+    """The same page: nothing filtered, the first block chosen."""
+    watch, page = opened
+    page.fill("#find", "")
+    page.select_option("#type", "")
+    expect(_row(page, 1)).to_be_attached()
+    page.focus("#raw")
+    page.keyboard.press("Home")
+    expect(_row(page, 1)).to_have_attribute("aria-selected", "true")
+    yield page
+    watch.check()
 
 
 def _many(count: int) -> Iterator[Block]:
@@ -43,52 +72,44 @@ def _row(page: Page, seq: int) -> Locator:
     return page.locator(f"#raw tr[data-seq='{seq}']")
 
 
-def test_choosing_a_block_marks_what_the_model_sees_of_it(page: Page, trip: str) -> None:
-    page.goto(trip)
-    _row(page, 4).click()
-    expect(_row(page, 4)).to_have_attribute("aria-selected", "true")
-    expect(page.locator("#block")).to_contain_text('"seq": 4')
-    expect(page.locator(".seg[data-on]")).to_contain_text("[TOOL CALL one].call say")
+def test_choosing_a_block_marks_what_the_model_sees_of_it(inspector: Page) -> None:
+    _row(inspector, 4).click()
+    expect(_row(inspector, 4)).to_have_attribute("aria-selected", "true")
+    expect(inspector.locator("#block")).to_contain_text('"seq": 4')
+    expect(inspector.locator(".seg[data-on]")).to_contain_text("[TOOL CALL one].call say")
 
 
-def test_choosing_what_the_model_sees_marks_its_block(page: Page, trip: str) -> None:
-    page.goto(trip)
-    page.locator(".seg", has_text="I look at five things").click()
-    expect(_row(page, 3)).to_have_attribute("aria-selected", "true")
-    page.focus("#view-body")
-    page.keyboard.press("ArrowDown")
-    expect(_row(page, 4)).to_have_attribute("aria-selected", "true")
+def test_choosing_what_the_model_sees_marks_its_block(inspector: Page) -> None:
+    inspector.locator(".seg", has_text="I look at five things").click()
+    expect(_row(inspector, 3)).to_have_attribute("aria-selected", "true")
+    inspector.focus("#view-body")
+    inspector.keyboard.press("ArrowDown")
+    expect(_row(inspector, 4)).to_have_attribute("aria-selected", "true")
 
 
-def test_arrow_keys_go_through_the_blocks(page: Page, trip: str) -> None:
-    page.goto(trip)
-    expect(_row(page, 2)).to_be_visible()
-    page.focus("#raw")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
-    expect(_row(page, 2)).to_have_attribute("aria-selected", "true")
-    page.keyboard.press("End")
-    expect(page.locator("#raw tr[aria-selected=true]")).to_contain_text("timeline.turn")
-    expect(page.locator("#raw")).to_be_focused()
+def test_arrow_keys_go_through_the_blocks(inspector: Page) -> None:
+    inspector.keyboard.press("ArrowDown")
+    expect(_row(inspector, 2)).to_have_attribute("aria-selected", "true")
+    inspector.keyboard.press("End")
+    expect(inspector.locator("#raw tr[aria-selected=true]")).to_contain_text("timeline.turn")
+    expect(inspector.locator("#raw")).to_be_focused()
 
 
-def test_blocks_are_filtered_by_type_and_words(page: Page, trip: str) -> None:
-    page.goto(trip)
-    page.select_option("#type", "react.notice")
-    expect(page.locator("#raw tr[data-seq] .tag").first).to_have_text("error")
-    page.select_option("#type", "")
-    page.fill("#find", "FIRST result")
-    expect(_row(page, 3)).to_have_count(0)
-    expect(_row(page, 4)).to_be_visible()
+def test_blocks_are_filtered_by_type_and_words(inspector: Page) -> None:
+    inspector.select_option("#type", "react.notice")
+    expect(inspector.locator("#raw tr[data-seq] .tag").first).to_have_text("error")
+    inspector.select_option("#type", "")
+    inspector.fill("#find", "FIRST result")
+    expect(_row(inspector, 3)).to_have_count(0)
+    expect(_row(inspector, 4)).to_be_visible()
 
 
-def test_blocks_that_are_written_appear(page: Page, site: Site, trip: str) -> None:
-    page.goto(trip)
-    expect(page.locator("#facts")).to_contain_text("live")
+def test_blocks_that_are_written_appear(inspector: Page, site: Site) -> None:
+    expect(inspector.locator("#facts")).to_contain_text("live")
     site.say("Make one call", "trip")
-    page.fill("#find", "the only result")
-    expect(page.locator("#raw tr[data-seq]").first).to_be_visible()
-    expect(page.locator("#tokens")).to_contain_text("tokens")
+    inspector.fill("#find", "the only result")
+    expect(inspector.locator("#raw tr[data-seq]").first).to_be_visible()
+    expect(inspector.locator("#tokens")).to_contain_text("tokens")
 
 
 def test_hidden_blocks_are_tagged_counted_and_left_out_on_demand(page: Page, site: Site) -> None:
@@ -110,17 +131,18 @@ def test_hidden_blocks_are_tagged_counted_and_left_out_on_demand(page: Page, sit
     expect(page.locator("#count")).to_have_text("6 of 7")
 
 
-def test_a_timeline_is_checked_and_saved(page: Page, trip: str, tmp_path: Path) -> None:
-    page.goto(trip)
-    page.click("#verify")
-    expect(page.locator("#found")).to_contain_text("every hash and every file is as it was written")
+def test_a_timeline_is_checked_and_saved(inspector: Page, tmp_path: Path) -> None:
+    inspector.click("#verify")
+    expect(inspector.locator("#found")).to_contain_text(
+        "every hash and every file is as it was written"
+    )
     for button, name, start in (
         ("#save-page", "trip.html", "<!doctype html>"),
         ("#save-lines", "trip.jsonl", '{"format":"callblocks timeline"'),
     ):
-        page.click("#export summary")
-        with page.expect_download() as download:
-            page.click(button)
+        inspector.click("#export summary")
+        with inspector.expect_download() as download:
+            inspector.click(button)
         assert download.value.suggested_filename == name
         download.value.save_as(tmp_path / name)
         assert (tmp_path / name).read_text("utf-8").lower().startswith(start)
@@ -163,18 +185,23 @@ def test_on_a_phone_one_side_is_shown_at_a_time(
     assert axe(page) == []
     page.set_viewport_size({"width": 320, "height": 640})
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
+    page.click("#export summary")
+    menu, sides = (page.locator(one).bounding_box() for one in (".export-list", "#show-raw"))
+    assert menu
+    assert sides
+    assert menu["y"] > sides["y"] + sides["height"]
 
 
 def test_nothing_is_wrong_for_those_who_hear(
-    page: Page, trip: str, axe: Callable[..., list[str]]
+    inspector: Page, axe: Callable[..., list[str]]
 ) -> None:
-    page.goto(trip)
-    _row(page, 4).click()
-    page.click("#verify")
-    expect(page.locator("#found")).to_contain_text("Verified")
-    assert axe(page) == []
+    _row(inspector, 4).click()
+    inspector.click("#verify")
+    expect(inspector.locator("#found")).to_contain_text("Verified")
+    assert axe(inspector) == []
 
 
-def test_without_timelines_it_says_so(page: Page, site: Site) -> None:
-    page.goto(f"{site.url}/timeline")
-    expect(page.locator("#facts")).to_contain_text("No timelines yet")
+def test_without_timelines_it_says_so(page: Page, tmp_path: Path) -> None:
+    with open_site(tmp_path / "site", SCRIPTS) as site:
+        page.goto(f"{site.url}/timeline")
+        expect(page.locator("#facts")).to_contain_text("No timelines yet")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from pathlib import Path
 
-from playwright.sync_api import Page, expect
+import pytest
+from playwright.sync_api import Browser, Page, expect
 
-from support.browser import PHONE, Watch
-from support.site import Site
+from support.browser import PHONE, Watch, watched
+from support.site import Site, open_site
 
+SCRIPTS = Path(__file__).with_name("scripts")
 TEXT = "Hi\n🛠[ls src]\nbody🛠[/end]\n🛠[/end] then\n🛠[save a.txt]\nhalf\nof it"
 SPAN = "#src [data-k={}]"
 XSS = "<img src=x onerror=alert(1)>\n🛠[<script>alert(2)</script> <b>]\n<svg onload=alert(3)>🛠[/end]"
@@ -21,9 +24,32 @@ _PASTE = """(text) => {
 }"""
 
 
-def _open(page: Page, site: Site, text: str = TEXT) -> None:
-    page.goto(f"{site.url}/playground")
-    expect(page.locator("#where")).not_to_have_text("0 of 0")
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Generator[Site]:
+    """One server for all tests here: what they do in it does not meet."""
+    with open_site(tmp_path_factory.mktemp("served") / "site", SCRIPTS) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, site: Site) -> Generator[tuple[Watch, Page]]:
+    """The playground, loaded once."""
+    with watched(browser) as watch:
+        yield watch, watch.open(f"{site.url}/playground")
+
+
+@pytest.fixture
+def play(opened: tuple[Watch, Page]) -> Generator[Page]:
+    """The same page with the text of these tests, and its events shown."""
+    watch, page = opened
+    page.click("#t-ev")
+    _give(page)
+    yield page
+    watch.check()
+
+
+def _give(page: Page, text: str = TEXT) -> None:
+    expect(page.locator("#dialect option")).not_to_have_count(1)
     page.click("#clear")
     # As a paste: typing so much takes a browser long.
     page.evaluate(_PASTE, text)
@@ -43,56 +69,52 @@ def test_a_sample_is_there_to_begin_with(page: Page, site: Site) -> None:
     expect(page.locator("#why")).to_contain_text("auto → tool-fence: 2 calls")
 
 
-def test_calls_and_problems_are_marked_in_the_text(page: Page, site: Site) -> None:
-    _open(page, site)
-    expect(page.locator(SPAN.format("start"))).to_have_text(["🛠[ls src]", "🛠[save a.txt]"])
-    expect(page.locator(SPAN.format("ready"))).to_have_text(["🛠[/end]"])
-    expect(page.locator("#src [data-problem]")).to_have_text(["🛠[/end]", "of it"])
-    expect(page.locator("#src .note").first).to_contain_text("emoji-bracket.stray-end")
+def test_calls_and_problems_are_marked_in_the_text(play: Page) -> None:
+    expect(play.locator(SPAN.format("start"))).to_have_text(["🛠[ls src]", "🛠[save a.txt]"])
+    expect(play.locator(SPAN.format("ready"))).to_have_text(["🛠[/end]"])
+    expect(play.locator("#src [data-problem]")).to_have_text(["🛠[/end]", "of it"])
+    expect(play.locator("#src .note").first).to_contain_text("emoji-bracket.stray-end")
 
 
-def test_what_has_not_arrived_is_grey_and_not_known(page: Page, site: Site) -> None:
-    _open(page, site)
-    _move(page, 5)
-    expect(page.locator(SPAN.format("start"))).to_have_count(0)
-    expect(page.locator("#known")).to_have_text("1")
-    expect(page.locator("#src [data-later]").first).to_have_text("ls src]\n")
-    page.click("#next")
-    expect(page.locator("#where")).to_contain_text("12 of")
-    expect(page.locator(SPAN.format("start"))).to_have_text(["🛠[ls src]"])
-    expect(page.locator("#events tr[data-later]").first).to_contain_text("CallInput")
-    page.click("#prev")
-    expect(page.locator("#where")).to_contain_text("1 of")
+def test_what_has_not_arrived_is_grey_and_not_known(play: Page) -> None:
+    _move(play, 5)
+    expect(play.locator(SPAN.format("start"))).to_have_count(0)
+    expect(play.locator("#known")).to_have_text("1")
+    expect(play.locator("#src [data-later]").first).to_have_text("ls src]\n")
+    play.click("#next")
+    expect(play.locator("#where")).to_contain_text("12 of")
+    expect(play.locator(SPAN.format("start"))).to_have_text(["🛠[ls src]"])
+    expect(play.locator("#events tr[data-later]").first).to_contain_text("CallInput")
+    play.click("#prev")
+    expect(play.locator("#where")).to_contain_text("1 of")
 
 
-def test_it_plays_to_the_end(page: Page, site: Site) -> None:
-    _open(page, site)
-    page.select_option("#pace", "2000")
-    page.click("#play")
-    expect(page.locator("#play")).to_have_attribute("aria-pressed", "false")
-    expect(page.locator("#where")).to_have_text(f"{len(TEXT)} of {len(TEXT)}")
+def test_it_plays_to_the_end(play: Page) -> None:
+    play.select_option("#pace", "2000")
+    play.click("#play")
+    expect(play.locator("#play")).to_have_attribute("aria-pressed", "false")
+    expect(play.locator("#where")).to_have_text(f"{len(TEXT)} of {len(TEXT)}")
 
 
-def test_blocks_and_the_conversion_are_beside_it_by_keyboard(page: Page, site: Site) -> None:
-    _open(page, site)
-    page.focus("#t-ev")
-    page.keyboard.press("ArrowRight")
-    expect(page.locator("#p-bl")).to_be_visible()
-    expect(page.locator("call-blocks summary").first).to_contain_text("ls")
-    page.keyboard.press("End")
-    expect(page.locator("#p-co .out")).to_contain_text("```tool ls tool-call-1")
-    expect(page.locator("#p-co .notes")).to_contain_text("'save', which did not end")
-    page.get_by_label("Into").select_option("chat-blocks")
-    expect(page.locator("#p-co .out")).to_contain_text('<tool id="tool-call-1">')
+def test_blocks_and_the_conversion_are_beside_it_by_keyboard(play: Page) -> None:
+    play.focus("#t-ev")
+    play.keyboard.press("ArrowRight")
+    expect(play.locator("#p-bl")).to_be_visible()
+    expect(play.locator("call-blocks summary").first).to_contain_text("ls")
+    play.keyboard.press("End")
+    expect(play.locator("#p-co .out")).to_contain_text("```tool ls tool-call-1")
+    expect(play.locator("#p-co .notes")).to_contain_text("'save', which did not end")
+    play.get_by_label("Into").select_option("chat-blocks")
+    expect(play.locator("#p-co .out")).to_contain_text('<tool id="tool-call-1">')
 
 
 def test_a_link_holds_the_text_and_the_dialect_and_is_sent_nowhere(
     profile: Callable[..., Watch], site: Site
 ) -> None:
     watch = profile(permissions=["clipboard-read", "clipboard-write"])
-    page = watch.open()
-    text = f"{TEXT}\n{'é🛠 long ' * 20_000}"
-    _open(page, site, text)
+    page = watch.open(f"{site.url}/playground")
+    text = f"{TEXT}\n{'é🛠 long ' * 2000}"
+    _give(page, text)
     page.select_option("#dialect", "tool-fence")
     page.click("#link")
     expect(page.locator("#link")).to_have_text("Copied")
@@ -112,36 +134,36 @@ def test_a_broken_link_shows_a_sample(page: Page, site: Site) -> None:
     expect(page.locator("#why")).to_contain_text("emoji-bracket")
 
 
-def test_a_text_survives_a_reload(page: Page, site: Site) -> None:
-    _open(page, site)
-    page.reload()
-    expect(page.locator(SPAN.format("start")).first).to_have_text("🛠[ls src]")
+def test_a_text_survives_a_reload(play: Page) -> None:
+    play.reload()
+    expect(play.locator(SPAN.format("start")).first).to_have_text("🛠[ls src]")
 
 
-def test_text_of_a_model_is_never_markup(page: Page, site: Site) -> None:
-    _open(page, site, f"{XSS}\n\u202eturned\u001b[31m")
+def test_text_of_a_model_is_never_markup(play: Page) -> None:
+    _give(play, f"{XSS}\n\u202eturned\u001b[31m")
     for tab in ("#t-bl", "#t-co", "#t-ev"):
-        page.click(tab)
-    expect(page.locator("#src")).to_contain_text("<img src=x onerror=alert(1)>")
-    expect(page.locator("#src")).to_contain_text("⟨U+202E⟩turned␛[31m")
-    assert page.locator("#src img, #src script, #src svg, #events script, #p-co svg").count() == 0
+        play.click(tab)
+    expect(play.locator("#src")).to_contain_text("<img src=x onerror=alert(1)>")
+    expect(play.locator("#src")).to_contain_text("⟨U+202E⟩turned␛[31m")
+    assert play.locator("#src img, #src script, #src svg, #events script, #p-co svg").count() == 0
 
 
-def test_a_long_text_is_built_only_where_it_is_seen(page: Page, site: Site) -> None:
-    _open(page, site, "🛠[ls src]\nbody\n🛠[/end]\n" * 4000)
-    expect(page.locator("#whole")).to_contain_text("when the text is whole")
-    assert page.evaluate("() => document.querySelectorAll('*').length") < 4000
-    _move(page, 40_000)
-    expect(page.locator("#src .cut")).to_have_count(1)
+def test_a_long_text_is_built_only_where_it_is_seen(play: Page) -> None:
+    _give(play, "🛠[ls src]\nbody\n🛠[/end]\n" * 2000)
+    expect(play.locator("#whole")).to_contain_text("when the text is whole")
+    assert play.evaluate("() => document.querySelectorAll('*').length") < 4000
+    _move(play, 20_000)
+    expect(play.locator("#src .cut")).to_have_count(1)
 
 
 def test_nothing_is_wrong_for_those_who_hear_or_have_a_narrow_screen(
     profile: Callable[..., Watch], site: Site, axe: Callable[..., list[str]]
 ) -> None:
-    for options in ({}, {"viewport": PHONE, "color_scheme": "dark"}):
+    narrow = {"viewport": PHONE, "color_scheme": "dark"}
+    for options, tabs in (({}, ("#t-ev", "#t-bl", "#t-co")), (narrow, ("#t-ev",))):
         page = profile(**options).open(f"{site.url}/playground")
         expect(page.locator("#src .ln").first).to_be_visible()
-        for tab in ("#t-ev", "#t-bl", "#t-co"):
+        for tab in tabs:
             page.click(tab)
             assert axe(page) == []
         page.click("#edit")

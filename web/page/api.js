@@ -54,7 +54,8 @@ export function hasToken() {
 export async function ask(path, init = {}) {
   const headers = new Headers(init.headers);
   const token = kept("token", "");
-  if (token) headers.set("authorization", `Bearer ${token}`);
+  // It is for this server alone.
+  if (token && new URL(path, location.href).origin === location.origin) headers.set("authorization", `Bearer ${token}`);
   const response = await reached(path, { ...init, headers });
   if (!response.ok) throw await faultOf(response);
   return response;

@@ -34,6 +34,7 @@ export class ChatPage {
   /** @param {string} chat its id, "" for a new one */
   constructor(chat) {
     this._isNew = chat === "";
+    this._beganHere = this._isNew;
     this.chat = chat || newId();
     this.header = new ChatHeader(this.chat);
     /** @type {HTMLElement | null} */
@@ -100,6 +101,16 @@ export class ChatPage {
     this.shell?.list.refresh();
   }
 
+  /**
+   * Send a prompt of the first page. Its card goes, and the focus with it, to where one goes on.
+   * @param {string} prompt
+   */
+  _begin(prompt) {
+    this.say(prompt, this.composer.files.taken());
+    // Under a finger the focus would bring up the keyboard.
+    if (matchMedia("(pointer: fine)").matches) this.composer.box.focus();
+  }
+
   /** @param {string} text what was said first */
   _becomeKnown(text) {
     this._isNew = false;
@@ -124,7 +135,9 @@ export class ChatPage {
       event.preventDefault();
       const { detail } = /** @type {CustomEvent} */ (event);
       const shown = shownOf(detail);
-      if (detail.how === "download" && shown.href) this._act(() => save(shown.href ?? "", shown.name));
+      // What the person gave is shown here also while it is only in this page.
+      const isSaved = detail.how === "download" && !detail.file;
+      if (isSaved && shown.href) this._act(() => save(shown.href ?? "", shown.name));
       else preview(shown);
     });
     addEventListener("popstate", () => location.reload());
@@ -168,9 +181,11 @@ export class ChatPage {
   _showFirst() {
     this._first?.remove();
     this._first = null;
-    const isEmpty = this.stream.messages.length === 0 && (this._isNew || !this.stream.isKnown);
-    if (!isEmpty) return;
-    this._first = firstPage(this.choosers.scenarios, (prompt) => this.say(prompt, this.composer.files.taken()));
+    const { messages, isKnown, isMissing } = this.stream;
+    // Until the server has said what there is, nothing is shown: it would only be seen to go.
+    if (messages.length > 0 || isKnown || !(this._beganHere || isMissing)) return;
+    const send = (/** @type {string} */ prompt) => this._begin(prompt);
+    this._first = firstPage(this.choosers.scenarios, send, !this._beganHere);
     byId("talk").append(this._first);
   }
 

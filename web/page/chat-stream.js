@@ -46,6 +46,8 @@ export class ChatStream {
     this.status = "idle";
     this.blocks = 0;
     this.isKnown = false;
+    /** Whether the server was asked, and has no chat of this name. */
+    this.isMissing = false;
     this.link = new Link(told.link);
     /** @type {Map<string, string>} */
     this._keys = new Map();
@@ -181,6 +183,7 @@ export class ChatStream {
     this.messages = shown?.messages ?? [];
     this.blocks = shown?.last ?? 0;
     this.isKnown = shown !== null;
+    this.isMissing = !shown;
     if (!shown || !response) {
       this._stand(shown?.status ?? "idle", null);
       this._told.messages();

@@ -4,5 +4,11 @@
 
 import { ChatPage } from "./chat-page.js";
 
-const chat = new URLSearchParams(location.search).get("chat") ?? "";
+/** As the server has it. */
+const CHAT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+
+const given = new URLSearchParams(location.search).get("chat") ?? "";
+// What no chat can be called, none is asked for.
+const chat = CHAT_NAME.test(given) ? given : "";
+if (given && !chat) history.replaceState(null, "", "/");
 new ChatPage(chat).open();

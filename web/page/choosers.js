@@ -50,7 +50,7 @@ export class Choosers {
     this.models = models.models;
     const used = this.models.filter((one) => one.is_used);
     // The members of a team have their own models and dialects.
-    this._isTeam = Boolean(models.team) || used.length > 1;
+    this._isTeam = models.team;
     this._dialects = dialectOptions(dialects);
     this._usual = used[0] ?? this.models[0];
     const names = this.models.map(({ name }) => ({ value: name, words: name }));
@@ -129,7 +129,7 @@ export class Choosers {
     this._fill("dialect", this._dialects, this.model?.dialect ?? "auto");
     const named = this.scenarios.filter((one) => one.name);
     const options = named.map(({ name, title }) => ({ value: name, words: title || name }));
-    this._fill("scenario", options.length ? [{ value: "", words: "by what you say" }, ...options] : [], "");
+    this._fill("scenario", options.length ? [{ value: "", words: "by message" }, ...options] : [], "");
   }
 }
 

@@ -12,11 +12,12 @@ const SAID = 1600;
  * Copy a text, and say so on the button for a moment.
  * @param {HTMLElement} button
  * @param {string} text
+ * @param {Element} [within] the dialog that is open: nothing beside it can be selected
  */
-export async function copyBy(button, text) {
+export async function copyBy(button, text, within = document.body) {
   const words = button.dataset.words ?? button.textContent ?? "";
   button.dataset.words = words;
-  button.textContent = (await copied(text)) ? "Copied" : "Not copied";
+  button.textContent = (await copied(text, within)) ? "Copied" : "Not copied";
   clearTimeout(Number(button.dataset.timer));
   button.dataset.timer = String(setTimeout(() => (button.textContent = words), SAID));
 }
@@ -24,23 +25,27 @@ export async function copyBy(button, text) {
 /**
  * Whether the text is in the clipboard now.
  * @param {string} text
+ * @param {Element} within
  */
-async function copied(text) {
+async function copied(text, within) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
     // A page that is not served over https or from this machine has no clipboard of its own.
-    return selectAndCopy(text);
+    return selectAndCopy(text, within);
   }
 }
 
-/** @param {string} text */
-function selectAndCopy(text) {
+/**
+ * @param {string} text
+ * @param {Element} within
+ */
+function selectAndCopy(text, within) {
   const field = h("textarea", { class: "sr", "aria-hidden": "true", tabindex: "-1" });
   field.value = text;
   const focused = document.activeElement;
-  document.body.append(field);
+  within.append(field);
   field.select();
   const done = document.execCommand("copy");
   field.remove();

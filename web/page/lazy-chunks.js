@@ -2,12 +2,12 @@
  * A long text as chunks, of which only those near the view are built; the others keep their place.
  *
  *     const chunks = new LazyChunks(scroller, box, {render: (item) => [node, …], height: (item) => 960});
- *     chunks.show(items);    chunks.renew(3, 5);    chunks.reveal(12)
+ *     chunks.show(items);    chunks.renew(3, 5);    chunks.reveal(12);    chunks.letGo()
  */
 
 import { h } from "../src/dom.js";
 
-const NEAR = "1200px 0px";
+const NEAR = 300;
 
 /**
  * @template T
@@ -22,6 +22,7 @@ export class LazyChunks {
    * @param {Drawing<T>} drawing
    */
   constructor(scroller, box, drawing) {
+    this._scroller = scroller;
     this._box = box;
     this._drawing = drawing;
     /** @type {T[]} */
@@ -32,7 +33,7 @@ export class LazyChunks {
     this._places = new Map();
     /** @type {Set<number>} */
     this._built = new Set();
-    this._observer = new IntersectionObserver((seen) => this._saw(seen), { root: scroller, rootMargin: NEAR });
+    this._observer = new IntersectionObserver((seen) => this._saw(seen), { root: scroller, rootMargin: `${NEAR}px 0px` });
   }
 
   /**
@@ -71,6 +72,28 @@ export class LazyChunks {
   reveal(at) {
     if (!this._built.has(at)) this._build(at);
     return this._nodes[at];
+  }
+
+  /** Fold at once what is far from the view: who scrolled far would draw it for nothing. */
+  letGo() {
+    const view = this._scroller.getBoundingClientRect();
+    const boxes = [...this._built].map((at) => ({ at, box: /** @type {HTMLElement} */ (this._nodes[at]).getBoundingClientRect() }));
+    for (const { at, box } of boxes) {
+      if (box.bottom >= view.top - NEAR && box.top <= view.bottom + NEAR) continue;
+      this._fold(at, box.height);
+      this._watchAnew(at);
+    }
+  }
+
+  /**
+   * The observer tells only what changed since it last looked; this one it tells of in any case.
+   * @param {number} at
+   */
+  _watchAnew(at) {
+    const node = this._nodes[at];
+    if (!node) return;
+    this._observer.unobserve(node);
+    this._observer.observe(node);
   }
 
   /**

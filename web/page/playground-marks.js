@@ -3,26 +3,20 @@
  * and grey what has not arrived.
  *
  *     const marks = new Marks(scroller, box);
- *     marks.show(new Characters(text), reading, 270);     marks.move(280)
+ *     marks.show(new Characters(text), reading, 270);     marks.move(280)      and into view
  */
 
 import { h } from "../src/dom.js";
 import { visible } from "../src/safe.js";
 import { LazyChunks } from "./lazy-chunks.js";
-import { countAt, firstAt, markOf, NOTHING } from "./playground-reading.js";
 import { Characters } from "./playground-characters.js";
+import { chunkAt, chunksOf, heightOf } from "./playground-lines.js";
+import { countAt, firstAt, markOf, NOTHING } from "./playground-reading.js";
 
 /** @typedef {import("./playground-reading.js").Reading} Reading */
 /** @typedef {import("./playground-reading.js").ReadEvent} ReadEvent */
 /** @typedef {import("./playground-reading.js").ReadProblem} ReadProblem */
-/** @typedef {{starts: number[], numbers: number[], end: number}} Chunk */
-
-const LINES = 40;
-const MOST_LINES = 400;
-const CHUNKS = 600;
-const LONGEST = 3000;
-const LINE_HEIGHT = 24;
-const COLUMNS = 70;
+/** @typedef {import("./playground-lines.js").Chunk} Chunk */
 
 export class Marks {
   /**
@@ -57,7 +51,8 @@ export class Marks {
   }
 
   /**
-   * So many characters have arrived now; only what that changes is drawn.
+   * So many characters have arrived now; only what that changes is drawn, and of that only what is
+   * near the place where the text is cut.
    * @param {number} position
    */
   move(position) {
@@ -65,18 +60,27 @@ export class Marks {
     const low = Math.min(position, this._position);
     const high = Math.max(position, this._position);
     this._position = position;
-    this._chunks.renew(this._chunkAt(this._changedFrom(low, high)), this._chunkAt(high));
+    const cut = position < this._chars.length ? chunkAt(this._parts, position) : -1;
+    if (cut >= 0) this._follow(cut);
+    const from = chunkAt(this._parts, this._changedFrom(low, high));
+    const to = chunkAt(this._parts, high);
+    this._chunks.renew(from, cut >= 0 ? Math.min(to, cut - 1) : to);
+    if (cut >= 0) this._chunks.renew(Math.max(from, cut + 1), to);
   }
 
-  /** Bring the place where the text is cut into view. */
-  follow() {
-    if (this._position >= this._chars.length && this._chars.length > 0) this._chunks.reveal(this._parts.length - 1);
-    else this._chunks.reveal(this._chunkAt(this._position));
-    const cut = this._box.querySelector(".cut");
+  /**
+   * Bring the place where the text is cut into view.
+   * @param {number} at the chunk that it is in
+   */
+  _follow(at) {
+    this._chunks.renew(at, at);
+    const around = [at, at - 1, at + 1].map((one) => this._chunks.reveal(one));
+    const cut = around[0]?.querySelector(".cut");
     if (!cut) return;
     const box = this._scroller.getBoundingClientRect();
     const { top, bottom } = cut.getBoundingClientRect();
     if (top < box.top + 24 || bottom > box.bottom - 24) this._scroller.scrollTop += top - box.top - box.height / 3;
+    this._chunks.letGo();
   }
 
   /**
@@ -92,12 +96,6 @@ export class Marks {
       for (let at = countAt(known, low); at < last; at += 1) from = Math.min(from, known[at]?.span[0] ?? low);
     }
     return from;
-  }
-
-  /** @param {number} offset */
-  _chunkAt(offset) {
-    const at = this._parts.findIndex((chunk) => offset < chunk.end);
-    return at < 0 ? Math.max(0, this._parts.length - 1) : at;
   }
 
   /** @param {Chunk} chunk */
@@ -144,12 +142,11 @@ export class Marks {
       if (from === position && position < this._chars.length) nodes.push(h("span", { class: "cut" }));
       const isBad = problems.some(({ span, at }) => at <= position && span[0] <= from && span[1] >= to);
       const isKnown = event !== undefined && event.at <= position && from < position;
-      const props = {
-        "data-k": (isKnown && markOf(event)) || null,
-        "data-problem": isBad && from < position,
-        "data-later": from >= position,
-      };
-      nodes.push(h("span", props, visible(this._chars.slice(from, to))));
+      const kind = (isKnown && markOf(event)) || null;
+      const text = visible(this._chars.slice(from, to));
+      const isMarked = kind !== null || isBad || from >= position;
+      const props = { "data-k": kind, "data-problem": isBad && from < position, "data-later": from >= position };
+      nodes.push(isMarked ? h("span", props, text) : document.createTextNode(text));
     }
     return nodes;
   }
@@ -175,30 +172,4 @@ export class Marks {
       return [from, places[index + 1] ?? end, event && event.span[0] <= from ? event : undefined];
     });
   }
-}
-
-/**
- * @param {Characters} chars
- * @returns {Chunk[]}
- */
-function chunksOf(chars) {
-  const { starts, numbers } = chars.lines(LONGEST);
-  // A watched chunk costs a little in each frame, a line that is built costs more, but once.
-  const most = Math.max(LINES, Math.min(MOST_LINES, Math.ceil(starts.length / CHUNKS)));
-  /** @type {Chunk[]} */
-  const chunks = [];
-  for (let at = 0; at < starts.length; ) {
-    const from = at;
-    const begin = /** @type {number} */ (starts[at]);
-    do at += 1;
-    while (at < starts.length && at - from < most && /** @type {number} */ (starts[at]) - begin < LONGEST);
-    chunks.push({ starts: starts.slice(from, at), numbers: numbers.slice(from, at), end: starts[at] ?? chars.length });
-  }
-  return chunks;
-}
-
-/** @param {Chunk} chunk */
-function heightOf({ starts, end }) {
-  const lines = starts.map((start, at) => Math.max(1, Math.ceil(((starts[at + 1] ?? end) - start) / COLUMNS)));
-  return LINE_HEIGHT * lines.reduce((sum, one) => sum + one, 0);
 }

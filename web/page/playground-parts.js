@@ -3,13 +3,16 @@
  * Nothing runs here, so a call that is ready says that.
  */
 
+import { Characters } from "./playground-characters.js";
 import { countAt } from "./playground-reading.js";
 
 /** @typedef {import("./playground-reading.js").ReadEvent} ReadEvent */
 /** @typedef {import("../src/types.js").Part} Part */
 
 const READY = "ready, not run";
-const MOST = 300;
+const MOST = 100;
+const STEP = 50;
+const LONG = 20_000;
 
 /**
  * @param {ReadEvent[]} events
@@ -28,7 +31,9 @@ export function partsAt(events, position) {
     else if (call) tell(call, event, position);
     if (part) parts.push(part);
   }
-  return { parts: parts.slice(-MOST), left: Math.max(0, parts.length - MOST) };
+  // By steps: what is drawn is known by its place, and stays while a few more come.
+  const left = Math.max(0, Math.floor((parts.length - MOST) / STEP) * STEP);
+  return { parts: parts.slice(left), left };
 }
 
 /**
@@ -40,9 +45,9 @@ function newPart(event, position) {
   switch (event.type) {
     case "text":
     case "malformed":
-      return { type: "text", text: arrived(event, position) };
+      return { type: "text", text: lastOf(arrived(event, position)) };
     case "reasoning":
-      return { type: "reasoning", text: arrived(event, position) };
+      return { type: "reasoning", text: lastOf(arrived(event, position)) };
     case "call-started":
       return {
         type: "dynamic-tool",
@@ -77,11 +82,23 @@ function tell(part, event, position) {
 }
 
 /**
+ * The end of a text that is very long, from a blank line on. It begins at the same place while a
+ * few more letters come, so that what is drawn stays.
+ * @param {string} text
+ */
+function lastOf(text) {
+  if (text.length <= LONG * 1.5) return text;
+  const least = Math.floor((text.length - LONG) / LONG) * LONG + LONG / 2;
+  const blank = text.indexOf("\n\n", least);
+  return `… ${text.slice(blank < 0 || blank > least + LONG / 4 ? least : blank + 2)}`;
+}
+
+/**
  * The text of an event, as far as it had arrived; where it is not the text as written, all of it.
  * @param {ReadEvent} event
  * @param {number} position
  */
 function arrived({ text = "", span }, position) {
   if (position >= span[1]) return text;
-  return [...text].slice(0, position - span[0]).join("");
+  return new Characters(text).slice(0, position - span[0]);
 }

@@ -8,16 +8,12 @@
 import "../src/call-blocks.js";
 import { h } from "../src/dom.js";
 import { ApiError, getJson, postJson } from "./api.js";
-import { copyBy } from "./copying.js";
-import { keep, kept } from "./keep.js";
 import { Characters } from "./playground-characters.js";
 import { Converted } from "./playground-converted.js";
-import { Editor } from "./playground-editor.js";
-import { fragmentOf, readFragment } from "./playground-link.js";
+import { Given } from "./playground-given.js";
 import { Marks } from "./playground-marks.js";
 import { partsAt } from "./playground-parts.js";
 import { countAt, NOTHING } from "./playground-reading.js";
-import { SAMPLES } from "./playground-samples.js";
 import { eventRow } from "./playground-says.js";
 import { Scrub } from "./playground-scrub.js";
 import { problemWords, whole, why } from "./playground-words.js";
@@ -26,8 +22,6 @@ import { mountShell } from "./shell.js";
 import { tabs } from "./tabs.js";
 
 /** @typedef {import("./playground-reading.js").Reading} Reading */
-
-const WAIT = 200;
 
 /**
  * @template {keyof HTMLElementTagNameMap} Tag
@@ -38,114 +32,42 @@ const part = (id, _tag) => /** @type {HTMLElementTagNameMap[Tag]} */ (document.g
 
 class Playground {
   constructor() {
-    this.text = "";
     this.chars = new Characters("");
     /** @type {Reading} */
     this.reading = NOTHING;
     this._panel = "p-ev";
     this._known = -1;
-    this._timer = 0;
     /** @type {AbortController | null} */
     this._asking = null;
-    this._dialect = part("dialect", "select");
-    this._sample = part("sample", "select");
     this._blocks = /** @type {import("../src/call-blocks.js").CallBlocks} */ (document.getElementById("blocks"));
     this._marks = new Marks(part("marked", "div"), part("src", "pre"));
     this._rows = new RowWindow(part("p-ev", "div"), part("events", "table"), (at) => this._row(at));
     this._converted = new Converted(part("p-co", "div"));
     this._scrub = new Scrub(/** @type {HTMLElement} */ (document.querySelector(".scrub")), (at) => this._moved(at));
-    this._editor = new Editor({
-      area: part("editor", "textarea"),
-      view: part("marked", "div"),
-      button: part("edit", "button"),
-      changed: (text) => this._typed(text),
-    });
-    this._listen();
-  }
-
-  _listen() {
+    this._given = new Given(() => this.read());
     tabs(/** @type {HTMLElement} */ (document.querySelector("[role=tablist]")), (panel) => this._show(panel));
-    this._sample.append(...SAMPLES.map(({ name }, at) => h("option", { value: String(at) }, name)));
-    this._sample.addEventListener("change", () => this._take(SAMPLES[Number(this._sample.value || -1)]));
-    this._dialect.addEventListener("change", () => this.read());
-    part("clear", "button").addEventListener("click", () => this._clear());
-    const link = part("link", "button");
-    link.addEventListener("click", async () => copyBy(link, await this._link()));
-    addEventListener("hashchange", () => this._open());
   }
 
   async start() {
     await this._offer();
-    if (await this._open()) return;
-    const { text, dialect } = kept("playground", { text: SAMPLES[0]?.text ?? "", dialect: "auto" });
-    this.set(text, dialect);
+    await this._given.start();
   }
 
   async _offer() {
     try {
       const { dialects } = await getJson("/api/dialects");
       const names = dialects.map((/** @type {{name: string}} */ one) => one.name);
-      this._dialect.replaceChildren(...["auto", ...names].map((name) => h("option", { value: name }, name)));
+      this._given.offer(["auto", ...names]);
       this._converted.offer(names);
     } catch (error) {
       this._failed(error);
     }
   }
 
-  /** Take the text of the address, where there is one. */
-  async _open() {
-    const given = await readFragment(location.hash);
-    if (given) this.set(given.text, given.dialect);
-    return given !== null;
-  }
-
-  /** @param {import("./playground-samples.js").Sample | undefined} sample */
-  _take(sample) {
-    if (sample) this.set(sample.text, sample.dialect ?? "auto");
-  }
-
-  /**
-   * Another text, from elsewhere than the editor.
-   * @param {string} text
-   * @param {string} dialect
-   */
-  set(text, dialect) {
-    this._dialect.value = dialect;
-    if (!this._dialect.value) this._dialect.value = "auto";
-    this.text = text;
-    this._sample.value = String(SAMPLES.findIndex((one) => one.text === text));
-    if (!this._sample.value) this._sample.value = "";
-    this._editor.set(text);
-    this.read();
-  }
-
-  /** @param {string} text */
-  _typed(text) {
-    this.text = text;
-    this._sample.value = "";
-    clearTimeout(this._timer);
-    this._timer = setTimeout(() => this.read(), WAIT);
-  }
-
-  _clear() {
-    this._sample.value = "";
-    history.replaceState(null, "", location.pathname + location.search);
-    this.set("", this._dialect.value);
-    this._editor.open();
-  }
-
-  async _link() {
-    const fragment = await fragmentOf(this.text, this._dialect.value);
-    history.replaceState(null, "", fragment);
-    return location.href;
-  }
-
   /** Have the text read; what is shown stays until the answer is there. */
   async read() {
-    clearTimeout(this._timer);
-    const text = this.text.toWellFormed();
-    const dialect = this._dialect.value;
-    keep("playground", { text: this.text, dialect });
+    const { dialect } = this._given;
+    const text = this._given.text.toWellFormed();
     this._asking?.abort();
     const asking = (this._asking = new AbortController());
     try {
@@ -171,7 +93,7 @@ class Playground {
     this.reading = reading;
     this._known = -1;
     this._scrub.show(reading);
-    part("why", "p").replaceChildren(...why(reading, this._dialect.value));
+    part("why", "p").replaceChildren(...why(reading, this._given.dialect));
     part("whole", "span").textContent = whole(reading);
     this._marks.show(chars, reading, this._scrub.position);
     this._rows.show(reading.events.length);
@@ -180,9 +102,8 @@ class Playground {
 
   /** @param {number} position */
   _moved(position) {
-    this._editor.close();
+    this._given.editor.close();
     this._marks.move(position);
-    this._marks.follow();
     this._update();
   }
 
@@ -210,7 +131,7 @@ class Playground {
       this._blocks.parts = parts;
       part("earlier", "p").textContent = left ? `${left.toLocaleString("en")} parts before these are not shown.` : "";
     }
-    if (panel === "p-co") this._converted.show(this.chars.text, this._dialect.value);
+    if (panel === "p-co") this._converted.show(this.chars.text, this._given.dialect);
     // Rows that were hidden had no place to be in.
     if (panel === "p-ev" && !this._rows.rows.size) this._rows.renew();
   }

@@ -13,6 +13,8 @@ const MOST_LINES = 3000;
 const MOST_ROWS = 500;
 const MOST_CELLS = 40;
 const LONGEST_CELL = 400;
+// No two parts of it match the same blank: a cell may be of any length.
+const NUMBER = /^\s*(?:[-+\d.,%][\d.,\s%]*)?$/;
 
 /**
  * @param {string} href
@@ -58,7 +60,7 @@ export function tableView(text, name) {
   const shown = body.slice(0, MOST_ROWS);
   const width = Math.max(head.length, ...shown.map((row) => row.length));
   const columns = Array.from({ length: Math.min(width, MOST_CELLS) }, (_, at) => at);
-  const isNumber = columns.map((at) => shown.length > 0 && shown.every((row) => /^\s*[-+]?[\d.,\s%]*$/.test(row[at] ?? "")));
+  const isNumber = columns.map((at) => shown.length > 0 && shown.every((row) => NUMBER.test(row[at] ?? "")));
   const cell = (/** @type {"th" | "td"} */ tag, /** @type {string[]} */ row) => (/** @type {number} */ at) =>
     h(tag, { class: isNumber[at] && "r", scope: tag === "th" && "col" }, visibleLine((row[at] ?? "").slice(0, LONGEST_CELL)));
   const table = h(

@@ -9,12 +9,14 @@ import { sizeText } from "../src/display.js";
 import { h, setText } from "../src/dom.js";
 import { visibleLine } from "../src/safe.js";
 import { ApiError } from "./api.js";
+import { copyBy } from "./copying.js";
 import { dialogHead, openDialog } from "./dialog.js";
 import { firstBytes, loadable, save } from "./files.js";
 import { kindOf, textOf } from "./preview-kinds.js";
 import { MOST_BYTES, cutNote, linesView, markdownView, pdfView, pictureView, tableView } from "./preview-views.js";
 
 /** @typedef {{name: string, mime?: string, href?: string, text?: string, size?: number}} Shown */
+/** What is seen, what is to be said of it, and its text where it is one. @typedef {{view: HTMLElement, note: string, text?: string}} View */
 
 /** @param {Shown} shown */
 export async function preview(shown) {
@@ -23,12 +25,18 @@ export async function preview(shown) {
   const about = h("span", { class: "sub num" }, shown.size === undefined ? "" : sizeText(shown.size));
   const body = h("div", { class: "sheet-body" }, h("p", { class: "muted" }, "Loading"));
   const note = h("p", { class: "sheet-note", role: "status" });
-  dialog.append(dialogHead(dialog, "preview-title", name, about, download(shown, name, note)), body, note);
+  const copy = h("button", { type: "button", class: "btn" }, "Copy");
+  copy.hidden = true;
+  dialog.append(dialogHead(dialog, "preview-title", name, about, copy, download(shown, name, note)), body, note);
   openDialog(dialog);
   try {
     const view = await viewOf(shown, name, dialog);
     body.replaceChildren(view.view);
     setText(note, view.note);
+    const { text } = view;
+    if (text === undefined) return;
+    copy.hidden = false;
+    copy.onclick = () => copyBy(copy, text, dialog);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     body.replaceChildren(h("p", { class: "sheet-fault" }, error.message));
@@ -51,11 +59,11 @@ function download(shown, name, note) {
  * @param {Shown} shown
  * @param {string} name
  * @param {HTMLDialogElement} dialog
- * @returns {Promise<{view: HTMLElement, note: string}>}
+ * @returns {Promise<View>}
  */
 async function viewOf(shown, name, dialog) {
   const { href = "", mime = "", text } = shown;
-  if (text !== undefined) return linesView(text);
+  if (text !== undefined) return { ...linesView(text), text };
   const kind = kindOf(mime, name);
   if (kind === "picture" || kind === "pdf") {
     const { href: from, drop } = await loadable(href, mime);
@@ -69,14 +77,17 @@ async function viewOf(shown, name, dialog) {
  * @param {import("./preview-kinds.js").Kind} kind
  * @param {string} name
  * @param {{bytes: Uint8Array, size: number}} read
+ * @returns {View}
  */
 function drawn(kind, name, { bytes, size }) {
   const text = textOf(bytes);
   if (text === null) return nothing();
   const cut = cutNote(bytes.length, size);
-  if (kind === "markdown") return { view: markdownView(text), note: cut };
+  // Half a file is nothing to copy unawares; it is downloaded.
+  const whole = cut ? {} : { text };
+  if (kind === "markdown") return { view: markdownView(text), note: cut, ...whole };
   const { view, note } = kind === "table" ? tableView(text, name) : linesView(text);
-  return { view, note: [cut, note].filter(Boolean).join(" ") };
+  return { view, note: [cut, note].filter(Boolean).join(" "), ...whole };
 }
 
 function nothing() {

@@ -10,7 +10,7 @@
 
 import { h } from "../src/dom.js";
 
-const BEYOND = 12;
+const BEYOND = 8;
 
 export class RowWindow {
   /**

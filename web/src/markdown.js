@@ -42,6 +42,10 @@ const FENCE = {
 };
 
 const LONGEST_PAIRED = 4000;
+const LONG_WORD = /^[\w.!#$%&'*+/=?`{|}~-]{400}/;
+const LONG_ADDRESS = /^\S{4000}/;
+const ADDRESS = /^(?:https?:\/\/|ftp:\/\/|www\.)/i;
+const PLAIN_WORD = /^(?:[`~]+|[\w.!#$%&'*+/=?{|}-]+)/;
 // The half of something whose other half is still to come.
 const HALF = /[\ud800-\udbff\r\u200c\u200d]$/;
 
@@ -52,8 +56,11 @@ const reader = new Marked({
     html: () => undefined,
     tag: () => undefined,
     // Pairing marks takes the square of their number: a very long paragraph has none.
-    emStrong: (/** @type {string} */ _text, /** @type {string} */ all) =>
-      all.length > LONGEST_PAIRED ? undefined : false,
+    emStrong: unpaired,
+    del: unpaired,
+    // So does looking for addresses: no word that is longer holds one.
+    url: (/** @type {string} */ text) => ((ADDRESS.test(text) ? LONG_ADDRESS : LONG_WORD).test(text) ? undefined : false),
+    inlineText: plainWord,
   }),
   renderer: {
     html: ({ text }) => escapeText(text),
@@ -61,6 +68,24 @@ const reader = new Marked({
     checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
   },
 });
+
+/**
+ * No pair in a very long paragraph; false leaves it to the reader.
+ * @param {string} _text
+ * @param {string} all
+ */
+function unpaired(_text, all) {
+  return all.length > LONGEST_PAIRED ? undefined : false;
+}
+
+/**
+ * The beginning of a word that is far too long to mean anything else, as it stands.
+ * @param {string} text
+ */
+function plainWord(text) {
+  const raw = LONG_WORD.test(text) ? PLAIN_WORD.exec(text)?.[0] : undefined;
+  return raw ? { type: "text", raw, text: raw, escaped: false } : false;
+}
 
 /**
  * A text as nodes.

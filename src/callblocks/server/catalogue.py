@@ -85,9 +85,10 @@ class ShownModel(msgspec.Struct, frozen=True):
 
 
 class ModelList(msgspec.Struct, frozen=True):
-    """The models that reply here."""
+    """The models that reply here; in a `team` each member has its own, and a turn chooses none."""
 
     models: list[ShownModel]
+    team: bool
 
 
 async def list_tools(request: Request) -> Response:
@@ -123,11 +124,13 @@ async def list_models(request: Request) -> Response:
     team = service.host.settings.team
     if team is not None:
         voices = {id(one.model): one for one in (*team.members, team.consensus)}.values()
-        return answer_json(ModelList([_model(one.model, one.dialect, True) for one in voices]))
+        return answer_json(
+            ModelList([_model(one.model, one.dialect, True) for one in voices], team=True)
+        )
     first, *others = service.host.offered
     shown = [_model(first.model, first.dialect, True)]
     shown += [_model(one.model, one.dialect, False) for one in others]
-    return answer_json(ModelList(shown))
+    return answer_json(ModelList(shown, team=False))
 
 
 def _model(model: Model, dialect: str, is_used: bool) -> ShownModel:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from callblocks.server.faults import answer_json
-from callblocks.server.service import service_of
+from callblocks.server.service import Service, service_of
 from callblocks.timeline.keeping.verify_artifacts import verify_artifacts
 from callblocks.timeline.stores.verify import Finding, verify
 from callblocks.views.timeline.chat import shown
@@ -47,9 +47,16 @@ async def show_timeline(request: Request) -> Response:
 
     def page() -> bytes:
         items = shown(service.entries(name), thoughts=True)
-        return "".join(timeline_html(name, items, head.count)).encode(errors="replace")
+        pieces = timeline_html(_title(service, name), items, head.count)
+        return "".join(pieces).encode(errors="replace")
 
     return Response(await service.read(page), 200, _PAGE_HEADERS, "text/html; charset=utf-8")
+
+
+def _title(service: Service, name: str) -> str:
+    """How the chat is called in the list of chats, or the name where nothing was said in it."""
+    chats = (one for one in service.host.store.names() if one.name == name)
+    return next(map(service.known.title, chats), "") or name
 
 
 async def verify_timeline(request: Request) -> Response:

@@ -8,7 +8,7 @@ GET /api/timelines/NAME/follow?after=12                    each block as it is w
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from starlette.requests import Request
@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from callblocks.model.blocks import Entry
 from callblocks.model.errors import TimelineError
+from callblocks.model.parts import Part
 from callblocks.server.event_stream import EventStream, comment, event_bytes
 from callblocks.server.faults import ApiFault, ErrorWords, answer_json
 from callblocks.server.reading import Number, event_number, read_query
@@ -38,6 +39,9 @@ _PAGE_BYTES = 4 * 1024 * 1024
 """A page of blocks ends after so many bytes of text, and at most one block more."""
 
 
+_Item: TypeAlias = Annotated[Any, msgspec.Meta(extra_json_schema={"type": "object"})]
+
+
 class TimelineList(msgspec.Struct, frozen=True):
     """Every timeline, by name."""
 
@@ -54,7 +58,7 @@ class TimelinePage(msgspec.Struct, frozen=True):
     count: int
     hash: str
     view: str
-    items: list[dict[str, Any]]
+    items: list[_Item]
     next: int | None = None
 
 
@@ -101,7 +105,7 @@ async def follow_timeline(request: Request) -> Response:
         try:
             async for entry in service.until_end(service.host.store.follow(name, after)):
                 service.metrics.events.inc()
-                yield event_bytes(_raw(entry), str(entry.seq))
+                yield event_bytes(entry, str(entry.seq))
         except TimelineError as error:
             yield event_bytes(
                 ErrorWords(error.code, "the timeline cannot be read on"), kind="error"
@@ -133,16 +137,12 @@ def _entries(
     return entries, None
 
 
-def _items(entries: list[Entry], view: str) -> Iterator[dict[str, Any]]:
+def _items(entries: list[Entry], view: str) -> Iterator[Entry | Part | dict[str, Any]]:
     match view:
         case "raw":
-            yield from map(_raw, entries)
+            yield from entries
         case "chat":
             for item in shown(entries):
                 yield {"kind": type(item).__name__.lower(), **msgspec.to_builtins(item)}
         case _:
-            yield from map(msgspec.to_builtins, render(entries))
-
-
-def _raw(entry: Entry) -> dict[str, Any]:
-    return {"seq": entry.seq, "hash": entry.hash, "block": msgspec.to_builtins(entry.block)}
+            yield from render(entries)

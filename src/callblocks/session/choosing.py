@@ -78,11 +78,16 @@ class Offers:
 
 
 def choice_of(meta: dict[str, Any]) -> Choice:
-    """What a prompt was sent with, by the meta of its block."""
+    """What a prompt was sent with, by the meta of its block; without a dialect that is gone."""
     try:
-        return msgspec.convert(meta.get("chosen", {}), Choice)
+        chosen = msgspec.convert(meta.get("chosen", {}), Choice)
     except msgspec.ValidationError:
         return NO_CHOICE
+    try:
+        taught_dialects(chosen.dialect or AUTO)
+    except UnknownDialect:
+        return msgspec.structs.replace(chosen, dialect="")
+    return chosen
 
 
 def taught_dialects(dialect: str) -> tuple[Sequence[Dialect], Dialect]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
 from callblocks.models.scripted import ScriptedModel
 from callblocks.session.choosing import Offered
+from callblocks.session.team_settings import Member
 from support.serving import Served, Talker, chunks, posted, said, served_host
-from support.speaking import some_host
+from support.speaking import Replies, some_host
+from support.teams import team_host
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +28,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
 
 
 def test_each_model_says_its_scenarios_and_which_is_used(server: Served) -> None:
-    scripted, talker = server.client.get("/api/models").json()["models"]
+    answer = server.client.get("/api/models").json()
+    assert answer["team"] is False
+    scripted, talker = answer["models"]
     assert scripted == {
         "name": "scripted:talks",
         "suggestions": ["hello", "bye"],
@@ -37,6 +42,14 @@ def test_each_model_says_its_scenarios_and_which_is_used(server: Served) -> None
         ],
     }
     assert (talker["name"], talker["is_used"], talker["scenarios"]) == ("talker", False, [])
+
+
+def test_a_team_says_that_it_is_one(tmp_path: Path) -> None:
+    members = [Member(name=name, model=Replies()) for name in ("reader", "writer")]
+    with served_host(lambda: team_host(tmp_path, Replies("All."), *members)) as server:
+        answer = server.client.get("/api/models").json()
+    assert answer["team"] is True
+    assert all(one["is_used"] for one in answer["models"])
 
 
 def test_dialects_say_which_can_be_chosen(server: Served) -> None:

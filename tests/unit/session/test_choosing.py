@@ -213,6 +213,15 @@ def test_a_turn_whose_model_is_gone_goes_on_with_the_first(tmp_path: Path) -> No
     assert _said(_resume(some_host(tmp_path, Named("first", "I am first.")))) == "I am first."
 
 
+@pytest.mark.parametrize("gone", ["gone", "chat-blocks"])
+def test_a_turn_whose_dialect_is_gone_goes_on_with_the_models_own(
+    tmp_path: Path, gone: str
+) -> None:
+    with patch.object(Offers, "check"), suppress(CallerError):
+        _crash(some_host(tmp_path, Named("first", [Never])), "Hello", dialect=gone)
+    assert _said(_resume(some_host(tmp_path, Named("first", "I am back.")))) == "I am back."
+
+
 @pytest.mark.parametrize("chosen", [None, 3, {"model": 3}, ["model"], {"other": "x"}])
 def test_a_record_that_says_no_choice_is_none(chosen: Any) -> None:
     assert choice_of({"chosen": chosen}) == NO_CHOICE

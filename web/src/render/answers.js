@@ -33,8 +33,9 @@ export function answersOf(approval, host) {
   const fault = h("p", { class: "approval-fault", role: "alert" });
   let isSent = false;
   /** @param {() => Answer} answer */
-  const send = (answer) => () => {
-    if (isSent) return;
+  const send = (answer) => (/** @type {MouseEvent} */ event) => {
+    // The second press of a double one was meant for a card that stood here before.
+    if (isSent || event.detail > 1) return;
     isSent = true;
     host.retry(approval.id);
     update();
@@ -75,7 +76,7 @@ const denial = (reason) => (reason ? { verdict: "deny", reason } : { verdict: "d
 /**
  * @param {string} words
  * @param {string | null} kind
- * @param {() => void} press
+ * @param {(event: MouseEvent) => void} press
  */
 function button(words, kind, press) {
   return h("button", { type: "button", class: "btn", "data-kind": kind, onclick: press }, words);
@@ -84,5 +85,5 @@ function button(words, kind, press) {
 /** @param {Approval} approval */
 function note(approval) {
   const name = h("code", {}, visibleLine(approval.tool));
-  return h("p", { class: "approval-note" }, "Ten minutes covers ", name, " in this chat only.");
+  return h("p", { class: "approval-note" }, "Ten minutes covers ", name, " in every chat of this workspace.");
 }

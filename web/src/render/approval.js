@@ -12,6 +12,7 @@
 
 import { h, set, setText } from "../dom.js";
 import { visible, visibleLine } from "../safe.js";
+import { compactText } from "../shown.js";
 import { answersOf } from "./answers.js";
 import { argsOf } from "./args.js";
 import { toggleWords } from "./batch.js";
@@ -36,7 +37,7 @@ export function approvalView(first, host) {
   /** @param {ApprovalSection} section */
   const update = ({ key, approval }) => {
     const { askedAt, ...asked } = approval;
-    const now = JSON.stringify(asked);
+    const now = compactText(asked);
     if (now !== said) {
       const hadFocus = Boolean(said) && node.matches(":focus-within");
       card?.drop();
@@ -79,7 +80,7 @@ function waiting(node, approval, host) {
  */
 function head(approval, time) {
   const name = h("code", {}, visibleLine(approval.tool));
-  const why = visible(approval.reason);
+  const why = whyOf(approval);
   return h(
     "div",
     { class: "approval-head" },
@@ -111,6 +112,14 @@ function taintOf(sources) {
 }
 
 /**
+ * Why it is asked. A policy names its rule in the words of its file; a person is told who asks.
+ * @param {Approval} approval
+ */
+function whyOf({ reason }) {
+  return visible(reason).replace(/^rule (\d+) says ask/, "The policy asks (rule $1)");
+}
+
+/**
  * @param {string} key
  * @param {Approval} approval
  * @param {Host} host
@@ -119,7 +128,7 @@ function answered(key, approval, host) {
   const line = h("span", { class: "batch-label" }, h("code", {}, visibleLine(approval.tool)));
   const summary = h("summary", {}, line, verdictOf(approval), toggleWords());
   const inside = h("div", { class: "answered-asked" }, ...asked(approval));
-  const why = visible(approval.reason);
+  const why = whyOf(approval);
   if (why) inside.prepend(h("p", { class: "approval-why" }, why));
   const fold = h("details", { class: "answered" }, summary, inside);
   set(fold, "data-state", approval.approved ? "approved" : "denied");

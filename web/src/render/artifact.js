@@ -50,11 +50,17 @@ function draw(artifact, host) {
     { class: "artifact-text" },
     h("div", { class: "artifact-name" }, name),
     h("div", { class: "artifact-meta" }, [kind.label, size].filter(Boolean).join(" · ")),
-    h("div", { class: "artifact-path" }, visibleLine(artifact.path)),
+    !isStored(artifact) && h("div", { class: "artifact-path" }, visibleLine(artifact.path)),
   );
   const thumb = thumbOf(kind, artifact, href, host);
   return href ? [thumb, about, actions(artifact, name, href, host)] : [thumb, about];
 }
+
+/**
+ * Whether the path is where the store keeps the file: its digest, which tells nobody anything.
+ * @param {Artifact} artifact
+ */
+const isStored = ({ path, digest }) => path.includes(digest);
 
 /**
  * @param {Artifact} artifact

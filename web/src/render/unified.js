@@ -36,6 +36,10 @@ export function changesOf(text) {
 class Reader {
   /** @type {Change[]} */
   changes = [];
+  /** @type {Line[]} What stands before the first heading is shown below it. */
+  #before = [];
+  // Whether the next line is the second of a heading, and told by the name.
+  #isHeading = false;
   // The numbers of the next lines, and how many of each side are still to come.
   #left = { at: 0, due: 0 };
   #right = { at: 0, due: 0 };
@@ -46,8 +50,9 @@ class Reader {
    */
   take(row, next) {
     const change = this.changes.at(-1);
-    if (change && this.#isDue(row)) this.#body(change, row);
-    else if (!this.#opens(row, next) && change) this.#between(change, row);
+    if (this.#isHeading) this.#isHeading = false;
+    else if (change && this.#isDue(row)) this.#body(change, row);
+    else if (!this.#opens(row, next)) this.#between(change?.lines ?? this.#before, row);
   }
 
   /** @param {string} row */
@@ -77,27 +82,26 @@ class Reader {
    */
   #opens(row, next) {
     const fresh = NEW.exec(row);
-    if (fresh) {
-      this.changes.push({ name: `${fresh[1]} (new)`, lines: [] });
-      this.#right = { at: 1, due: Number(fresh[2]) };
-    } else if (row.startsWith("--- ") && next.startsWith("+++ ")) {
-      this.changes.push({ name: nameOf(row, next), lines: [] });
-    }
-    return Boolean(fresh) || (row.startsWith("--- ") && next.startsWith("+++ "));
+    this.#isHeading = !fresh && row.startsWith("--- ") && next.startsWith("+++ ");
+    if (fresh) this.#right = { at: 1, due: Number(fresh[2]) };
+    else if (!this.#isHeading) return false;
+    const name = fresh ? `${fresh[1]} (new)` : nameOf(row, next);
+    this.changes.push({ name, lines: this.#before.splice(0) });
+    return true;
   }
 
   /**
-   * @param {Change} change
+   * @param {Line[]} lines
    * @param {string} row
    */
-  #between(change, row) {
+  #between(lines, row) {
     const hunk = HUNK.exec(row);
     if (hunk) {
-      if (change.lines.length > 0) change.lines.push({ sign: "@", number: 0, text: "⋯" });
+      if (lines.length > 0) lines.push({ sign: "@", number: 0, text: "⋯" });
       this.#left = { at: Number(hunk[1]), due: Number(hunk[2] ?? 1) };
       this.#right = { at: Number(hunk[3]), due: Number(hunk[4] ?? 1) };
-    } else if (change.lines.length > 0 || !row.startsWith("+++ ")) {
-      change.lines.push({ sign: "@", number: 0, text: row.replace(/^\\ /, "") });
+    } else {
+      lines.push({ sign: "@", number: 0, text: row.replace(/^\\ /, "") });
     }
   }
 }

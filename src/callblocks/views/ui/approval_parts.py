@@ -10,7 +10,7 @@ the same answer: then a client is not told whose it was, but what comes of each.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from callblocks.model.turn_events import CallAnswered, CallAsked
 from callblocks.timeline.plain_json import whole
@@ -20,6 +20,9 @@ from callblocks.views.ui.tool_parts import ToolState
 __all__ = ("ApprovalParts",)
 
 _Key: TypeAlias = tuple[str, str]
+
+_LARGEST = 2**53
+"""A client rounds integers that are larger, and would show another number than the call has."""
 
 
 class ApprovalParts:
@@ -88,10 +91,24 @@ class ApprovalParts:
 def _question(event: CallAsked, call: ToolState | None) -> dict[str, Any]:
     question: dict[str, Any] = {"id": whole(event.approval), "toolCallId": whole(event.id)}
     if call is not None:
-        question |= {"toolName": call.name, "input": call.input}
+        question |= {"toolName": call.name, "input": _exact(call.input)}
     question["reason"] = whole(event.reason)
     if event.preview:
         question["preview"] = whole(event.preview)
     if event.tainted:
         question["tainted"] = [whole(one) for one in event.tainted]
     return question
+
+
+def _exact(value: Any) -> Any:
+    """The value, with every integer that a client would round as its digits."""
+    match value:
+        case dict():
+            given = cast("dict[str, Any]", value)
+            return {key: _exact(item) for key, item in given.items()}
+        case list():
+            return [_exact(item) for item in cast("list[Any]", value)]
+        case int() if abs(value) > _LARGEST:
+            return str(value)
+        case _:
+            return value

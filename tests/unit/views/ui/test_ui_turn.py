@@ -106,6 +106,15 @@ def test_version_5_never_pauses_and_has_question_and_answer_as_data() -> None:
     assert types(stream.feed(ended("c1", code="approval_denied"))) == ["tool-output-error"]
 
 
+def test_a_question_has_every_number_as_the_call_has_it() -> None:
+    given = {"to": 2**53 + 1, "all": [{"n": -(2**60) - 1}, 5, True, 0.5], "most": 2**53}
+    written = CallWritten(key=1, call=Call(id="c1", name="pay", input=given))
+    chunks = told([*BEGIN, written, asked("c1", "ap1")])
+    (question,) = [chunk for chunk in chunks if chunk["type"] == "data-approval"]
+    shown = {"to": "9007199254740993", "all": [{"n": "-1152921504606846977"}, 5, True, 0.5]}
+    assert question["data"]["input"] == {**shown, "most": 2**53}
+
+
 @pytest.mark.parametrize("version", [6, 7])
 def test_only_a_no_to_a_question_of_this_message_is_a_denial(version: Version) -> None:
     denied = told([*QUESTION, ended("c1", code="approval_denied")], version)
