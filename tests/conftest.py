@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 # No deadlines: a slow machine is no failure.
-settings.register_profile("ci", derandomize=True, deadline=None, max_examples=60, database=None)
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=30, database=None)
 settings.register_profile(
     "nightly",
     derandomize=False,

@@ -11,24 +11,32 @@ loop in this thread: nothing here may call `asyncio.run`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Playwright
 
-from support.browser import Watch, axe_violations, chromium, watched
+from support.browser import Watch, axe_violations, chromium, playing, watched
 from support.site import MortalSite, Site, open_site
 
 SCRIPTS = Path(__file__).with_name("scripts")
 
 
 @pytest.fixture(scope="package")
-def browser() -> Generator[Browser]:
-    """One Chromium for all tests of this worker."""
-    with chromium() as browser:
+def driver() -> Generator[Playwright]:
+    """What drives the browsers of this worker."""
+    with playing() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="package")
+def browser(driver: Playwright) -> Generator[Browser]:
+    """One Chromium for all tests of this worker; for pictures, the one that draws everything."""
+    with chromium(driver, whole=bool(os.environ.get("CALLBLOCKS_SCREENS"))) as browser:
         yield browser
 
 

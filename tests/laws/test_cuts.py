@@ -14,7 +14,7 @@ from support.reading import NAMES, alike, cut, read
 from support.soup import soup
 from support.verifying import verify
 
-EXAMPLES = max(120, settings().max_examples)
+EXAMPLES = max(60, settings().max_examples)
 THINKING = (("<think>", "</think>"), ("<a", "a>"))
 TOOLS = (
     ToolSpec("ls", "", {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}),

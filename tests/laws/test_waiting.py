@@ -12,7 +12,7 @@ from support.reading import NAMES, cut
 from support.soup import soup
 from support.waiting import may_wait
 
-EXAMPLES = max(120, settings().max_examples)
+EXAMPLES = max(60, settings().max_examples)
 
 
 def still_in_call(in_call: bool, events: list[Event]) -> bool:

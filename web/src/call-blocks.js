@@ -18,10 +18,9 @@
 
 import { messagesOfTimeline } from "./from-timeline.js";
 import { partsOfText } from "./from-text.js";
-import { sectionsOf } from "./group.js";
 import { cut, newMessage, take } from "./reduce.js";
 import { Announcer } from "./render/announcer.js";
-import { Sections } from "./render/sections.js";
+import { Messages } from "./render/messages.js";
 import { sheet } from "./styles.js";
 
 /** @typedef {import("./types.js").Artifact} Artifact */
@@ -29,9 +28,7 @@ import { sheet } from "./styles.js";
 /** @typedef {import("./types.js").FileRef} FileRef */
 /** @typedef {import("./types.js").Message} Message */
 /** @typedef {import("./types.js").Part} Part */
-/** @typedef {import("./types.js").Section} Section */
 
-const WITHOUT_PROSE = new Set(["batch", "approval", "artifact", "validation"]);
 const UNSEEN_WAIT = 200;
 // In this order: who says it counts for the parts that follow.
 const SETTABLE = [
@@ -46,14 +43,12 @@ export class CallBlocks extends Base {
 
   /** @type {Message[]} */
   #messages = [];
-  /** @type {Map<string, {place: HTMLElement, sections: Sections}>} */
-  #shown = new Map();
+  /** @type {Messages | undefined} */
+  #drawn;
   /** @type {Set<string>} */
   #openKeys = new Set();
   /** @type {Map<string, string>} */
   #refused = new Map();
-  /** @type {ShadowRoot | undefined} */
-  #root;
   /** @type {Announcer | undefined} */
   #announcer;
   #isDue = false;
@@ -123,7 +118,7 @@ export class CallBlocks extends Base {
   set openKeys(/** @type {Iterable<string>} */ keys) {
     this.#openKeys.clear();
     for (const key of keys ?? []) this.#openKeys.add(key);
-    this.#clear();
+    this.#drawn?.clear();
     this.#later();
   }
 
@@ -226,70 +221,19 @@ export class CallBlocks extends Base {
   #draw() {
     this.#isDue = false;
     if (!this.isConnected) return;
-    const root = (this.#root ??= this.#open());
-    const ids = this.#messages.map((message, at) => message.id || `message-${at}`);
-    for (const [id, { place }] of this.#shown) {
-      if (!ids.includes(id)) place.remove(), this.#shown.delete(id);
-    }
-    this.#messages.forEach((message, at) => this.#drawMessage(root, message, ids[at] ?? ""));
-  }
-
-  /**
-   * @param {ShadowRoot} root
-   * @param {Message} message
-   * @param {string} id
-   */
-  #drawMessage(root, message, id) {
-    let shown = this.#shown.get(id);
-    if (!shown) {
-      const place = document.createElement("div");
-      place.className = "blocks";
-      shown = { place, sections: new Sections(place, this.#host) };
-      this.#shown.set(id, shown);
-      root.append(place);
-    }
-    shown.place.dataset.from = message.role;
-    const hasCursor = this.#isLive(message) && this.getAttribute("show") !== "calls";
-    shown.sections.show(this.#sections(message), hasCursor);
-  }
-
-  /**
-   * @param {Message} message
-   * @returns {Section[]}
-   */
-  #sections(message) {
-    const found = sectionsOf(message, this.#options(message));
-    const isAlone = this.#messages.length === 1;
-    // Two messages may use one key; what was opened is remembered for both.
-    const named = isAlone ? found : found.map((one) => ({ ...one, key: `${message.id}/${one.key}` }));
-    if (this.getAttribute("show") !== "calls") return named;
-    return named.filter(({ kind }) => WITHOUT_PROSE.has(kind));
-  }
-
-  /**
-   * Whether more comes: yes, no, or only the parts themselves know.
-   * @param {Message} message
-   */
-  #options(message) {
-    if (this.#isLive(message)) return { live: true };
-    return this.#isClosed || message.metadata?.status ? { live: false } : {};
-  }
-
-  /** @param {Message} message */
-  #isLive(message) {
-    return this.hasAttribute("live") && message === this.#messages.at(-1);
+    this.#drawn ??= this.#open();
+    this.#drawn.show(this.#messages, {
+      live: this.hasAttribute("live"),
+      isClosed: this.#isClosed,
+      withProse: this.getAttribute("show") !== "calls",
+    });
   }
 
   #open() {
     const root = this.shadowRoot ?? this.attachShadow({ mode: "open" });
     root.adoptedStyleSheets = [sheet()];
     this.#announcer = new Announcer(root);
-    return root;
-  }
-
-  #clear() {
-    for (const { place } of this.#shown.values()) place.remove();
-    this.#shown.clear();
+    return new Messages(root, this.#host);
   }
 }
 

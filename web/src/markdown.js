@@ -1,13 +1,8 @@
 /**
- * Markdown of people and models as nodes: the only place where markup is read.
+ * Markdown of people and models as nodes, while it grows.
  *
  *     markdown(text)                    a fragment
  *     new MarkdownView().update(text)   the same in a node, while the text grows
- *
- * HTML in the text is text. Links lead to http, https and mailto only, and say where; images
- * are links, so that nothing is loaded. What marked writes passes DOMPurify with a short list of
- * elements, and then every text passes `safe.js`, for a reference (`&#x202e;`) may bring what the
- * text itself did not hold.
  *
  * While a text grows, blocks that are over stay as they are: only the last two are read anew,
  * for a later line may still change or join them.
@@ -15,77 +10,16 @@
  * @module
  */
 
-import { Lexer, Marked } from "../vendor/marked.js";
-import purify from "../vendor/purify.js";
 import { h } from "./dom.js";
-import { finish } from "./markdown-finish.js";
+import { draw, read } from "./markdown-reader.js";
 import { morph } from "./morph.js";
 import { visible } from "./safe.js";
 
-/** @typedef {import("../vendor/marked.js").Token} Token */
-/** @typedef {Record<string, {href: string, title: string | null | undefined}>} Links */
+/** @typedef {import("./markdown-reader.js").Links} Links */
+/** @typedef {import("./markdown-reader.js").Token} Token */
 
-const TAGS = [
-  "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li",
-  "ol", "p", "pre", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
-];
-/** @type {{RETURN_DOM_FRAGMENT: true, [option: string]: unknown}} */
-const FENCE = {
-  ALLOWED_TAGS: TAGS,
-  ALLOWED_ATTR: ["href", "class", "align", "start"],
-  ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
-  // Their values are no addresses, and are not read as such.
-  ADD_URI_SAFE_ATTR: ["align", "start"],
-  ALLOW_DATA_ATTR: false,
-  ALLOW_ARIA_ATTR: false,
-  RETURN_DOM_FRAGMENT: true,
-};
-
-const LONGEST_PAIRED = 4000;
-const LONG_WORD = /^[\w.!#$%&'*+/=?`{|}~-]{400}/;
-const LONG_ADDRESS = /^\S{4000}/;
-const ADDRESS = /^(?:https?:\/\/|ftp:\/\/|www\.)/i;
-const PLAIN_WORD = /^(?:[`~]+|[\w.!#$%&'*+/=?{|}-]+)/;
 // The half of something whose other half is still to come.
 const HALF = /[\ud800-\udbff\r\u200c\u200d]$/;
-
-const reader = new Marked({
-  gfm: true,
-  tokenizer: /** @type {any} */ ({
-    // A tag is prose like any other.
-    html: () => undefined,
-    tag: () => undefined,
-    // Pairing marks takes the square of their number: a very long paragraph has none.
-    emStrong: unpaired,
-    del: unpaired,
-    // So does looking for addresses: no word that is longer holds one.
-    url: (/** @type {string} */ text) => ((ADDRESS.test(text) ? LONG_ADDRESS : LONG_WORD).test(text) ? undefined : false),
-    inlineText: plainWord,
-  }),
-  renderer: {
-    html: ({ text }) => escapeText(text),
-    image: ({ href, text }) => `<a href="${escapeText(href)}">${escapeText(text || href)}</a>`,
-    checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
-  },
-});
-
-/**
- * No pair in a very long paragraph; false leaves it to the reader.
- * @param {string} _text
- * @param {string} all
- */
-function unpaired(_text, all) {
-  return all.length > LONGEST_PAIRED ? undefined : false;
-}
-
-/**
- * The beginning of a word that is far too long to mean anything else, as it stands.
- * @param {string} text
- */
-function plainWord(text) {
-  const raw = LONG_WORD.test(text) ? PLAIN_WORD.exec(text)?.[0] : undefined;
-  return raw ? { type: "text", raw, text: raw, escaped: false } : false;
-}
 
 /**
  * A text as nodes.
@@ -204,46 +138,10 @@ export class MarkdownView {
   }
 }
 
-/**
- * @param {string} text
- * @param {Links} links
- * @returns {Token[]}
- */
-function read(text, links) {
-  const lexer = new Lexer(reader.defaults);
-  Object.assign(lexer.tokens.links, links);
-  const tokens = lexer.lex(text);
-  Object.assign(links, tokens.links);
-  return [...tokens];
-}
-
-/**
- * @param {Token} token
- * @param {number} level of the heading above
- * @param {Links} links
- */
-function draw(token, level, links) {
-  const tokens = Object.assign([token], { links });
-  const fragment = purify.sanitize(reader.parser(tokens), FENCE);
-  const last = finish(fragment, level);
-  // The line breaks between blocks show nothing.
-  const nodes = [...fragment.childNodes].filter((one) => one.nodeName !== "#text" || one.textContent?.trim());
-  return { nodes, level: last };
-}
-
 /** @param {Token[]} tokens */
 const lengthOf = (tokens) => tokens.reduce((sum, one) => sum + one.raw.length, 0);
 
 /** @param {ChildNode[]} nodes */
 function drop(nodes) {
   for (const node of nodes) node.remove();
-}
-
-/** @param {string} text */
-function escapeText(text) {
-  return text
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;");
 }

@@ -216,7 +216,7 @@ PIECES = (
 
 
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=16).map("".join))
-@settings(max_examples=max(400, settings().max_examples))
+@settings(max_examples=max(200, settings().max_examples))
 def test_looking_only_where_a_secret_can_start_finds_the_same_as_looking_everywhere(
     text: str,
 ) -> None:

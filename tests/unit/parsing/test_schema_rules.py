@@ -63,7 +63,7 @@ def test_whatever_json_prints_for_a_fitting_value_is_taken(case: tuple[Any, Any]
         assert taken(schema, json.dumps(ordered, **form))
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(cases(), st.data())
 def test_a_corrupted_text_that_is_taken_fits_all_the_same(
     case: tuple[Any, Any], data: st.DataObject

@@ -89,7 +89,7 @@ def test_a_rule_takes_all_only_without_a_real_condition() -> None:
     assert not takes_all(rule("ask", trait=("!exec",)))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(rules, rules, facts)
 def test_what_is_covered_is_never_reached(early: Rule, late: Rule, known: Facts) -> None:
     if covers(early, late) and late.matches(known):
