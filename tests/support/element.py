@@ -1,4 +1,4 @@
-"""`<call-blocks>` alone on a page, without a server: the files of web/ are put under the browser.
+"""`<call-blocks>` alone on a page, without a server: its modules are put under the browser as one.
 
     stage = open_stage(page)
     stage.show([{"type": "text", "text": "hello"}])
@@ -9,15 +9,17 @@ The page has the policy of the real one. What the element tells is kept: `stage.
 from __future__ import annotations
 
 import mimetypes
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 from playwright.sync_api import Locator, Page, Route
 
+from support.nodejs import PACKAGES, ROOT, node
+
 __all__ = ("ADDRESS", "POLICY", "Stage", "open_stage")
 
-ROOT = Path(__file__).parents[2]
 ADDRESS = "http://localhost"
+_ELEMENT = "/web/src/call-blocks.js"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; frame-src 'self' blob:; object-src 'self' blob:; font-src 'self'; "
@@ -78,6 +80,14 @@ def open_stage(page: Page) -> Stage:
     return Stage(page)
 
 
+@cache
+def _bundled() -> str:
+    """All modules of the element in one, as packers make it: that is quick to load."""
+    packer = PACKAGES / "esbuild" / "bin" / "esbuild"
+    options = ("--bundle", "--format=esm", "--log-level=error")
+    return node(packer, ROOT / _ELEMENT.lstrip("/"), *options)
+
+
 def _serve(route: Route) -> None:
     path = route.request.url.removeprefix(ADDRESS)
     if path == "/stage":
@@ -85,6 +95,8 @@ def _serve(route: Route) -> None:
         route.fulfill(body=_PAGE, headers=headers)
     elif path == "/stage.css":
         route.fulfill(body=_STYLE, content_type="text/css")
+    elif path == _ELEMENT:
+        route.fulfill(body=_bundled(), content_type="text/javascript")
     elif (file := ROOT / path.lstrip("/")).is_file():
         kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
         route.fulfill(body=file.read_bytes(), content_type=kind)

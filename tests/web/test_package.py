@@ -68,7 +68,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     node(NPM, "pack", "--offline", "--silent", f"--pack-destination={folder}", cwd=source)
     (packed,) = folder.glob("*.tgz")
     with tarfile.open(packed) as archive:
-        archive.extractall(folder / "node_modules", filter="data")
+        # Python before 3.11.4 has no filters; the archive is our own.
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)
+        archive.extractall(folder / "node_modules")
     (folder / "node_modules" / "package").rename(folder / "node_modules" / "callblocks")
     shutil.rmtree(source)
     return folder

@@ -74,7 +74,7 @@ def test_the_first_line_of_a_reply_keeps_its_indentation() -> None:
         ("---\npace: -1\n---\ntext", "`pace` is characters a second"),
         ("---\npace: .inf\n---\ntext", "`pace` is characters a second"),
         ("---\ntitle: 2031-99-99\n---\ntext", "is no YAML"),
-        ("---\ntitle: " + "[" * 1500 + "\n---\ntext", "is no YAML"),
+        ("---\ntitle: " + "[" * 300 + "\n---\ntext", "is no YAML"),
         ("", "nothing that the model would write"),
         ("---\nmatch: a\n---\n\n<!-- results -->\n", "nothing that the model would write"),
     ],
