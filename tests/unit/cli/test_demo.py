@@ -14,19 +14,18 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from callblocks.cli import demo
 from callblocks.cli.demo_place import DemoPlace
-from callblocks.cli.lazy import LazyGroup
 from callblocks.models.script_folder import ScriptFolder
 from callblocks.parser import parse
 from callblocks.runtime.files.root import Root
 from callblocks.toolkits.standard import standard_tools
+from support.command import run
 from support.home import move_in
 from support.serving import chunks, lines, posted, said
 
-GROUP = LazyGroup(table={"demo": ("callblocks.cli.demo", "")}, name="callblocks")
 # Nobody waits for the pace of a real model here.
 PROGRAM = (
     "from callblocks.models import scripted; scripted.NATURAL = 0.0;"
@@ -43,7 +42,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _demo(*args: str) -> Result:
-    return CliRunner().invoke(GROUP, ["demo", *args])
+    return run("demo", *args)
 
 
 @contextmanager

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from callblocks.cli.lazy import LazyGroup
+from support.command import run
 from support.home import move_in
 from support.serving import chunks, posted, said
 
-GROUP = LazyGroup(table={"serve": ("callblocks.cli.serve", "")}, name="callblocks")
 PROGRAM = "from callblocks.cli.serve import command; command()"
 
 
@@ -26,7 +25,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _serve(*args: str) -> Result:
-    return CliRunner().invoke(GROUP, ["serve", *args])
+    return run("serve", *args)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
