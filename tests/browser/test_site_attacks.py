@@ -38,7 +38,7 @@ def test_nothing_runs_that_a_model_says_or_a_tool_brings(page: Page, site: Site)
 
 
 def test_nothing_runs_that_a_failure_a_page_or_a_name_says(page: Page, site: Site) -> None:
-    kinds = (("fail", "message"), ("page", "text"), ("make", "name"))
+    kinds = (("fail", "message"), ("page", "text"), ("page", "url"), ("make", "name"))
     calls = "\n".join(_fences(tool, key, 30) for tool, key in kinds)
     site.script("bring all", f"{calls}\n<!-- results -->\n\nOver.\n")
     ask(page, site, "bring all")
@@ -53,15 +53,20 @@ def test_nothing_runs_that_a_question_shows(page: Page, site: Site) -> None:
     (site.workspace / "plan.md").write_text(text, "utf-8")
     change = _input(path="plan.md", content=text.swapcase())
     calls = (f"file_write one\n{change}", f"act two\n{_input(what=WORDS)}")
-    site.script("ask all", "\n".join(f"```tool {call}\n```\n" for call in calls))
+    fences = "\n".join(f"```tool {call}\n```\n" for call in calls)
+    site.script("ask all", f"{fences}\n<!-- results -->\n\nOver.\n")
     ask(page, site, "ask all")
     expect(page.locator(".approval").get_by_text("onerror=pwned()").first).to_be_visible()
     assert_harmless(page)
-    page.get_by_label("Reason").fill(PAYLOADS[0])
-    page.get_by_role("button", name="Deny").click()
-    expect(page.locator(".approval", has_text="act")).to_be_visible()
-    expect(page.get_by_text(PAYLOADS[0]).first).to_be_visible()
+    for tool, reason in zip(("file_write", "act"), _reasons(), strict=True):
+        expect(page.locator(".approval", has_text=tool)).to_be_visible()
+        page.get_by_label("Reason").fill(reason)
+        page.get_by_role("button", name="Deny").click()
+    expect(page.get_by_text("Over.", exact=True)).to_be_visible()
+    open_all_folds(page)
     assert_harmless(page)
+    for first in (PAYLOADS[0], PAYLOADS[len(PAYLOADS) // 2]):
+        expect(page.get_by_text(first).first).to_be_attached()
 
 
 @pytest.mark.parametrize("address", ["/?chat=all", "/api/timelines/all/page"])
@@ -79,9 +84,12 @@ def test_nothing_runs_in_the_inspector(page: Page, site: Site) -> None:
         _write_all(recorder)
     page.goto(f"{site.url}/timeline?name=all")
     expect(page.get_by_role("gridcell", name="react.notes").first).to_be_visible()
-    for number in range(2, 9):
-        page.get_by_role("row", name=f"{number} ", exact=False).first.click()
+    page.focus("#raw")
+    page.keyboard.press("Home")
+    for number in range(1, 200):
+        expect(page.locator(f"#raw [aria-selected=true][data-seq='{number}']")).to_be_attached()
         assert_harmless(page)
+        page.keyboard.press("ArrowDown")
     page.get_by_role("searchbox").fill("onerror=pwned()")
     open_all_folds(page)
     assert_harmless(page)
@@ -125,11 +133,19 @@ def test_nothing_runs_in_the_playground(page: Page, site: Site) -> None:
         assert_harmless(page)
 
 
+def _reasons() -> tuple[str, str]:
+    """All payloads, in the two answers that a person gives."""
+    half = len(PAYLOADS) // 2
+    return " · ".join(PAYLOADS[:half]), " · ".join(PAYLOADS[half:])
+
+
 def _fences(tool: str, key: str, count: int = len(PAYLOADS)) -> str:
     """A call for each payload, as many as a turn may have."""
-    more = {"make": {"kind": "text"}, "page": {"url": "https://ok.example/"}}.get(tool, {})
-    inputs = [_input(**{key: payload, **more}) for payload in PAYLOADS[:count]]
-    return "\n".join(f"```tool {tool} {tool}{at}\n{one}\n```\n" for at, one in enumerate(inputs))
+    more = {"make": {"kind": "text"}, "page": {"url": "https://ok.example/", "text": "x"}}
+    inputs = [_input(**more.get(tool, {}) | {key: payload}) for payload in PAYLOADS[:count]]
+    return "\n".join(
+        f"```tool {tool} {tool}-{key}-{at}\n{one}\n```\n" for at, one in enumerate(inputs)
+    )
 
 
 def _input(**given: str) -> str:
@@ -146,6 +162,7 @@ def _write_all(recorder: Recorder) -> None:
         recorder.prompt(turn, WORDS)
         for number, payload in enumerate(PAYLOADS):
             _write_call(recorder, turn, number, payload)
+        _write_sources(recorder, turn)
         recorder.completion(turn, f"{WORDS}\n\nThe end of it.")
     recorder.end_turn(turn, status="answered")
 
@@ -153,7 +170,8 @@ def _write_all(recorder: Recorder) -> None:
 def _write_call(recorder: Recorder, turn: str, number: int, payload: str) -> None:
     name = "say" if number % 2 else f"say {payload}"
     call = Call(id=f"c{number}", name=name, input={payload: payload})
-    failure = Failure(code="not_found", message=payload, where=payload)
+    code = "not_found" if number % 2 else "approval_denied"
+    failure = Failure(code=code, message=payload, where=payload)
     outcome = Outcome(
         id=call.id,
         name=call.name,
@@ -164,3 +182,12 @@ def _write_call(recorder: Recorder, turn: str, number: int, payload: str) -> Non
     )
     recorder.notes(turn, call, payload)
     recorder.ended(turn, call, outcome)
+
+
+def _write_sources(recorder: Recorder, turn: str) -> None:
+    """A search whose every row has a payload as its address, its title and its text."""
+    rows = [{"url": one, "title": one, "text": one, "date": one} for one in PAYLOADS]
+    for number, base in enumerate(("", "https://ok.example/")):
+        found = [row | {"url": base + row["url"]} for row in rows]
+        call = Call(id=f"s{number}", name="web_tools.web_search", input={"queries": ["all"]})
+        recorder.ended(turn, call, Outcome(id=call.id, name=call.name, output=found))
