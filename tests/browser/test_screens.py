@@ -70,4 +70,7 @@ def _overflows(page: Page) -> bool:
 def _keep(page: Page, path: Path) -> None:
     path.parent.mkdir(exist_ok=True)
     page.evaluate("() => document.fonts.ready")
+    if page.locator("dialog iframe").count():
+        # The browser draws a PDF in a process of its own, and tells nobody when it is there.
+        page.wait_for_timeout(3_000)
     page.screenshot(path=path, animations="disabled", caret="hide")

@@ -45,12 +45,14 @@ def pdf(padding: int = 600) -> bytes:
     return body + b"trailer\n<<>>\nstartxref\n%d\n%%%%EOF\n" % len(body)
 
 
-def png(pixels: bytes = b"\0\xff") -> bytes:
+def png(pixels: bytes = b"\0\xff", width: int = 1, height: int = 1) -> bytes:
+    """Grey pixels, row by row, each row after a zero."""
+
     def chunk(kind: bytes, content: bytes) -> bytes:
         crc = zlib.crc32(kind + content)
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", crc)
 
-    header = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     return (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", header)

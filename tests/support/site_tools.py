@@ -99,9 +99,20 @@ def site_tools(gates: Gates) -> tuple[Tool, ...]:
     return wait, say, lines, fail, page, make, act
 
 
+def _island(width: int = 64, height: int = 48) -> bytes:
+    """A map: an island in the sea, lighter where the land is."""
+
+    def shade(x: int, y: int) -> int:
+        away = ((x - width / 2) / width) ** 2 + ((y - height / 2) / height) ** 2
+        return 230 if away < 0.05 else 190 if away < 0.08 else 90
+
+    rows = (bytes((0, *(shade(x, y) for x in range(width)))) for y in range(height))
+    return png(b"".join(rows), width, height)
+
+
 _FILES = {
     "pdf": lambda: (paper(["Tide table", "Holm Island: low water 06:12"]), "application/pdf"),
-    "image": lambda: (png(), "image/png"),
+    "image": lambda: (_island(), "image/png"),
     "table": lambda: (TABLE, "text/csv"),
     "text": lambda: (_PLAN, "text/markdown"),
     "code": lambda: (_CODE, "text/x-python"),
