@@ -17,7 +17,7 @@ GUARDS := src/callblocks/runtime/policy/*,src/callblocks/runtime/approvals/*,src
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test collected test-llm check format screens docs bench fuzz mutate clean
+.PHONY: help setup run test tests test-llm check format screens docs bench fuzz mutate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -27,14 +27,14 @@ setup: $(READY) ## make .venv with the pinned versions, for running and for test
 run: $(RUN_READY) ## open a page where a model talks, calls tools and asks
 	@$(BIN)/callblocks demo
 
-test: $(READY) ## check, then run the tests; what all stands on, and what guards, is covered in full
-	@$(MAKE) --no-print-directory -j 2 check collected
+test: $(READY) ## check, and run the tests; what all stands on, and what guards, is covered in full
+	@$(MAKE) --no-print-directory -j 2 check tests
+
+# The tests are compiled once, and not by each of those who run them.
+tests: $(READY) ## run the tests alone
+	@$(BIN)/python -m pytest --collect-only -qq >/dev/null
 	@$(BIN)/python -m pytest -n 4 --dist worksteal --cov --cov-report=
 	@$(BIN)/python -m coverage report --include='$(CORE),$(GUARDS)' --fail-under=100
-
-# The tests are compiled once, while types are checked, and not by each of those who run them.
-collected: $(READY) ## compile the tests
-	@$(BIN)/python -m pytest --collect-only -qq >/dev/null
 
 test-llm: $(LLM_READY) ## hold a small real model to a grammar, and have it call a tool
 	@$(BIN)/python -m pytest tests/llm/smollm2.py

@@ -59,12 +59,18 @@ def test_the_text_reads_as_recorded(path: Path, request: pytest.FixtureRequest) 
 
 
 @case
+def test_a_character_at_a_time_reads_the_same(path: Path) -> None:
+    text, given, dialect = content(path), options(path), path.parent.name
+    each = read(dialect, list(text), **given)
+    verify(text, each, given.get("reasoning", ()))
+    assert alike(each, join(read(dialect, [text], **given)))
+
+
+@case
+@pytest.mark.no_cover  # every way is walked by the two above
 def test_cuts_do_not_matter(path: Path) -> None:
     text, given, dialect = content(path), options(path), path.parent.name
     whole = join(read(dialect, [text], **given))
-    each = read(dialect, list(text), **given)
-    verify(text, each, given.get("reasoning", ()))
-    assert alike(each, whole), "cut at each character"
     random = Random(path.stem)
     places = [
         *([at] for at in range(1, len(text))),

@@ -11,6 +11,7 @@ from callblocks import Call, Result, ToolSpec, dialects, parse
 from callblocks.model.calls import Item
 from callblocks.model.errors import Unwritable
 
+FIRST = "tool-call-1"  # what a dialect without ids gives the first call
 EMOJI = ("emoji-bracket", "emoji-bracket+")
 each = pytest.mark.parametrize("dialect", dialects)
 
@@ -30,6 +31,27 @@ def deep(levels: int) -> Any:
 def test_nothing_but_what_is_given_is_written(dialect: str) -> None:
     assert parse(dialects[dialect].write([]), dialect).events in ([], parse("[]\n\n✂️🐱\n\n").events)
     assert parse(dialects[dialect].write(["prose"]), dialect).text == "prose"
+
+
+@pytest.mark.parametrize("dialect", [*EMOJI, "tool-fence", "chat-blocks"])
+@pytest.mark.parametrize(
+    "result",
+    [Result(id=FIRST, output="three"), Result(id=FIRST, output=""), Result(id=FIRST, error="none")],
+    ids=["text", "nothing", "error"],
+)
+def test_a_result_is_written_and_read_again(dialect: str, result: Result) -> None:
+    written = dialects[dialect].write(["Look. ", call(id=FIRST), result])
+    assert parse(written, dialect).results == [result]
+
+
+@pytest.mark.parametrize("dialect", [*EMOJI, "tool-fence"])
+def test_a_result_that_is_no_text_keeps_its_type(dialect: str) -> None:
+    result = Result(id=FIRST, output={"rows": [1, None, "two"]})
+    assert parse(dialects[dialect].write([call(id=FIRST), result]), dialect).results == [result]
+
+
+def test_the_table_of_dialects_says_what_is_in_it() -> None:
+    assert repr(dialects) == f"dialects({', '.join(dialects)})"
 
 
 @each

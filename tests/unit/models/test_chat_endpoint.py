@@ -5,8 +5,6 @@ import gzip
 import json
 from typing import Any
 
-import openai.types
-import openai.types.chat
 import pytest
 
 from callblocks.model.errors import CallerError
@@ -61,8 +59,11 @@ def test_a_reply_comes_piece_by_piece_and_ends_with_why_it_stopped() -> None:
 
 
 def test_the_events_of_the_test_server_are_those_of_the_api() -> None:
-    openai.types.chat.ChatCompletionChunk.model_validate(chat_chunk({"content": "a"}), strict=True)
-    openai.types.Completion.model_validate(completion_chunk("a", "stop"), strict=True)
+    from openai.types import Completion  # it is slow to load
+    from openai.types.chat import ChatCompletionChunk
+
+    ChatCompletionChunk.model_validate(chat_chunk({"content": "a"}), strict=True)
+    Completion.model_validate(completion_chunk("a", "stop"), strict=True)
 
 
 def test_what_is_asked_is_what_the_api_takes() -> None:
