@@ -37,12 +37,16 @@ def test_nothing_runs_that_a_model_says_or_a_tool_brings(page: Page, site: Site)
     assert_harmless(page)
 
 
-def test_nothing_runs_that_a_failure_a_page_or_a_name_says(page: Page, site: Site) -> None:
-    kinds = (("fail", "message"), ("page", "text"), ("page", "url"), ("make", "name"))
-    calls = "\n".join(_fences(tool, key, 30) for tool, key in kinds)
+@pytest.mark.parametrize(
+    "kinds", [(("fail", "message"), ("make", "name")), (("page", "text"), ("page", "url"))]
+)
+def test_nothing_runs_that_a_failure_a_name_or_a_page_says(
+    page: Page, site: Site, kinds: tuple[tuple[str, str], ...]
+) -> None:
+    calls = "\n".join(_fences(tool, key, 40) for tool, key in kinds)
     site.script("bring all", f"{calls}\n<!-- results -->\n\nOver.\n")
     ask(page, site, "bring all")
-    expect(page.get_by_text("Over.", exact=True)).to_be_visible()
+    expect(page.get_by_text("Over.", exact=True)).to_be_visible(timeout=15_000)
     open_all_folds(page)
     assert_harmless(page)
 
