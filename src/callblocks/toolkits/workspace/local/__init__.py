@@ -1,0 +1,1 @@
+"""The office in a folder: what tools change there, ordinary programs can see."""
