@@ -1,0 +1,90 @@
+"""What each tool needs to be allowed at Google: the least that lets it do its work.
+
+scopes_for(["gmail_list", "gmail_send"])
+-> (".../auth/gmail.readonly", ".../auth/gmail.send")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from callblocks.model.errors import CallerError
+
+__all__ = ("SCOPES", "holds", "scopes_for")
+
+_AUTH = "https://www.googleapis.com/auth/"
+
+_READ_MAIL = (f"{_AUTH}gmail.readonly",)
+_READ_FILES = (f"{_AUTH}drive.readonly",)
+# Any file of the person's, not only those that were made here (`drive.file`).
+_WRITE_FILES = (f"{_AUTH}drive",)
+_READ_CALENDARS = (f"{_AUTH}calendar.calendarlist.readonly",)
+_READ_EVENTS = (f"{_AUTH}calendar.events.readonly",)
+_WRITE_EVENTS = (f"{_AUTH}calendar.events",)
+_READ_DOCUMENTS = (f"{_AUTH}documents.readonly",)
+_WRITE_DOCUMENTS = (f"{_AUTH}documents",)
+_READ_SHEETS = (f"{_AUTH}spreadsheets.readonly",)
+_WRITE_SHEETS = (f"{_AUTH}spreadsheets",)
+_READ_TASKS = (f"{_AUTH}tasks.readonly",)
+_WRITE_TASKS = (f"{_AUTH}tasks",)
+
+SCOPES: dict[str, tuple[str, ...]] = {
+    "gmail_list": _READ_MAIL,
+    "gmail_read": _READ_MAIL,
+    "gmail_search": _READ_MAIL,
+    # Reading too: a reply needs the headers of what it answers, and the person's own address.
+    "gmail_send": (f"{_AUTH}gmail.send", *_READ_MAIL),
+    "drive_list": _READ_FILES,
+    "drive_read": _READ_FILES,
+    "drive_search": _READ_FILES,
+    "drive_create": _WRITE_FILES,
+    "drive_update": _WRITE_FILES,
+    "drive_delete": _WRITE_FILES,
+    "calendar_list": _READ_CALENDARS,
+    "calendar_events": _READ_EVENTS,
+    "calendar_create": _WRITE_EVENTS,
+    "calendar_update": _WRITE_EVENTS,
+    "calendar_delete": _WRITE_EVENTS,
+    "docs_read": _READ_DOCUMENTS,
+    "docs_create": _WRITE_DOCUMENTS,
+    "docs_append": _WRITE_DOCUMENTS,
+    "docs_replace": _WRITE_DOCUMENTS,
+    "sheets_read": _READ_SHEETS,
+    "sheets_write": _WRITE_SHEETS,
+    "sheets_append": _WRITE_SHEETS,
+    "sheets_create": _WRITE_SHEETS,
+    "sheets_clear": _WRITE_SHEETS,
+    "tasks_list": _READ_TASKS,
+    "tasks_get": _READ_TASKS,
+    "tasks_create": _WRITE_TASKS,
+    "tasks_update": _WRITE_TASKS,
+    "tasks_complete": _WRITE_TASKS,
+    "tasks_delete": _WRITE_TASKS,
+}
+"""The scopes of each tool that asks Google."""
+
+# A scope that lets do all that another does makes it needless.
+_COVERS = {
+    _WRITE_FILES[0]: _READ_FILES[0],
+    _WRITE_EVENTS[0]: _READ_EVENTS[0],
+    _WRITE_DOCUMENTS[0]: _READ_DOCUMENTS[0],
+    _WRITE_SHEETS[0]: _READ_SHEETS[0],
+    _WRITE_TASKS[0]: _READ_TASKS[0],
+}
+
+
+def scopes_for(names: Iterable[str]) -> tuple[str, ...]:
+    """What these tools need together, sorted, with none that another one covers."""
+    wanted: set[str] = set()
+    for name in names:
+        if name not in SCOPES:
+            raise CallerError(f"{name} asks nothing of Google; tools that do: {', '.join(SCOPES)}")
+        wanted.update(SCOPES[name])
+    covered = {_COVERS[scope] for scope in wanted if scope in _COVERS}
+    return tuple(sorted(wanted - covered))
+
+
+def holds(granted: Collection[str], name: str) -> bool:
+    """Whether what was allowed is enough for a tool."""
+    enough = {*granted, *(_COVERS[scope] for scope in granted if scope in _COVERS)}
+    return enough.issuperset(scopes_for([name]))

@@ -1,0 +1,122 @@
+"""The file that holds a person's sign-in: who has it can act as the person.
+
+    {"token": "…", "refresh_token": "…", "token_uri": "…", "client_id": "…",
+     "client_secret": "…", "scopes": ["…"], "expiry": "2030-01-01T00:00:00Z"}
+
+It is written whole or not at all, for its owner only, and not used once others can read it.
+"""
+
+# The library gives few of its members a type.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from google.oauth2.credentials import Credentials
+
+from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.google.faults import CONNECT
+
+__all__ = ("KeptCredentials", "Token", "read_token", "signed_out", "write_token")
+
+
+class Token(msgspec.Struct, frozen=True, kw_only=True):
+    """What is in the file; `scopes` are those that the person allowed."""
+
+    token: str
+    refresh_token: str
+    token_uri: str
+    client_id: str
+    client_secret: str
+    scopes: list[str]
+    expiry: datetime
+
+
+class KeptCredentials(Credentials):
+    """Credentials that write a new token into the file they came from."""
+
+    def __init__(self, token: Token, file: Path) -> None:
+        super().__init__(
+            token.token,
+            refresh_token=token.refresh_token,
+            token_uri=token.token_uri,
+            client_id=token.client_id,
+            client_secret=token.client_secret,
+            scopes=token.scopes,
+            # The library compares times without a zone, in UTC.
+            expiry=token.expiry.astimezone(UTC).replace(tzinfo=None),
+        )
+        self._kept = token
+        self._file = file
+
+    def refresh(self, request: Any) -> None:
+        """Get a new token and keep it, unless the file was removed or signed in anew."""
+        super().refresh(request)
+        new = msgspec.structs.replace(
+            self._kept,
+            token=self.token,
+            refresh_token=self.refresh_token,
+            expiry=(self.expiry or datetime.now(UTC)).replace(tzinfo=UTC),
+        )
+        # A token that cannot be kept still works; the next run gets one of its own.
+        with contextlib.suppress(OSError, ToolError):
+            if read_token(self._file).refresh_token == self._kept.refresh_token:
+                write_token(self._file, new)
+        self._kept = new
+
+
+def read_token(file: Path) -> Token:
+    """The sign-in of a file; `sign_in_needed` where there is none that may be used."""
+    try:
+        content = _read_private(file)
+    except FileNotFoundError:
+        raise signed_out("no account is connected") from None
+    except OSError as error:
+        raise signed_out(f"{file} cannot be read: {error.strerror}") from error
+    try:
+        return msgspec.json.decode(content, type=Token)
+    except msgspec.MsgspecError:
+        # Not chained: the words of the decoder may show a part of the file.
+        raise signed_out(f"{file} holds no sign-in") from None
+
+
+def write_token(file: Path, token: Token) -> None:
+    """Write it for its owner only, all of it or nothing."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = file.with_name(f".{file.name}.{secrets.token_hex(6)}")
+    opened = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        with os.fdopen(opened, "wb") as stream:
+            stream.write(msgspec.json.format(msgspec.json.encode(token), indent=2) + b"\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(new, file)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def signed_out(why: str) -> ToolError:
+    """Why nothing can be asked of Google, and the way out."""
+    return ToolError("sign_in_needed", f"{why}; the person must run `{CONNECT}`")
+
+
+def _read_private(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
+        # Windows has no such modes.
+        if os.name == "posix" and mode & 0o077:
+            why = f"{file} holds a sign-in and can be read by others ({mode:o})"
+            raise ToolError(
+                "sign_in_needed",
+                f"{why}; the person must run `chmod 600 {file}`, or `{CONNECT}` if others did",
+            )
+        return stream.read()

@@ -1,0 +1,128 @@
+"""One HTTP request to Google with the person's credentials, sent exactly once.
+
+The client library would send a request again on its own where a connection breaks, and with it
+a mail. This transport never does: whether to ask again is decided by `service`. It stops
+reading an answer that is too long or too slow, and asks for a new token once on a 401.
+"""
+
+# httplib2, whose response the client library expects, has no types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import httplib2
+import requests
+from google.auth.credentials import Credentials
+from google.auth.transport.requests import Request
+
+__all__ = ("Overlong", "Transport")
+
+_TIMEOUT = 60.0
+_CONNECT_TIMEOUT = 15.0
+_PIECE = 64 * 1024
+
+
+class Overlong(Exception):
+    """The answer passes the limit; the rest of it was not read."""
+
+
+class Transport:
+    """What the client library takes as its `http`; for many threads at once.
+
+    `direct` leaves out the proxies that the environment names.
+    """
+
+    def __init__(self, credentials: Credentials, *, direct: bool) -> None:
+        self._credentials = credentials
+        self._session = requests.Session()
+        self._session.trust_env = not direct
+        # Without one of its own, a session takes passwords from ~/.netrc.
+        self._session.auth = _unchanged
+        self._lock = threading.Lock()
+
+    def limited(self, limit: int) -> _Limited:
+        """The same transport, for answers of at most `limit` bytes."""
+        return _Limited(self, limit)
+
+    def close(self) -> None:
+        """Close the connections that are kept open."""
+        self._session.close()
+
+    def send(
+        self, uri: str, method: str, body: Any, headers: dict[str, str], limit: int
+    ) -> tuple[httplib2.Response, bytes]:
+        """Send it; once more with a new token where the one it had was refused."""
+        sent = self._authorised(uri, method, headers)
+        answer = self._send_once(uri, method, body, sent, limit)
+        if answer[0].status != 401:
+            return answer
+        self._renew(sent["authorization"])
+        return self._send_once(uri, method, body, self._authorised(uri, method, headers), limit)
+
+    def _send_once(
+        self, uri: str, method: str, body: Any, headers: dict[str, str], limit: int
+    ) -> tuple[httplib2.Response, bytes]:
+        end = time.monotonic() + _TIMEOUT
+        with self._session.request(
+            method,
+            uri,
+            data=body,
+            headers=headers,
+            timeout=(_CONNECT_TIMEOUT, _TIMEOUT),
+            allow_redirects=method == "GET",
+            stream=True,
+        ) as response:
+            known = {name.lower(): value for name, value in response.headers.items()}
+            content = _content(response, limit, end)
+            return httplib2.Response({**known, "status": str(response.status_code)}), content
+
+    def _authorised(self, uri: str, method: str, headers: dict[str, str]) -> dict[str, str]:
+        given = {name.lower(): value for name, value in headers.items()}
+        with self._lock:
+            self._credentials.before_request(Request(self._session), method, uri, given)
+        return given
+
+    def _renew(self, refused: str) -> None:
+        """Get a new token, unless another thread just did."""
+        with self._lock:
+            if refused == f"Bearer {self._credentials.token}":
+                self._credentials.refresh(Request(self._session))
+
+
+class _Limited:
+    def __init__(self, transport: Transport, limit: int) -> None:
+        self._transport = transport
+        self._limit = limit
+
+    def request(
+        self,
+        uri: str,
+        method: str = "GET",
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        **_: Any,
+    ) -> tuple[httplib2.Response, bytes]:
+        """Called by the client library, as `httplib2.Http.request` would be."""
+        return self._transport.send(uri, method, body, headers or {}, self._limit)
+
+
+def _unchanged(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request
+
+
+def _content(response: requests.Response, limit: int, end: float) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    for piece in response.iter_content(_PIECE):
+        size += len(piece)
+        if size > limit:
+            raise Overlong(f"the answer has more than {limit} bytes")
+        if time.monotonic() > end:
+            raise requests.Timeout(f"the answer took longer than {_TIMEOUT:g} seconds")
+        pieces.append(piece)
+    return b"".join(pieces)

@@ -1,0 +1,75 @@
+"""The office in a folder: each part is opened when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from callblocks.toolkits.workspace.local.calendars import LocalCalendars
+    from callblocks.toolkits.workspace.local.documents import LocalDocuments
+    from callblocks.toolkits.workspace.local.drive import LocalDrive
+    from callblocks.toolkits.workspace.local.mail import LocalMail
+    from callblocks.toolkits.workspace.local.sheets import LocalSheets
+    from callblocks.toolkits.workspace.local.tasks import LocalTasks
+
+__all__ = ("LocalOffice",)
+
+_Part = TypeVar("_Part")
+_Given = TypeVar("_Given")
+
+
+class LocalOffice:
+    """All of it, below one folder; the folder need not be there yet."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._parts: dict[Any, Any] = {}
+
+    def _part(self, kind: Callable[[_Given], _Part], given: _Given) -> _Part:
+        if kind not in self._parts:
+            self._parts[kind] = kind(given)
+        return self._parts[kind]
+
+    @property
+    def mail(self) -> LocalMail:
+        """Messages, in a Maildir."""
+        from callblocks.toolkits.workspace.local.mail import LocalMail
+
+        return self._part(LocalMail, self.folder)
+
+    @property
+    def drive(self) -> LocalDrive:
+        """Files and folders."""
+        from callblocks.toolkits.workspace.local.drive import LocalDrive
+
+        return self._part(LocalDrive, self.folder)
+
+    @property
+    def calendars(self) -> LocalCalendars:
+        """Events, as iCalendar files."""
+        from callblocks.toolkits.workspace.local.calendars import LocalCalendars
+
+        return self._part(LocalCalendars, self.folder)
+
+    @property
+    def documents(self) -> LocalDocuments:
+        """Texts: Markdown files of the drive."""
+        from callblocks.toolkits.workspace.local.documents import LocalDocuments
+
+        return self._part(LocalDocuments, self.drive)
+
+    @property
+    def sheets(self) -> LocalSheets:
+        """Spreadsheets: SQLite files of the drive."""
+        from callblocks.toolkits.workspace.local.sheets import LocalSheets
+
+        return self._part(LocalSheets, self.drive)
+
+    @property
+    def tasks(self) -> LocalTasks:
+        """Lists of tasks, in SQLite."""
+        from callblocks.toolkits.workspace.local.tasks import LocalTasks
+
+        return self._part(LocalTasks, self.folder)
