@@ -1,0 +1,245 @@
+"""The search syntax of Gmail, as a tree.
+
+    from:alice subject:(budget OR plan)     both parts; OR binds closer than a blank
+    {from:alice from:bob} -in:sent          one of those in braces; `-` is not
+    "quarterly report" has:attachment       a phrase; words and values in any case
+    after:2026/01/31 older_than:3m          dates; days, months, years ago
+    larger:5M rfc822msgid:<a@b>             sizes in bytes, K or M
+
+A word with a colon that is no operator is refused, and so is a value that an operator does not
+take: a misspelt query must not look like one that found nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import msgspec
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.gmail_operators import OPERATORS, fault_of_value
+
+__all__ = ("All", "AnyOf", "Not", "Query", "Term", "all_of", "any_of", "bad_query", "read", "write")
+
+_LONGEST = 2_000
+_DEEPEST = 20
+_VALUE = re.compile(r'(?P<blank>\s+)|"(?P<quoted>[^"]*)"|(?P<sign>[(){}"])|(?P<word>[^\s(){}"]+)')
+_TOKEN = re.compile(
+    rf"(?P<minus>-)(?=[^\s)}}])|(?P<operator>[A-Za-z][A-Za-z0-9_]*):(?!//)|{_VALUE.pattern}"
+)
+_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]*")
+_QUOTES = str.maketrans("“”„", '"""')
+_PLAIN = re.compile(r"[^\W_][\w@.%/<>$*#&=!?,;']*")
+_JOINS = ("AND", "OR")
+
+
+class Term(msgspec.Struct, frozen=True):
+    """A word or phrase, with the operator before it or ""."""
+
+    value: str
+    operator: str = ""
+
+
+class Not(msgspec.Struct, frozen=True):
+    """What the part does not find."""
+
+    part: Query
+
+
+class All(msgspec.Struct, frozen=True):
+    """What every part finds; without parts, everything."""
+
+    parts: tuple[Query, ...] = ()
+
+
+class AnyOf(msgspec.Struct, frozen=True):
+    """What one of the parts finds."""
+
+    parts: tuple[Query, ...]
+
+
+Query: TypeAlias = "Term | Not | All | AnyOf"
+
+
+def all_of(parts: Iterable[Query]) -> Query:
+    """The parts joined: one stands for itself, and nested joins are one."""
+    flat: list[Query] = []
+    for part in parts:
+        flat.extend(part.parts if isinstance(part, All) else (part,))
+    return flat[0] if len(flat) == 1 else All(tuple(flat))
+
+
+def any_of(parts: Iterable[Query]) -> Query:
+    """One of the parts: one stands for itself, and nested choices are one."""
+    flat: list[Query] = []
+    for part in parts:
+        flat.extend(part.parts if isinstance(part, AnyOf) else (part,))
+    return flat[0] if len(flat) == 1 else AnyOf(tuple(flat))
+
+
+def read(text: str) -> Query:
+    """The tree of a query; one that is none is `invalid_input`."""
+    if len(text) > _LONGEST:
+        raise bad_query(f"the query has {len(text)} characters; at most {_LONGEST} are read")
+    return _Reader(text.translate(_QUOTES)).whole()
+
+
+def write(query: Query) -> str:
+    """A text that reads as this tree."""
+    if isinstance(query, All):
+        return " ".join(write(part) for part in query.parts)
+    return _unit(query)
+
+
+def bad_query(message: str) -> ToolError:
+    """The refusal of a query."""
+    return ToolError("invalid_input", message, query=message)
+
+
+def _unit(query: Query) -> str:
+    match query:
+        case Term(value, operator):
+            said = value if _is_plain(value) else f'"{value}"'
+            return f"{operator}:{said}" if operator else said
+        case Not(part):
+            return f"-{_unit(part)}"
+        case AnyOf(parts):
+            return f"{{{' '.join(map(_unit, parts))}}}"
+        case All():
+            return f"({write(query)})"
+
+
+def _is_plain(value: str) -> bool:
+    return _PLAIN.fullmatch(value) is not None and value not in _JOINS
+
+
+class _Token(msgspec.Struct, frozen=True):
+    """`kind` is quoted, sign, minus, operator or word; `at` is where it starts."""
+
+    kind: str
+    text: str
+    at: int
+
+
+class _Reader:
+    """Goes through the tokens once; `field` is the operator before a group."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = _tokens(text)
+        self._at = 0
+
+    def whole(self) -> Query:
+        parts = self._parts("", 0)
+        if self._at < len(self._tokens):
+            raise _stray(self._tokens[self._at])
+        return all_of(parts)
+
+    def _peek(self) -> _Token | None:
+        return self._tokens[self._at] if self._at < len(self._tokens) else None
+
+    def _next_is(self, text: str) -> bool:
+        token = self._peek()
+        return token is not None and token.kind in ("word", "sign") and token.text == text
+
+    def _parts(self, field: str, depth: int) -> list[Query]:
+        """The parts up to the end, or to a sign that closes a group."""
+        parts: list[Query] = []
+        while (token := self._peek()) is not None and not _closes(token):
+            if self._next_is("AND"):
+                self._at += 1
+                continue
+            parts.append(self._choice(field, depth))
+        return parts
+
+    def _choice(self, field: str, depth: int) -> Query:
+        choices = [self._one(field, depth)]
+        while self._next_is("OR"):
+            self._at += 1
+            choices.append(self._one(field, depth))
+        return any_of(choices)
+
+    def _one(self, field: str, depth: int) -> Query:
+        if depth > _DEEPEST:
+            raise bad_query(f"the query has groups within groups, more than {_DEEPEST} deep")
+        token = self._peek()
+        if token is None or _closes(token) or (token.kind == "word" and token.text in _JOINS):
+            raise bad_query("something is missing beside OR, or after -")
+        self._at += 1
+        match token.kind:
+            case "minus":
+                return Not(self._one(field, depth + 1))
+            case "sign":
+                return self._group(token, field, depth + 1)
+            case "operator":
+                return self._operator(token, depth)
+            case _:
+                return _term(token, field)
+
+    def _group(self, opening: _Token, field: str, depth: int) -> Query:
+        if opening.text == '"':
+            raise bad_query(f"the quote at character {opening.at + 1} is not closed")
+        closing = ")" if opening.text == "(" else "}"
+        parts = self._parts(field, depth)
+        if not self._next_is(closing):
+            why = f"the {opening.text} at character {opening.at + 1} is not closed by {closing}"
+            raise bad_query(why)
+        self._at += 1
+        if not parts:
+            raise bad_query(f"the group at character {opening.at + 1} is empty")
+        return any_of(parts) if closing == "}" else all_of(parts)
+
+    def _operator(self, token: _Token, depth: int) -> Query:
+        operator = token.text.lower()
+        if operator not in OPERATORS:
+            raise bad_query(
+                f"{brief(token.text + ':')} is no search operator; there are: "
+                f'{", ".join(OPERATORS)}; put text that has a colon in "quotes"'
+            )
+        value = self._peek()
+        if value is None or value.kind not in ("word", "quoted", "sign") or _closes(value):
+            raise bad_query(f"{operator}: has no value after it")
+        self._at += 1
+        if value.kind == "sign":
+            return self._group(value, operator, depth + 1)
+        return _term(value, operator)
+
+
+def _closes(token: _Token) -> bool:
+    return token.kind == "sign" and token.text in ")}"
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    at = 0
+    while at < len(text):
+        # A value may have colons and dashes of its own.
+        after_operator = bool(tokens) and tokens[-1].kind == "operator"
+        found = (_VALUE if after_operator else _TOKEN).match(text, at)
+        assert found is not None, "every character is of some kind"
+        kind = str(found.lastgroup)
+        if kind != "blank" and (after_operator or not _says_nothing(kind, found[kind])):
+            tokens.append(_Token(kind, found[kind], at))
+        at = found.end()
+    return tokens
+
+
+def _says_nothing(kind: str, text: str) -> bool:
+    """Whether it is punctuation between words: `a - b`, `a & b`."""
+    return kind in ("word", "quoted") and _PUNCTUATION.fullmatch(text.strip()) is not None
+
+
+def _stray(token: _Token) -> ToolError:
+    return bad_query(f"the {token.text} at character {token.at + 1} closes nothing")
+
+
+def _term(token: _Token, operator: str) -> Term:
+    value = token.text.strip() if token.kind == "quoted" else token.text.lstrip("+")
+    if not value:
+        raise bad_query(f"{operator or token.text}: has no value after it")
+    fault = fault_of_value(operator, value) if operator else ""
+    if fault:
+        raise bad_query(f"{operator}:{brief(value)[1:-1]}: {fault}")
+    return Term(value, operator)

@@ -1,0 +1,122 @@
+"""Gmail."""
+
+# The client library has no types.
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.backend import Json, Page
+from callblocks.toolkits.workspace.google.service import Service
+from callblocks.toolkits.workspace.mail_text import HEADERS
+
+__all__ = ("GoogleMail",)
+
+_IN_JSON = 2_000_000
+"""Bytes of a message that is sent within JSON; a larger one is uploaded as a file."""
+
+
+class GoogleMail:
+    """The mail of an account."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def address(self) -> str:
+        """The address of the account."""
+        profile = self._service.call(lambda api: api.users().getProfile(userId="me"))
+        return str(profile.get("emailAddress", ""))
+
+    def labels(self) -> list[Json]:
+        """The labels of the account, Gmail's own and the person's."""
+        found = self._service.call(lambda api: api.users().labels().list(userId="me"))
+        return found.get("labels", [])
+
+    def messages(
+        self, *, query: str, labels: Sequence[str], spam_trash: bool, limit: int, page: str
+    ) -> Page:
+        """Gmail lists ids only; what a list shows is asked for message by message."""
+        given = {"q": query, "labelIds": list(labels), "pageToken": page}
+        wanted = {name: value for name, value in given.items() if value}
+        found = self._service.call(
+            lambda api: (
+                api.users()
+                .messages()
+                .list(userId="me", maxResults=limit, includeSpamTrash=spam_trash, **wanted)
+            )
+        )
+        ids = [str(one["id"]) for one in found.get("messages", [])]
+        return Page(self._listed(ids), str(found.get("nextPageToken", "")))
+
+    def message(self, message_id: str) -> Json:
+        """One message with its parts."""
+        return self._service.call(
+            lambda api: api.users().messages().get(userId="me", id=message_id, format="full")
+        )
+
+    def thread(self, thread_id: str) -> Json:
+        """A thread with its messages."""
+        return self._service.call(
+            lambda api: api.users().threads().get(userId="me", id=thread_id, format="full")
+        )
+
+    def attachment(self, message_id: str, attachment_id: str) -> bytes:
+        """What an attachment holds."""
+        found = self._service.call(
+            lambda api: (
+                api.users()
+                .messages()
+                .attachments()
+                .get(userId="me", messageId=message_id, id=attachment_id)
+            )
+        )
+        text = str(found.get("data", ""))
+        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+    def send(self, raw: bytes, thread_id: str) -> Json:
+        """Send a message; Gmail adds who sends it, and when."""
+        body: Json = {"threadId": thread_id} if thread_id else {}
+        if len(raw) > _IN_JSON:
+            media = {"media_body": _upload(raw)}
+        else:
+            body["raw"] = base64.urlsafe_b64encode(raw).decode()
+            media = {}
+        return self._service.call(
+            lambda api: api.users().messages().send(userId="me", body=body, **media)
+        )
+
+    def _listed(self, ids: Sequence[str]) -> list[Json]:
+        asks = [_ask_listed(one) for one in ids]
+        try:
+            return self._service.calls(asks)
+        except ToolError as error:
+            if error.code != "not_found":
+                raise
+        # One was deleted since the list was made.
+        return [found for ask in asks if (found := self._if_there(ask)) is not None]
+
+    def _if_there(self, ask: Callable[[Any], Any]) -> Json | None:
+        try:
+            return self._service.call(ask)
+        except ToolError as error:
+            if error.code != "not_found":
+                raise
+            return None
+
+
+def _ask_listed(message_id: str) -> Callable[[Any], Any]:
+    return lambda api: (
+        api.users()
+        .messages()
+        .get(userId="me", id=message_id, format="metadata", metadataHeaders=list(HEADERS))
+    )
+
+
+def _upload(raw: bytes) -> Any:
+    from googleapiclient.http import MediaInMemoryUpload
+
+    return MediaInMemoryUpload(raw, mimetype="message/rfc822")

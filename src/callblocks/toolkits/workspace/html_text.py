@@ -1,0 +1,128 @@
+"""The text of an HTML page or mail, as a person reads it.
+
+    <p>Hello <b>you</b>,<br>see <a href="https://a.example/">here</a></p>
+
+    Hello you,
+    see here <https://a.example/>
+
+Any text is taken: what is never closed ends with the text. Each character is looked at a fixed
+number of times, however broken the page is.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+
+__all__ = ("html_text",)
+
+_UNSEEN = ("script", "style", "title", "template", "noscript")
+_UNSEEN_ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in _UNSEEN}
+_LINES = frozenset(
+    (
+        *("address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd"),
+        *("details", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form"),
+        *("header", "hr", "html", "li", "main", "nav", "ol", "pre", "section", "summary", "table"),
+        *("tbody", "tfoot", "thead", "tr", "ul"),
+    )
+)
+_PARAGRAPHS = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
+_TAG = re.compile(r"<[A-Za-z/!?]")
+_NAME = re.compile(r"/?([A-Za-z][A-Za-z0-9]*)")
+_HREF = re.compile(r"""\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+_BLANKS = re.compile(r"[ \t\r\n\f\u200b\u200c\u00ad\ufeff]+")
+_LONGEST_LINK = 300
+_LONGEST_TAG = 5_000
+
+
+def html_text(page: str) -> str:
+    """The words of a page, a line for each block, with the addresses of links."""
+    written: list[str] = []
+    link = ""
+    for kind, text in _pieces(page):
+        if kind == "text":
+            written.append(_BLANKS.sub(" ", html.unescape(text)))
+            continue
+        name = _name_of(text)
+        if name == "a":
+            if text.startswith("/"):
+                written.append(_shown_link(link, written))
+            link = "" if text.startswith("/") else _attribute(_HREF, text)
+        elif name == "img":
+            written.append(_attribute(_ALT, text))
+        else:
+            written.append(_break(name, text))
+    return _tidy("".join(written))
+
+
+def _pieces(page: str) -> Iterator[tuple[str, str]]:
+    """The text and the tags of a page in order; comments, scripts and styles are left out."""
+    at = 0
+    while (start := page.find("<", at)) >= 0:
+        yield "text", page[at:start]
+        if page.startswith("<!--", start):
+            at = _after(page, "-->", start)
+            continue
+        if not _TAG.match(page, start):
+            yield "text", "<"
+            at = start + 1
+            continue
+        end = page.find(">", start)
+        if end < 0:
+            break
+        tag = page[start + 1 : end]
+        at = end + 1
+        yield "tag", tag
+        unseen = _UNSEEN_ENDS.get(_name_of(tag))
+        if unseen and not tag.startswith("/") and not tag.endswith("/"):
+            closing = unseen.search(page, at)
+            at = closing.start() if closing else len(page)
+    yield "text", page[max(at, start) :]
+
+
+def _after(page: str, mark: str, at: int) -> int:
+    found = page.find(mark, at)
+    return found + len(mark) if found >= 0 else len(page)
+
+
+def _name_of(tag: str) -> str:
+    found = _NAME.match(tag)
+    return found[1].lower() if found else ""
+
+
+def _attribute(pattern: re.Pattern[str], tag: str) -> str:
+    found = pattern.search(tag, 0, _LONGEST_TAG)
+    return html.unescape(next(filter(None, found.groups()), "")).strip() if found else ""
+
+
+def _shown_link(link: str, written: list[str]) -> str:
+    plain = link.partition(":")[0].lower() in ("http", "https") and len(link) <= _LONGEST_LINK
+    if not plain or (written and written[-1].strip() == link):
+        return ""
+    return f" <{link}>"
+
+
+def _break(name: str, tag: str) -> str:
+    if name == "li" and not tag.startswith("/"):
+        return "\n- "
+    if name in _PARAGRAPHS:
+        return "\n\n"
+    if name in ("td", "th"):
+        return " "
+    return "\n" if name in _LINES else ""
+
+
+def _tidy(text: str) -> str:
+    """No blanks at the ends of lines, and at most one empty line in a row."""
+    lines = [line.strip() for line in _collapsed(text).split("\n")]
+    kept: list[str] = []
+    for line in lines:
+        if line or (kept and kept[-1]):
+            kept.append(line)
+    return "\n".join(kept).strip()
+
+
+def _collapsed(text: str) -> str:
+    return re.sub(r"[ \u00a0]+", " ", text)

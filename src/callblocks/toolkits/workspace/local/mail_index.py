@@ -1,0 +1,107 @@
+"""The index of a mailbox, in SQLite: `office/.index/mail.sqlite`.
+
+It holds nothing that the files do not say. Each question brings it up to date first. One that is
+damaged, or of another version, is built anew; where no file can be written, it is built in memory
+for the one question.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.local.mail_box import MailBox
+from callblocks.toolkits.workspace.local.mail_refresh import refresh
+from callblocks.toolkits.workspace.local.mail_rows import SCHEMA, writing
+
+__all__ = ("MailIndex",)
+
+_VERSION = 1
+_WAIT = 5.0
+_T = TypeVar("_T")
+
+# What says that the file cannot be used, not that it is wrong.
+_UNUSABLE = frozenset(
+    (
+        *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL),
+        *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH),
+    )
+)
+_BUSY = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED))
+
+
+class MailIndex:
+    """The index beside a mailbox."""
+
+    def __init__(self, office: Path, box: MailBox) -> None:
+        self._folder = office / ".index"
+        self._path = self._folder / "mail.sqlite"
+        self._box = box
+
+    def ask(self, question: Callable[[sqlite3.Connection], _T]) -> _T:
+        """The answer of an index that is up to date."""
+        try:
+            return self._asked(str(self._path), question)
+        except sqlite3.Error as error:
+            code = _code(error)
+            if code in _BUSY:
+                why = "another program holds the index of the mail for too long; try again"
+                raise ToolError("busy", why) from error
+        if code not in _UNUSABLE:
+            self._drop()
+            with suppress(sqlite3.Error):
+                return self._asked(str(self._path), question)
+        return self._asked(":memory:", question)
+
+    def _asked(self, path: str, question: Callable[[sqlite3.Connection], _T]) -> _T:
+        if path != ":memory:":
+            path = self._prepared()
+        with closing(sqlite3.connect(path, timeout=_WAIT, isolation_level=None)) as index:
+            _require_tables(index)
+            refresh(index, self._box)
+            return question(index)
+
+    def _prepared(self) -> str:
+        """The path of the file, in a folder of its own; a link in its place is no index."""
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            if not self._folder.is_symlink() and not self._path.is_symlink():
+                with suppress(FileExistsError):
+                    os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                return str(self._path)
+        except OSError:
+            pass
+        return ":memory:"
+
+    def _drop(self) -> None:
+        for path in (self._path, self._path.with_name("mail.sqlite-journal")):
+            with suppress(OSError):
+                path.unlink()
+
+
+def _require_tables(index: sqlite3.Connection) -> None:
+    if _version(index) == _VERSION:
+        return
+    with writing(index):
+        version = _version(index)
+        if version == _VERSION:  # another process made them meanwhile
+            return
+        if version:
+            raise sqlite3.DatabaseError("the index is of another version")
+        for statement in SCHEMA.split(";\n"):
+            index.execute(statement)
+        index.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _version(index: sqlite3.Connection) -> int:
+    return int(index.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The kind of an error; an extended code has it in its lowest byte."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

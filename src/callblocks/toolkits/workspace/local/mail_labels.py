@@ -1,0 +1,58 @@
+"""Which labels a message has: by its header `X-Gmail-Labels` and by the flags of its file.
+
+    X-Gmail-Labels: Inbox,Starred,Trips     INBOX, STARRED, Trips
+    cur/1700000000.x.host:2,S               S seen, F starred, T trash, D draft
+
+A message without that header is in the inbox, unless its flags say where it is. Flags are the
+ways of ordinary mail programs, so they win over the header for what they say.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ("SYSTEM", "labels_of", "read_labels", "slug")
+
+SYSTEM = (
+    *("INBOX", "SENT", "DRAFT", "TRASH", "SPAM", "UNREAD", "STARRED", "IMPORTANT", "CHAT"),
+    *("CATEGORY_PERSONAL", "CATEGORY_SOCIAL", "CATEGORY_PROMOTIONS", "CATEGORY_UPDATES"),
+    "CATEGORY_FORUMS",
+)
+"""The labels that every mailbox has."""
+
+_OTHER_NAMES = {"DRAFTS": "DRAFT", "BIN": "TRASH", "JUNK": "SPAM", "CHATS": "CHAT"}
+# What an exported mail says in the place of not being unread, or not in the inbox.
+_READ, _ARCHIVED = "OPENED", "ARCHIVED"
+_SLUG = re.compile(r"[^\w]+")
+
+
+def read_labels(header: str | None) -> list[str]:
+    """The labels in a header, as Gmail names them; `None` is a message without the header."""
+    if header is None:
+        return ["INBOX"]
+    names = (name.strip().strip('"').strip() for name in header.split(","))
+    return list(dict.fromkeys(_label(name) for name in names if name))
+
+
+def labels_of(said: list[str], flags: str) -> list[str]:
+    """The labels of a message, from those in its header and the flags of its file."""
+    labels = [one for one in said if one not in (_READ, _ARCHIVED, "UNREAD")]
+    if "S" not in flags and _READ not in said:
+        labels.append("UNREAD")
+    if "F" in flags:
+        labels.append("STARRED")
+    elsewhere = [label for flag, label in (("T", "TRASH"), ("D", "DRAFT")) if flag in flags]
+    if elsewhere:
+        labels = [*(one for one in labels if one != "INBOX"), *elsewhere]
+    return list(dict.fromkeys(labels))
+
+
+def slug(label: str) -> str:
+    """A label as a search names it: `label:my-trips` finds `My Trips`."""
+    return _SLUG.sub("-", label.casefold()).strip("-") or label
+
+
+def _label(name: str) -> str:
+    plain = name.upper().replace(" ", "_")
+    plain = _OTHER_NAMES.get(plain, plain)
+    return plain if plain in (*SYSTEM, _READ, _ARCHIVED) else name

@@ -1,0 +1,161 @@
+"""Compose a mail: a MIME message that holds just what it was given.
+
+The headers are written here, line by line, from values that were checked; the body and what
+hangs on it are left to the standard library. `From`, `Date` and `Message-ID` are for the one
+who sends it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from email.header import Header
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import formataddr
+
+import msgspec
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.html_text import html_text
+from callblocks.toolkits.workspace.recipients import CONTROL, Recipient
+
+__all__ = ("LIMIT", "Attachment", "Draft", "Parent", "compose", "header_lines", "reply_subject")
+
+LIMIT = 25 * 1024 * 1024
+"""Bytes of a whole message, files in it included."""
+
+_LONGEST_SUBJECT = 2_000
+_LONGEST_WORD = 60
+_MESSAGE_ID = re.compile(r"<[!-;=?-~]{1,250}>")
+_REFERENCES = 20
+
+
+class Attachment(msgspec.Struct, frozen=True):
+    """A file that hangs on a mail."""
+
+    name: str
+    content: bytes
+    mime: str
+
+
+class Parent(msgspec.Struct, frozen=True):
+    """The message that a mail answers, as its headers say it: text of others."""
+
+    message_id: str
+    references: str
+    subject: str
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """A mail before it is sent."""
+
+    to: Sequence[Recipient]
+    cc: Sequence[Recipient] = ()
+    bcc: Sequence[Recipient] = ()
+    subject: str = ""
+    body: str = ""
+    html: str = ""
+    attachments: Sequence[Attachment] = ()
+    parent: Parent | None = None
+
+    def told(self) -> str:
+        """The subject as it is sent: that of the answered mail where none is given."""
+        return reply_subject(self.parent) if self.parent and not self.subject else self.subject
+
+
+def compose(draft: Draft) -> bytes:
+    """The whole message; one too large, or with a subject that is none, is refused."""
+    lines = [
+        *_addresses("To", draft.to),
+        *_addresses("Cc", draft.cc),
+        *_addresses("Bcc", draft.bcc),
+        *header_lines("Subject", _checked_subject(draft.told())),
+        *(_reply_lines(draft.parent) if draft.parent else ()),
+    ]
+    # In base64, three bytes become four: what is surely too large is not even encoded.
+    _require_size(sum(len(one.content) for one in draft.attachments) * 4 // 3)
+    head = "".join(f"{line}\r\n" for line in lines).encode("ascii")
+    message = head + _content(draft).as_bytes(policy=SMTP)
+    _require_size(len(message))
+    return message
+
+
+def reply_subject(parent: Parent) -> str:
+    """The subject of an answer: `Re: ` once, and on one line."""
+    plain = " ".join(CONTROL.sub(" ", parent.subject).split())[: _LONGEST_SUBJECT - 4]
+    return plain if plain[:3].lower() == "re:" else f"Re: {plain}".strip()
+
+
+def header_lines(name: str, value: str) -> list[str]:
+    """A header in lines of ASCII; text that is more than that is encoded."""
+    plain = value.isascii() and "=?" not in value
+    short = all(len(word) <= _LONGEST_WORD for word in value.split(" "))
+    charset = "us-ascii" if plain and short else "utf-8"
+    said = Header(value, charset, header_name=name).encode(linesep="\n")
+    return f"{name}: {said}".split("\n")
+
+
+def _require_size(size: int) -> None:
+    if size > LIMIT:
+        raise ToolError(
+            "file_too_large",
+            f"the mail has {size} bytes, more than the {LIMIT} that are sent; "
+            "attach less, or share the files another way",
+        )
+
+
+def _checked_subject(subject: str) -> str:
+    if CONTROL.search(subject):
+        why = f"{brief(subject)} has a line break or another control character; write one line"
+    elif len(subject) > _LONGEST_SUBJECT:
+        why = f"it has {len(subject)} characters; at most {_LONGEST_SUBJECT} are sent"
+    else:
+        return subject.strip()
+    raise ToolError("invalid_input", f"subject: {why}", subject=why)
+
+
+def _addresses(name: str, recipients: Sequence[Recipient]) -> list[str]:
+    """One address a line: no name can run into the next address."""
+    if not recipients:
+        return []
+    written = [_address(one) for one in recipients]
+    return ((f"{name}: " + ",\n ".join(written)).split("\n")) if written else []
+
+
+def _address(recipient: Recipient) -> str:
+    name = recipient.name
+    if name.isascii() and "=?" not in name:
+        return formataddr((name, recipient.address))
+    encoded = Header(name, "utf-8", maxlinelen=70).encode(linesep="\n")
+    return f"{encoded} <{recipient.address}>"
+
+
+def _reply_lines(parent: Parent) -> list[str]:
+    """The headers that join an answer to its thread; what is no message id is left out."""
+    own = _MESSAGE_ID.findall(parent.message_id)[:1]
+    if not own:
+        return []
+    known = [one for one in _MESSAGE_ID.findall(parent.references) if one not in own]
+    # The first says which thread it is; of the others the last ones matter.
+    chain = [*known[:1], *known[1:][-_REFERENCES:], *own]
+    return [f"In-Reply-To: {own[0]}", f"References: {chain[0]}", *(f" {one}" for one in chain[1:])]
+
+
+def _content(draft: Draft) -> EmailMessage:
+    """The body, as text and HTML, and the attachments."""
+    message = EmailMessage(policy=SMTP)
+    try:
+        message.set_content(draft.body or html_text(draft.html))
+        if draft.html:
+            message.add_alternative(draft.html, subtype="html")
+    except UnicodeEncodeError as error:
+        why = "the text has a lone surrogate, which cannot be sent"
+        raise ToolError("invalid_input", f"body: {why}", body=why) from error
+    for attachment in draft.attachments:
+        main, _, sub = attachment.mime.partition("/")
+        message.add_attachment(
+            attachment.content, maintype=main, subtype=sub, filename=attachment.name
+        )
+    return message

@@ -1,0 +1,102 @@
+"""Who gets a mail: addresses as people write them, or a refusal.
+
+    ada@example.org
+    Ada Lovelace <ada@example.org>, "Babbage, C." <charles@example.org>
+    ["ada@example.org", "charles@example.org"]
+
+Between two addresses stands a comma or a semicolon. A line break or another control character
+is refused wherever it stands: it could start a header of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+
+__all__ = ("CONTROL", "MOST", "Recipient", "read_recipients")
+
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What no header may hold: control characters, and what turns the direction of text."""
+
+MOST = 500
+"""Recipients of one mail."""
+
+_LONGEST = 50_000
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|<[^<>]*>|[^",;<>]+|(?P<end>[,;])|(?P<lone>["<>])')
+_NAMED = re.compile(r"(?P<name>[^<>]*)<\s*(?P<address>[^<>\s]+)\s*>")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
+_DOMAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9-]+)*")
+_LONGEST_NAME = 200
+_LONGEST_LOCAL, _LONGEST_DOMAIN = 64, 253
+
+
+class Recipient(msgspec.Struct, frozen=True):
+    """An address, and the name that goes before it or ""."""
+
+    address: str
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} <{self.address}>" if self.name else self.address
+
+
+def read_recipients(field: str, given: str | Sequence[str]) -> list[Recipient]:
+    """The recipients that a text or a list names; one that is none is `invalid_input`."""
+    texts = [given] if isinstance(given, str) else given
+    found = [_recipient(field, one) for text in texts for one in _split(field, text)]
+    if len(found) > MOST:
+        raise _bad(field, f"{len(found)} recipients are more than the {MOST} that a mail may have")
+    return found
+
+
+def _split(field: str, text: str) -> list[str]:
+    """The single addresses in a text; a comma in quotes separates nothing."""
+    if CONTROL.search(text):
+        raise _bad(field, f"{brief(text)} has a line break or another control character")
+    if len(text) > _LONGEST:
+        raise _bad(field, f"it has {len(text)} characters; give at most {MOST} addresses")
+    parts = [""]
+    for token in _TOKEN.finditer(text):
+        if token["lone"]:
+            raise _bad(field, f"{brief(text)} has a {token['lone']} without its other half")
+        if token["end"]:
+            parts.append("")
+        else:
+            parts[-1] += token[0]
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _recipient(field: str, text: str) -> Recipient:
+    named = _NAMED.fullmatch(text)
+    name, address = (named["name"].strip(), named["address"]) if named else ("", text)
+    quoted = _QUOTED.fullmatch(name)
+    if quoted:
+        name = re.sub(r"\\(.)", r"\1", quoted[1])
+    local, _, domain = address.rpartition("@")
+    plain = _plain_domain(domain)
+    whole = _LOCAL.fullmatch(local) and len(local) <= _LONGEST_LOCAL and plain
+    if not whole or len(name) > _LONGEST_NAME or (not quoted and "@" in name):
+        raise _bad(
+            field,
+            f"{brief(text)} is no mail address; write name@example.org, or Name <name@example.org>",
+        )
+    return Recipient(f"{local}@{plain}", name)
+
+
+def _plain_domain(domain: str) -> str:
+    """The domain in ASCII, as it is sent; "" if it is none."""
+    try:
+        plain = domain if domain.isascii() else domain.encode("idna").decode()
+    except UnicodeError:
+        return ""
+    return plain if _DOMAIN.fullmatch(plain) and len(plain) <= _LONGEST_DOMAIN else ""
+
+
+def _bad(field: str, message: str) -> ToolError:
+    return ToolError("invalid_input", f"{field}: {message}", **{field: message})
