@@ -1,0 +1,141 @@
+"""The cells that a model writes: what a spreadsheet can hold, and what would change.
+
+A cell is a string, a number, true, false, or null, which leaves it as it is; "" empties it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TypeAlias
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.a1 import COLUMNS, ROWS, Box, Range, cell_name
+from callblocks.toolkits.workspace.entered import enter, typed
+
+__all__ = ("CellValue", "Rows", "changes_text", "contents_text", "require_cells", "written_box")
+
+CellValue: TypeAlias = str | bool | int | float | None
+Rows: TypeAlias = Sequence[Sequence[CellValue]]
+
+LENGTH = 50_000
+_SHOWN = 20
+_SHOWN_VALUE = 120
+
+
+def require_cells(values: Rows, start: tuple[int, int] | None) -> None:
+    """Raise `invalid_input` for a cell that no spreadsheet holds; it is named by its place.
+
+    `start` is the row and column of the first cell, where that is known.
+    """
+    if not any(values):
+        raise _refused("there are no cells in `values`; give rows of cells: [[1, 2], [3]]")
+    for number, row in enumerate(values):
+        for place, value in enumerate(row):
+            problem = _problem(value)
+            if problem:
+                at = f"values[{number}][{place}]"
+                name = f"{cell_name(start[0] + number, start[1] + place)}, " if start else ""
+                raise _refused(f"the cell {name}{at} {problem}")
+
+
+def written_box(place: Range, values: Rows) -> Box:
+    """The box that values take up from the start of a range; they must fit into it.
+
+    A range of one cell is only where they start.
+    """
+    top, left = place.start
+    box = Box(top, left, top + len(values) - 1, left + max(map(len, values)) - 1)
+    bottom, right = (None, None) if place.is_cell else (place.bottom, place.right)
+    if box.bottom > (bottom or ROWS) or box.right > (right or COLUMNS):
+        raise _refused(
+            f"the values take {box.bottom - top + 1} rows and {box.right - left + 1} columns from "
+            f"{cell_name(top, left)} on, which is more than the range has; give the first cell "
+            "alone to write as many as there are",
+            "range",
+        )
+    return box
+
+
+def changes_text(box: Box, old: Rows, new: Rows, entered: str) -> str:
+    """The cells that would change, old and new, for a person to see."""
+    read = enter if entered == "USER_ENTERED" else typed
+
+    def changes() -> Iterator[str]:
+        for number, row in enumerate(new):
+            for place, value in enumerate(row):
+                if value is None:
+                    continue
+                was, will = _at(old, number, place), read(value).value
+                if not _same(was, will):
+                    name = cell_name(box.top + number, box.left + place)
+                    yield f"{name}: {_say(was)} → {_say(will)}"
+
+    return _list(changes(), "no cell changes")
+
+
+def contents_text(start: tuple[int, int], values: Rows) -> str:
+    """The cells that hold something, for a person to see."""
+    held = (
+        f"{cell_name(start[0] + number, start[1] + place)}: {_say(value)}"
+        for number, row in enumerate(values)
+        for place, value in enumerate(row)
+        if value is not None and value != ""
+    )
+    return _list(held, "these cells are empty already")
+
+
+def _problem(value: CellValue) -> str:
+    if isinstance(value, str):
+        return _text_problem(value)
+    if value is None or isinstance(value, bool):
+        return ""
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else "is no finite number"
+    if abs(value) > 2**53 and not _is_exact(value):
+        return f"has more digits than a spreadsheet keeps: {brief(value, 40)}; write it as a string"
+    return ""
+
+
+def _is_exact(value: int) -> bool:
+    try:
+        return int(float(value)) == value
+    except OverflowError:
+        return False
+
+
+def _text_problem(text: str) -> str:
+    if len(text) > LENGTH:
+        return f"has {len(text):,} characters; {LENGTH:,} is the most"
+    if "\0" in text:
+        return "has a NUL character; leave it out"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "is not Unicode text: half of a character is missing"
+    return ""
+
+
+def _at(rows: Rows, number: int, place: int) -> CellValue:
+    row = rows[number] if number < len(rows) else ()
+    return row[place] if place < len(row) else ""
+
+
+def _same(one: CellValue, other: CellValue) -> bool:
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _say(value: CellValue) -> str:
+    return "(empty)" if value is None or value == "" else brief(value, _SHOWN_VALUE)
+
+
+def _list(lines: Iterator[str], nothing: str) -> str:
+    shown = list(islice(lines, _SHOWN))
+    more = sum(1 for _ in lines)
+    return "\n".join([*shown, f"… and {more:,} more"] if more else shown) or nothing
+
+
+def _refused(why: str, field: str = "values") -> ToolError:
+    return ToolError("invalid_input", why, **{field: why})

@@ -1,0 +1,92 @@
+"""One SQLite file of the office, opened for one call.
+
+    with database(path, write=True) as connection:
+        connection.execute(…)
+
+All of it happens or nothing; two writers wait for each other. What is wrong with the file is
+said by a code: `workspace_damaged`, `busy`, `disk_full`, `access_denied`, `file_error`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+
+__all__ = ("damaged", "database", "make_database")
+
+_WAIT = 5.0
+_PRIMARY = 0xFF
+_CODES = {
+    sqlite3.SQLITE_BUSY: ("busy", "is held by another program; try again"),
+    sqlite3.SQLITE_LOCKED: ("busy", "is held by another program; try again"),
+    sqlite3.SQLITE_FULL: ("disk_full", "has no room to grow; nothing was written"),
+    sqlite3.SQLITE_READONLY: ("access_denied", "may not be written"),
+    sqlite3.SQLITE_PERM: ("access_denied", "may not be opened"),
+    sqlite3.SQLITE_CANTOPEN: ("file_error", "cannot be opened"),
+    sqlite3.SQLITE_IOERR: ("file_error", "cannot be read or written"),
+}
+
+
+@contextmanager
+def database(path: Path, *, write: bool = False) -> Generator[sqlite3.Connection]:
+    """A file that is there, within one transaction."""
+    with _told(path), closing(_connect(path)) as connection:
+        connection.execute("begin immediate" if write else "begin")
+        _require_plain(path, connection)
+        yield connection
+        connection.execute("commit")
+
+
+def make_database(path: Path, schema: str) -> None:
+    """Make the tables of a new or an empty file, which only its owner may read."""
+    with _told(path):
+        path.touch(mode=0o600)
+        with closing(_connect(path)) as connection:
+            connection.executescript(f"begin immediate; {schema}; commit")
+
+
+def damaged(path: Path, why: str) -> ToolError:
+    """The failure that names a file which cannot be read."""
+    name = brief(path.name)
+    return ToolError("workspace_damaged", f"the file {name} is damaged: {why}", file=path.name)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # Never made by looking; a file of others may hold functions and triggers of its own.
+    place = f"file:{quote(str(path))}?mode=rw"
+    connection = sqlite3.connect(place, uri=True, timeout=_WAIT, isolation_level=None)
+    connection.execute("pragma trusted_schema = off")
+    return connection
+
+
+def _require_plain(path: Path, connection: sqlite3.Connection) -> None:
+    """Only tables and indexes: a view or a trigger would do what nobody sees."""
+    odd = connection.execute(
+        "select type, name from sqlite_schema where type in ('view', 'trigger') limit 1"
+    ).fetchone()
+    if odd is not None:
+        raise damaged(path, f"it has a {odd[0]} {brief(odd[1], 40)}; remove it")
+
+
+@contextmanager
+def _told(path: Path) -> Generator[None]:
+    try:
+        yield
+    except sqlite3.ProgrammingError:
+        raise
+    except sqlite3.DatabaseError as error:
+        raise _failure(path, error) from error
+
+
+def _failure(path: Path, error: sqlite3.DatabaseError) -> ToolError:
+    known = _CODES.get(getattr(error, "sqlite_errorcode", 0) & _PRIMARY)
+    if known is None:
+        return damaged(path, str(error))
+    code, words = known
+    return ToolError(code, f"the file {brief(path.name)} {words}", file=path.name)

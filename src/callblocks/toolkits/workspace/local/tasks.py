@@ -1,0 +1,142 @@
+"""Lists of tasks of the local office."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from callblocks.toolkits.workspace.backend import Json, Page
+from callblocks.toolkits.workspace.local.task_file import TaskFile, new_id, now
+from callblocks.toolkits.workspace.local.task_rows import (
+    SELECT,
+    change_task,
+    found_task,
+    list_id_of,
+    list_of,
+    make_place,
+    no_task,
+    offset_of,
+    page_of,
+    position_of,
+    require_default,
+    task_of,
+)
+
+__all__ = ("LocalTasks",)
+
+# A task, then those below it: a place is the positions from the top down. One whose parent is
+# gone stands at the top.
+_PAGE = f"""
+with recursive shown (id, place) as (
+    select id, position from tasks where list = :list and not deleted and parent not in
+        (select id from tasks where list = :list and not deleted)
+    union all
+    select tasks.id, place || '.' || position from tasks
+    join shown on parent = shown.id where list = :list and not deleted
+)
+{SELECT} from shown join tasks using (id)
+where (:completed or status != 'completed')
+    and (:due_min = '' or due >= :due_min)
+    and (:due_max = '' or (due != '' and due <= :due_max))
+order by place, id limit :limit offset :offset
+"""
+_BELOW = """
+with recursive below (id) as (
+    select :task union select tasks.id from tasks join below on parent = below.id
+)
+update tasks set deleted = 1, updated = :now where id in below and list = :list
+"""
+
+
+class LocalTasks:
+    """The tasks in a folder; its file is made by the first write."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = TaskFile(folder)
+
+    def lists(self, *, limit: int, page: str) -> Page:
+        """The lists; `@default` stands for the first."""
+        start = offset_of(page)
+        with self._file.reading() as connection:
+            if connection is None:
+                return Page([])
+            found = connection.execute(
+                "select id, title, updated from lists order by position, id limit ? offset ?",
+                (limit + 1, start),
+            ).fetchall()
+        return page_of([list_of(*row) for row in found], start, limit)
+
+    def add_list(self, title: str) -> Json:
+        """Make another list, after those that are there."""
+        made = (new_id(), title, now())
+        with self._file.writing() as connection:
+            connection.execute(
+                "insert into lists (id, title, updated, position) "
+                "select ?, ?, ?, max(position) + 1 from lists",
+                made,
+            )
+        return list_of(*made)
+
+    def tasks(
+        self,
+        list_id: str,
+        *,
+        completed: bool,
+        due_min: str,
+        due_max: str,
+        limit: int,
+        page: str,
+    ) -> Page:
+        """Tasks in their order, each before those below it."""
+        start = offset_of(page)
+        with self._file.reading() as connection:
+            if connection is None:
+                require_default(list_id)
+                return Page([])
+            wanted = {
+                "list": list_id_of(connection, list_id),
+                "completed": completed,
+                "due_min": due_min[:10],
+                "due_max": due_max[:10],
+                "limit": limit + 1,
+                "offset": start,
+            }
+            found = connection.execute(_PAGE, wanted).fetchall()
+        return page_of([task_of(row) for row in found], start, limit)
+
+    def task(self, list_id: str, task_id: str) -> Json:
+        """One task, also one that is deleted."""
+        with self._file.reading() as connection:
+            if connection is None:
+                require_default(list_id)
+                raise no_task(task_id)
+            return found_task(connection, list_id_of(connection, list_id), task_id)
+
+    def create(self, list_id: str, task: Json, *, parent: str, previous: str) -> Json:
+        """Add a task: first, or after `previous`, among those of its parent."""
+        with self._file.writing() as connection:
+            owner = list_id_of(connection, list_id)
+            made = new_id()
+            place = make_place(connection, owner, parent, previous)
+            connection.execute(
+                "insert into tasks (id, list, title, parent, position, updated) "
+                "values (?, ?, '', ?, ?, ?)",
+                (made, owner, parent, position_of(place), now()),
+            )
+            change_task(connection, made, task)
+            return found_task(connection, owner, made)
+
+    def update(self, list_id: str, task_id: str, changes: Json) -> Json:
+        """Change fields of a task; one that is `None` is emptied."""
+        with self._file.writing() as connection:
+            owner = list_id_of(connection, list_id)
+            found_task(connection, owner, task_id)
+            change_task(connection, task_id, changes)
+            return found_task(connection, owner, task_id)
+
+    def delete(self, list_id: str, task_id: str) -> None:
+        """Delete a task and those below it."""
+        with self._file.writing() as connection:
+            owner = list_id_of(connection, list_id)
+            if found_task(connection, owner, task_id).get("deleted"):
+                raise no_task(task_id)
+            connection.execute(_BELOW, {"task": task_id, "list": owner, "now": now()})

@@ -1,0 +1,116 @@
+"""What an office answers about spreadsheets, as a model needs it.
+
+A sheet that is not there is answered with those that are; formulas that nobody computed are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.a1 import quote_sheet, read_range
+from callblocks.toolkits.workspace.backend import Json, Office
+from callblocks.tools.context import Context
+
+__all__ = (
+    "as_typed",
+    "asked",
+    "other_sheets",
+    "previewed",
+    "require_names",
+    "shown_book",
+    "shown_updates",
+    "tell_uncomputed",
+    "titles_of",
+)
+
+_NAME_LENGTH = 100
+_UPDATES = ("spreadsheetId", "updatedRange", "updatedRows", "updatedColumns", "updatedCells")
+
+
+def asked(office: Office, spreadsheet_id: str, range: str, ask: Callable[[], Json]) -> Json:
+    """The answer of an office; where it knows no such sheet, the sheets are named."""
+    sheet = read_range(range).sheet
+    try:
+        return ask()
+    except ToolError as error:
+        if error.code != "invalid_input" or not sheet:
+            raise
+        titles = titles_of(office.sheets.spreadsheet(spreadsheet_id))
+        if sheet.casefold() in (title.casefold() for title in titles):
+            raise
+        why = f"there is no sheet {brief(sheet)}; there are: {', '.join(map(quote_sheet, titles))}"
+        raise ToolError("invalid_input", why, range=why) from error
+
+
+def as_typed(office: Office, spreadsheet_id: str, range: str) -> Json:
+    """Cells as they were typed, for a preview."""
+    found = asked(
+        office,
+        spreadsheet_id,
+        range,
+        lambda: office.sheets.values(spreadsheet_id, range, render="FORMULA", major="ROWS"),
+    )
+    return {"values": [], **found}
+
+
+def previewed(change: Callable[[], str]) -> str:
+    """What would change, or why the call would fail."""
+    try:
+        return change()
+    except ToolError as error:
+        return f"this would fail: {error.code}: {error.message}"
+
+
+def tell_uncomputed(context: Context, answer: Json) -> None:
+    """Take the count of formulas from an answer, and tell the model of them."""
+    count = answer.pop("uncomputed", 0)
+    if count:
+        context.notice(
+            "formulas_not_computed",
+            "formulas are kept and shown as they were typed; nothing computes them here",
+            formulas=count,
+        )
+
+
+def require_names(sheets: Sequence[str]) -> None:
+    """Raise `invalid_input` for names that the sheets of one spreadsheet cannot have."""
+    seen: set[str] = set()
+    for name in sheets:
+        known = name.casefold() in seen
+        seen.add(name.casefold())
+        if known or not name.strip() or len(name) > _NAME_LENGTH or not name.isprintable():
+            why = (
+                f"{brief(name)} cannot name a sheet: names are different, of one line, and have "
+                f"1 to {_NAME_LENGTH} characters"
+            )
+            raise ToolError("invalid_input", why, sheets=why)
+
+
+def titles_of(book: Json) -> list[str]:
+    """The names of the sheets of a spreadsheet."""
+    return [sheet["properties"]["title"] for sheet in book["sheets"]]
+
+
+def other_sheets(book: Json) -> Json:
+    """All sheets, where a call that named none might overlook one."""
+    return {"sheets": shown_book(book)["sheets"]} if len(book.get("sheets", ())) > 1 else {}
+
+
+def shown_book(book: Json) -> Json:
+    """A spreadsheet with its title and the names and sizes of its sheets."""
+    shown = ("sheetId", "title", "index", "gridProperties")
+    sheets = [{key: sheet["properties"].get(key) for key in shown} for sheet in book["sheets"]]
+    links = {"spreadsheetUrl": book["spreadsheetUrl"]} if "spreadsheetUrl" in book else {}
+    return {
+        "spreadsheetId": book["spreadsheetId"],
+        "properties": {"title": book["properties"]["title"]},
+        "sheets": [{"properties": sheet} for sheet in sheets],
+        **links,
+    }
+
+
+def shown_updates(answer: Json) -> Json:
+    """What was written, and where."""
+    return {key: answer[key] for key in _UPDATES if key in answer}

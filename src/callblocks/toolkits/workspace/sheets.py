@@ -1,0 +1,227 @@
+"""The tools for spreadsheets: read, write, append, create and clear.
+
+    sheets_read     spreadsheetId, range             numbers as numbers, dates as text
+    sheets_write    spreadsheetId, range, values     old and new cells are shown before approval
+    sheets_append   spreadsheetId, range, values     below the table; nothing is overwritten
+    sheets_create   title
+    sheets_clear    spreadsheetId, range
+
+Values are read unformatted unless a call says otherwise: a model can compute with 0.12 and
+1234.5, not with "12%" and "$1,234.50". Dates are text all the same, as nobody reads 45678.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from callblocks.toolkits.workspace.a1 import print_box, quote_sheet, read_range
+from callblocks.toolkits.workspace.backend import Json, Office
+from callblocks.toolkits.workspace.cells import (
+    CellValue,
+    changes_text,
+    contents_text,
+    require_cells,
+    written_box,
+)
+from callblocks.toolkits.workspace.sheet_answers import (
+    as_typed,
+    asked,
+    other_sheets,
+    previewed,
+    require_names,
+    shown_book,
+    shown_updates,
+    tell_uncomputed,
+    titles_of,
+)
+from callblocks.tools.context import Context
+from callblocks.tools.declare import tool
+from callblocks.tools.tool import Tool
+
+__all__ = ("sheets_tools",)
+
+_Values = list[list[CellValue]]
+_Entered = Literal["USER_ENTERED", "RAW"]
+_Render = Literal["UNFORMATTED_VALUE", "FORMATTED_VALUE", "FORMULA"]
+_Major = Literal["ROWS", "COLUMNS"]
+_Title = Annotated[str, Field(min_length=1, max_length=200)]
+_Id = Annotated[str, Field(min_length=1)]
+
+
+def sheets_tools(office: Office) -> tuple[Tool, ...]:
+    """The tools for the spreadsheets of an office."""
+    return (_read(office), _write(office), _append(office), _create(office), _clear(office))
+
+
+def _read(office: Office) -> Tool:
+    @tool(read_only=True, kind="source", origin="builtin")
+    def sheets_read(
+        spreadsheetId: _Id,
+        context: Context,
+        range: str = "",
+        valueRenderOption: _Render = "UNFORMATTED_VALUE",
+        majorDimension: _Major = "ROWS",
+        full: bool = False,
+    ) -> Json:
+        """Read cells of a spreadsheet; empty rows and cells at the end are left out.
+
+        Args:
+            spreadsheetId: the id, as drive_list or sheets_create gave it
+            range: such as Sheet1!A1:C3, A:C, 2:5, or a sheet's name; all of the first sheet if ""
+            valueRenderOption: plain values, texts as a person sees them, or formulas
+            majorDimension: whether values is a list of rows or of columns
+            full: also the title and all sheets with their sizes
+        """
+        book = {} if range and not full else office.sheets.spreadsheet(spreadsheetId)
+        wanted = range or quote_sheet(titles_of(book)[0])
+        found = asked(
+            office,
+            spreadsheetId,
+            wanted,
+            lambda: office.sheets.values(
+                spreadsheetId, wanted, render=valueRenderOption, major=majorDimension
+            ),
+        )
+        context.taint("cells of a spreadsheet")
+        tell_uncomputed(context, found)
+        shown = book if full else other_sheets(book)
+        return {**shown, "spreadsheetId": spreadsheetId, "values": [], **found}
+
+    return sheets_read
+
+
+def _write(office: Office) -> Tool:
+    def preview(
+        spreadsheetId: str, range: str, values: _Values, valueInputOption: str = "USER_ENTERED"
+    ) -> str:
+        def change() -> str:
+            place = read_range(range)
+            require_cells(values, place.start)
+            box = written_box(place, values)
+            old = as_typed(office, spreadsheetId, print_box(place.sheet, box))
+            return changes_text(box, old["values"], values, valueInputOption)
+
+        return previewed(change)
+
+    @tool(destructive=True, idempotent=True, body="values", preview=preview, origin="builtin")
+    def sheets_write(
+        spreadsheetId: _Id,
+        range: _Id,
+        values: _Values,
+        context: Context,
+        valueInputOption: _Entered = "USER_ENTERED",
+    ) -> Json:
+        """Write cells of a spreadsheet; what was in them is replaced.
+
+        Args:
+            spreadsheetId: the id, as drive_list or sheets_create gave it
+            range: where to write; the first cell is enough, such as Sheet1!A1
+            values: rows of cells, [["Name", 3], ["=A1", true]]; null leaves a cell, "" empties it
+            valueInputOption: as if typed (numbers, dates, =formulas), or RAW for text as it is
+        """
+        place = read_range(range)
+        require_cells(values, place.start)
+        written_box(place, values)
+        done = asked(
+            office,
+            spreadsheetId,
+            range,
+            lambda: office.sheets.write(spreadsheetId, range, values, entered=valueInputOption),
+        )
+        tell_uncomputed(context, done)
+        return shown_updates(done)
+
+    return sheets_write
+
+
+def _append(office: Office) -> Tool:
+    @tool(destructive=False, body="values", origin="builtin")
+    def sheets_append(
+        spreadsheetId: _Id,
+        range: _Id,
+        values: _Values,
+        context: Context,
+        valueInputOption: _Entered = "USER_ENTERED",
+    ) -> Json:
+        """Add rows below a table of a spreadsheet; nothing is overwritten.
+
+        Args:
+            spreadsheetId: the id, as drive_list or sheets_create gave it
+            range: a sheet's name, or cells of the table, such as Sheet1!A1
+            values: the rows to add, [["Ann", 3], ["Bob", 4]]
+            valueInputOption: as if typed (numbers, dates, =formulas), or RAW for text as it is
+        """
+        read_range(range)
+        require_cells(values, None)
+        done = asked(
+            office,
+            spreadsheetId,
+            range,
+            lambda: office.sheets.append(spreadsheetId, range, values, entered=valueInputOption),
+        )
+        updates: Json = done.get("updates", {})
+        tell_uncomputed(context, updates)
+        shown: Json = {"tableRange": done["tableRange"]} if done.get("tableRange") else {}
+        return {"spreadsheetId": spreadsheetId, **shown, "updates": shown_updates(updates)}
+
+    return sheets_append
+
+
+def _create(office: Office) -> Tool:
+    @tool(destructive=False, origin="builtin")
+    def sheets_create(
+        title: _Title,
+        context: Context,
+        sheets: list[str] = [],  # noqa: B006 the schema shows it, and nothing changes it
+        values: _Values = [],  # noqa: B006 the schema shows it, and nothing changes it
+        full: bool = False,
+    ) -> Json:
+        """Make a spreadsheet, empty or with first rows.
+
+        Args:
+            title: its name
+            sheets: the names of its sheets; one, Sheet1, if none is given
+            values: rows of cells for the first sheet, from A1 on, as if typed
+            full: all that is known of it
+        """
+        require_names(sheets)
+        if values:
+            require_cells(values, (1, 1))
+            written_box(read_range("A1"), values)
+        book = office.sheets.create(title, sheets)
+        if values:
+            at = f"{quote_sheet(titles_of(book)[0])}!A1"
+            done = office.sheets.write(book["spreadsheetId"], at, values, entered="USER_ENTERED")
+            tell_uncomputed(context, done)
+        return book if full else shown_book(book)
+
+    return sheets_create
+
+
+def _clear(office: Office) -> Tool:
+    def preview(spreadsheetId: str, range: str) -> str:
+        def change() -> str:
+            read_range(range)
+            old = as_typed(office, spreadsheetId, range)
+            top, left = read_range(old["range"]).start
+            held = contents_text((top, left), old["values"])
+            return f"{old['range']} is emptied\n{held}"
+
+        return previewed(change)
+
+    @tool(destructive=True, idempotent=True, preview=preview, origin="builtin")
+    def sheets_clear(spreadsheetId: _Id, range: _Id) -> Json:
+        """Empty cells of a spreadsheet; how they look stays.
+
+        Args:
+            spreadsheetId: the id, as drive_list or sheets_create gave it
+            range: the cells, such as Sheet1!A2:C, or a sheet's name for all of it
+        """
+        read_range(range)
+        return asked(
+            office, spreadsheetId, range, lambda: office.sheets.clear(spreadsheetId, range)
+        )
+
+    return sheets_clear
