@@ -1,14 +1,17 @@
 """The one door between a call and its tool: what does not pass here does not run.
 
-    known?  ended?  runnable?  input fits?  policy: allow | ask | deny  →  approval
+    known?  ended?  runnable?  input fits?  meant?  policy: allow | ask | deny  →  approval
 
-Every step that cannot say yes says no, with a code and words that model and person understand.
+Every step that cannot say yes says no, with a code and words that model and person understand. A
+call that stands for another is judged, shown and run as that other one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeAlias
+
+import msgspec
 
 from callblocks.model.brief import brief
 from callblocks.model.calls import Call
@@ -48,33 +51,42 @@ class Gate:
 
     def weigh(self, call: Call, turn: Turn) -> Weighed | Failure:
         """What the policy says of a call; nobody is asked and nothing is used up."""
+        return self._weigh(call, turn, "")
+
+    def _weigh(self, call: Call, turn: Turn, through: str) -> Weighed | Failure:
         tool = self.registry.get(call.name)
         if tool is None:
             return _unknown(call.name, self.registry.names)
-        if not call.ended:
-            words = f"the text ended inside this call of {tool.name}; write the whole call again"
-            return Failure(code="unended_call", message=words)
-        if tool.function is None:
-            return Failure(code="not_runnable", message=_UNABLE.format(name=tool.name))
-        checked = tool.check(call.input)
-        if checked.faults:
-            return Failure(
-                code="invalid_input",
-                message=f"{tool.name}: {faults_text(checked.faults)}",
-                details={fault.field: fault.problem for fault in checked.faults},
-            )
+        checked = _checked(call, tool)
+        if isinstance(checked, Failure):
+            return checked
+        if tool.stands_for is not None:
+            return self._weigh_meant(call, tool, checked, turn, through)
         try:
-            return self._judge(call, tool, checked, turn)
+            return self._judge(call, tool, checked, turn, through)
         except RecursionError:  # a check of a caller's own may have let it pass
             return Failure(code="invalid_input", message=f"{tool.name}: nested too deep")
 
-    def _judge(self, call: Call, tool: Tool, checked: Checked, turn: Turn) -> Weighed:
+    def _weigh_meant(
+        self, call: Call, tool: Tool, checked: Checked, turn: Turn, through: str
+    ) -> Weighed | Failure:
+        """Weigh the call that one stands for; that must be a tool by itself."""
+        assert tool.stands_for is not None
+        if through:
+            words = f"{tool.name} is no tool by itself; name the tool that you mean"
+            return Failure(code="invalid_input", message=words, details={"name": words})
+        name, given = tool.stands_for(checked.values)
+        meant = msgspec.structs.replace(call, name=name, input=given)
+        return self._weigh(meant, turn, tool.name)
+
+    def _judge(self, call: Call, tool: Tool, checked: Checked, turn: Turn, through: str) -> Weighed:
         facts = gather(
             tool,
             call.input,
             resolve=self._resolve,
             tainted=turn.tainted,
             person=self._approving.person,
+            through=through,
         )
         return Weighed(
             call=call,
@@ -100,7 +112,7 @@ class Gate:
 
         Meanwhile a link may have been turned, or text of others may have come into the turn.
         """
-        now = self.weigh(weighed.call, turn)
+        now = self._weigh(weighed.call, turn, weighed.facts.through)
         if isinstance(now, Failure):
             return now
         if now.decision.asked and now.facts == weighed.facts:
@@ -113,6 +125,23 @@ def _words(tool: Tool, decision: Decision) -> str:
     if decision.code == "policy_off":
         return f"{tool.name} did not run: nothing runs without a policy, and none was given"
     return f"{tool.name} did not run: {decision.reason}"
+
+
+def _checked(call: Call, tool: Tool) -> Checked | Failure:
+    """The input as the tool takes it, or why this call can never run."""
+    if not call.ended:
+        words = f"the text ended inside this call of {tool.name}; write the whole call again"
+        return Failure(code="unended_call", message=words)
+    if tool.function is None:
+        return Failure(code="not_runnable", message=_UNABLE.format(name=tool.name))
+    checked = tool.check(call.input)
+    if checked.faults:
+        return Failure(
+            code="invalid_input",
+            message=f"{tool.name}: {faults_text(checked.faults)}",
+            details={fault.field: fault.problem for fault in checked.faults},
+        )
+    return checked
 
 
 def _unknown(name: str, known: tuple[str, ...]) -> Failure:

@@ -19,6 +19,7 @@ from callblocks.runtime.invoking import invoke
 from callblocks.runtime.journal import Intent, Journal, JournalUnavailable
 from callblocks.runtime.keys import idempotency_key
 from callblocks.runtime.plain import plain
+from callblocks.runtime.policy.met_paths import path_refusal
 from callblocks.runtime.policy.redirects import redirect_refusal
 from callblocks.runtime.progress import Began, Listener, Said
 from callblocks.runtime.spilling import spill
@@ -71,6 +72,7 @@ class Running:
             report=_reporter(call.id, listen),
             keep=self._keep,
             judge=lambda url: redirect_refusal(weighed.policy, weighed.facts, url),
+            judge_path=lambda path: path_refusal(weighed.policy, weighed.facts, path),
         )
         if listen is not None:
             listen(Began(call.id))

@@ -13,6 +13,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
 
+from msgspec.structs import replace
+
 from callblocks.model.brief import brief
 from callblocks.model.calls import Call
 from callblocks.model.errors import BadPolicy
@@ -112,4 +114,6 @@ class Runtime:
         )
         if refusal is not None or isinstance(weighed, Failure):
             return Outcome(id=call.id, name=call.name, error=refusal)
-        return await self._running.run(weighed, turn, listen)
+        outcome = await self._running.run(weighed, turn, listen)
+        # A call that stands for another keeps the name that it was written with.
+        return outcome if outcome.name == call.name else replace(outcome, name=call.name)

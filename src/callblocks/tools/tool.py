@@ -13,7 +13,7 @@ from callblocks.model.specs import ToolSpec
 from callblocks.tools.places import formats_of, holds_format, values_of_format
 from callblocks.tools.traits import Traits
 
-__all__ = ("Check", "Checked", "FieldFault", "Origin", "Paths", "Tool")
+__all__ = ("Check", "Checked", "FieldFault", "Origin", "Paths", "StandsFor", "Tool")
 
 Origin: TypeAlias = Literal["builtin", "function", "external"]
 """builtin: shipped here; function: a caller's own; external: runs elsewhere."""
@@ -38,6 +38,8 @@ class Checked(msgspec.Struct, frozen=True):
 
 Check: TypeAlias = Callable[[dict[str, Any]], Checked]
 Paths: TypeAlias = Callable[[dict[str, Any]], Iterable[object]]
+StandsFor: TypeAlias = Callable[[dict[str, Any]], tuple[str, dict[str, Any]]]
+"""Takes the checked values, and gives the name and the input of the call that is meant."""
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -47,7 +49,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     here. `context` names the parameter that takes a `Context`. `preview` tells what a call would
     change, for a person to see before it is approved: it takes the same values, and changes
     nothing. `paths` gives the paths that an input means, where its single parameters do not.
-    `isolated` runs the function in a process of its own.
+    `isolated` runs the function in a process of its own. With `stands_for` a call of this tool is
+    another way to write a call of another: that one is judged, approved and run in its place.
     """
 
     spec: ToolSpec
@@ -61,6 +64,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     preview: Callable[..., str] | None = None
     paths: Paths | None = None
     isolated: bool = False
+    stands_for: StandsFor | None = None
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the function itself, as Python code that imported it expects."""

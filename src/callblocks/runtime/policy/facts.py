@@ -30,7 +30,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """All that a policy knows of one call.
 
     `paths` are relative to the workspace and real, links followed. `hosts` are in lower case.
-    `tainted` says why the turn is. `person` is whether somebody can be asked.
+    `tainted` says why the turn is. `person` is whether somebody can be asked. `through` is the
+    tool that the call was written with, where that stands for another.
     """
 
     tool: str
@@ -41,6 +42,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     needs_approval: bool = False
     tainted: tuple[str, ...] = ()
     person: bool = False
+    through: str = ""
 
 
 def gather(
@@ -50,6 +52,7 @@ def gather(
     resolve: Callable[[str], str | None],
     tainted: tuple[str, ...] = (),
     person: bool = False,
+    through: str = "",
 ) -> Facts:
     """The facts of a call. `resolve` gives the real path below the workspace, or `None`.
 
@@ -66,6 +69,7 @@ def gather(
         needs_approval=tool.needs_approval,
         tainted=tainted,
         person=person,
+        through=through,
     )
 
 

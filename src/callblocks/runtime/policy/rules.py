@@ -4,7 +4,8 @@
 
 Every condition that is given must hold:
 
-    tool      one of the name patterns fits the tool
+    tool      one of the name patterns fits the tool; for an ask or a deny, also the tool that
+              stands for it: a deny of `custom` is one of all that is called through it
     trait     the tool has every one named, and none with a `!` before it: "!open_world".
               A kind counts as a trait: "exec"
     argument  for every name, one of the patterns fits the whole value; other values than text
@@ -94,7 +95,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _tool_holds(rule: Rule, facts: Facts) -> bool:
-    return not rule.tool or _fits(rule.tool, facts.tool, holds_text)
+    if not rule.tool or _fits(rule.tool, facts.tool, holds_text):
+        return True
+    through = bool(facts.through) and rule.decide != "allow"
+    return through and _fits(rule.tool, facts.through, holds_text)
 
 
 def _trait_holds(rule: Rule, facts: Facts) -> bool:
