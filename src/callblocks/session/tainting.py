@@ -31,6 +31,11 @@ def taint_of(call: Call, registry: Registry) -> str | None:
     tool = registry.get(call.name)
     if tool is None:
         return f"the result of {call.name}, which nobody here knows"
+    if tool.stands_for is not None:
+        checked = tool.check(call.input)
+        # What was kept of the call may be too little to say what it stood for.
+        name, given = tool.stands_for(checked.values) if not checked.faults else ("", {})
+        return taint_of(Call(id=call.id, name=name or "another tool", input=given), registry)
     if tool.traits.open_world or tool.traits.kind in ("source", "exec"):
         return f"the result of {call.name}"
     paths = tool.values_of_format(call.input, "path")

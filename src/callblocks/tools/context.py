@@ -35,6 +35,7 @@ class Context:
         report: Callable[[str], None] | None = None,
         keep: Keep | None = None,
         judge: Callable[[str], str | None] | None = None,
+        judge_path: Callable[[str], str | None] | None = None,
     ) -> None:
         self.call_id = call_id
         self.key = key
@@ -45,6 +46,7 @@ class Context:
         self._report = report
         self._keep = keep
         self._judge = judge
+        self._judge_path = judge_path
 
     def report(self, text: str) -> None:
         """Show text while the tool still runs; it is not part of the output."""
@@ -74,3 +76,10 @@ class Context:
         `None` where the policy allows that outright: nobody is asked in the middle of a call.
         """
         return None if self._judge is None else self._judge(url)
+
+    def path_refusal(self, path: str) -> str | None:
+        """Why this call may not read a file beside the paths it was let through with.
+
+        `None` where it may. `path` is the real one, from the workspace down.
+        """
+        return None if self._judge_path is None else self._judge_path(path)

@@ -1,0 +1,1 @@
+"""Finding: files of the workspace in an index of their words, and the web by adapters."""

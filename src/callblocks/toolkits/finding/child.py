@@ -1,0 +1,84 @@
+"""What reads one file of others: `python -m callblocks.toolkits.finding.child pdf < a.pdf`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import msgspec
+
+from callblocks.toolkits.finding.apart import Said
+from callblocks.toolkits.finding.unreadable import Unreadable
+
+__all__ = ("main",)
+
+_MEMORY = 1024 * 1024 * 1024
+_CPU_SECONDS = 90
+_FILES = 64
+_LONGEST = 100_000
+_REPLACED = "replace"
+
+
+def main(kind: str) -> None:
+    """Read standard input, and say what it holds line by line."""
+    _limit()
+    try:
+        read = _reader(kind)
+        for said in read(sys.stdin.buffer.read()):
+            _say_in_pieces(said)
+        _say(Said(ended=True))
+    except Unreadable as error:
+        _say(Said(fault=str(error)))
+    except (MemoryError, RecursionError):
+        _say(Said(fault="it is nested too deep, or needs too much room"))
+    except ImportError:
+        _say(Said(fault=f"reading {kind} needs a package that is not installed here"))
+    except Exception as error:  # a reader meets files that nobody thought of
+        _say(Said(fault=f"it cannot be read ({type(error).__name__})"))
+
+
+def _reader(kind: str) -> Callable[[bytes], Iterator[Said]]:
+    if kind == "pdf":
+        from callblocks.toolkits.finding.pdf import read_pdf
+
+        return read_pdf
+    if kind == "docx":
+        from callblocks.toolkits.finding.docx import read_docx
+
+        return read_docx
+    from callblocks.toolkits.finding.html import read_html
+
+    return read_html
+
+
+def _limit() -> None:
+    """Little memory and time, and no file is written; where the system knows such limits."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_FILES, _FILES))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _say_in_pieces(said: Said) -> None:
+    """A long text on several lines, so that who listens can stop."""
+    for start in range(0, max(1, len(said.text)), _LONGEST):
+        piece = said.text[start : start + _LONGEST]
+        _say(msgspec.structs.replace(said, text=piece, of=said.of if start == 0 else 0))
+
+
+def _say(said: Said) -> None:
+    """One line; half characters, which PDF can hold, are replaced."""
+    for name in ("title", "text", "heading", "fault"):
+        value = getattr(said, name)
+        setattr(said, name, value.encode("utf-8", _REPLACED).decode())
+    sys.stdout.buffer.write(msgspec.json.encode(said) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

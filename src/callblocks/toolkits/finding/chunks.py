@@ -1,0 +1,99 @@
+"""Texts cut into passages: what is found, ranked and shown is a passage, not a whole file.
+
+A passage ends where a paragraph does, and never reaches over a heading or a page. A paragraph
+that is too long is cut at a line, else at a sentence, else at a blank.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+__all__ = ("LENGTH", "MOST", "Part", "Passage", "cut", "cut_all")
+
+LENGTH = 1_200
+"""Characters of a passage, at most."""
+
+MOST = 20_000
+"""Passages of one file, at most."""
+
+_PARAGRAPH = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+# The best place to cut a long paragraph comes first.
+_ENDS = ("\n", ". ", "。", "; ", " ")
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of a file that belongs together: a section, a page, some rows.
+
+    `line` is where it starts in a text, `page` in a file of pages; 0 where there is no such thing.
+    """
+
+    text: str
+    heading: str = ""
+    page: int = 0
+    line: int = 0
+
+
+class Passage(Part, frozen=True, kw_only=True):
+    """A part that is short enough to be found and shown as one."""
+
+
+def cut_all(parts: Iterable[Part]) -> list[Passage]:
+    """The passages of all parts of a file."""
+    found: list[Passage] = []
+    for part in parts:
+        found += cut(part)
+        if len(found) > MOST:
+            break
+    return found[:MOST]
+
+
+def cut(part: Part) -> Iterator[Passage]:
+    """The passages of one part; none where it is blank."""
+    start, end = 0, 0
+    for piece_start, piece_end in _pieces(part.text):
+        if end > start and piece_end - start > LENGTH:
+            yield from _passage(part, start, end)
+            start = piece_start
+        end = piece_end
+    if end > start:
+        yield from _passage(part, start, end)
+
+
+def _passage(part: Part, start: int, end: int) -> Iterator[Passage]:
+    text = _CONTROL.sub(" ", part.text[start:end])
+    if text.strip():
+        lead = len(text) - len(text.lstrip())
+        line = part.line and part.line + part.text.count("\n", 0, start + lead)
+        yield Passage(text=text.strip(), heading=part.heading, page=part.page, line=line)
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int]]:
+    """Where paragraphs, and pieces of those that are too long, start and end."""
+    start = 0
+    for gap in _PARAGRAPH.finditer(text):
+        yield from _short(text, start, gap.start())
+        start = gap.end()
+    yield from _short(text, start, len(text))
+
+
+def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    while end - start > LENGTH:
+        stop = _best_end(text, start, start + LENGTH)
+        yield start, stop
+        start = stop
+    if end > start:
+        yield start, end
+
+
+def _best_end(text: str, start: int, latest: int) -> int:
+    """The end of a line, a sentence or a word in the second half; else just the latest."""
+    half = start + LENGTH // 2
+    for sign in _ENDS:
+        at = text.rfind(sign, half, latest)
+        if at >= 0:
+            return at + len(sign)
+    return latest

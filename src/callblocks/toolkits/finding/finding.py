@@ -1,0 +1,71 @@
+"""Looking for passages: all words first, then words that start so, then any of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from callblocks.toolkits.finding.index import Index
+from callblocks.toolkits.finding.known_files import Found
+from callblocks.toolkits.finding.query import Query, Words
+from callblocks.toolkits.finding.scope import Scope
+from callblocks.toolkits.finding.snippets import snippet
+from callblocks.tools.context import Context
+
+__all__ = ("Answer", "find", "shown")
+
+_OF_ONE_FILE = 3
+"""Passages of one file at most: a long file must not hide the others."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What was found, and for what: `partly` if no passage has all the words."""
+
+    found: list[Found] = []
+    words: Words = Words()
+    partly: bool = False
+
+
+def find(index: Index, query: Query, scope: Scope, limit: int, context: Context) -> Answer:
+    """The best passages that the policy lets this call read.
+
+    A file that it must not read is as if it were not there: not even a number tells of it, or a
+    query could ask word by word what it says.
+    """
+    if not query.groups:
+        return Answer()
+    hidden: dict[str, bool] = {}
+    for expression in dict.fromkeys((query.exact, query.started, query.loose)):
+        hits = index.hits(expression, scope.where, scope.values)
+        chosen = _chosen(index, hits, limit, context, hidden)
+        if chosen:
+            words = query.words if expression == query.exact else query.words.opened
+            partly = expression not in (query.exact, query.started)
+            return Answer([index.passage(number) for number in chosen], words, partly)
+    return Answer()
+
+
+def _chosen(
+    index: Index, hits: list[int], limit: int, context: Context, hidden: dict[str, bool]
+) -> list[int]:
+    chosen: list[int] = []
+    counts: dict[str, int] = {}
+    for number in hits:
+        if len(chosen) == limit:
+            break
+        path = index.path(number)
+        if path not in hidden:
+            hidden[path] = context.path_refusal(path) is not None
+        counts[path] = counts.get(path, 0) + 1
+        if not hidden[path] and counts[path] <= _OF_ONE_FILE:
+            chosen.append(number)
+    return chosen
+
+
+def shown(found: Found, words: Words) -> dict[str, Any]:
+    """A passage as the model sees it: nothing empty."""
+    told: dict[str, Any] = {"path": found.path, "title": found.title, "heading": found.heading}
+    told |= {"page": found.page, "line": found.line}
+    kept = {key: value for key, value in told.items() if value}
+    return kept | {"snippet": snippet(found.text, words)}

@@ -1,0 +1,195 @@
+"""The index: which files were read, their passages, and the words of those.
+
+Ranking is bm25; a word in the name or the title counts most, then one in a heading.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from callblocks.toolkits.finding.chunks import Passage
+from callblocks.toolkits.finding.known_files import File, Found
+from callblocks.toolkits.finding.words import words_of
+
+__all__ = ("Index",)
+
+_FILE = "id, path, size, mtime, digest, kind, state, title, given, tags"
+_WAITING = 50
+_RANKED = 3_000
+"""Passages that are ranked: of a word that stands nearly everywhere, the latest."""
+_SCORES = "select rowid, bm25(words, 4.0, 2.0, 1.0) from words where words match ?"
+_OF_FILES = "select passages.id from passages join files on files.id = passages.file"
+
+
+class Index:
+    """All that is done with an open database."""
+
+    def __init__(self, store: sqlite3.Connection) -> None:
+        self._store = store
+
+    @contextmanager
+    def changing(self) -> Generator[None]:
+        """Some changes, all of them or none; others wait meanwhile."""
+        self._store.execute("begin immediate")
+        try:
+            yield
+        except BaseException:
+            self._store.rollback()
+            raise
+        self._store.execute("commit")
+
+    def wait_at_most(self, seconds: float) -> None:
+        """How long to wait for others who write."""
+        self._store.execute(f"pragma busy_timeout = {int(seconds * 1000)}")
+
+    def file(self, path: str) -> File | None:
+        """What is known of one file."""
+        return next(self._files("where path = ?", path), None)
+
+    def files_in(self, folder: str) -> dict[str, File]:
+        """The files that stand in a folder itself."""
+        return {file.path: file for file in self._files("where folder = ?", folder)}
+
+    def paths_below(self, folder: str) -> list[str]:
+        """The paths of the files in a folder and below it; `.` has all."""
+        below = ("", "\U0010ffff") if folder == "." else (f"{folder}/", f"{folder}0")
+        rows = self._store.execute("select path from files where path > ? and path < ?", below)
+        return [path for (path,) in rows.fetchall()]
+
+    def some(self, after: str, limit: int) -> list[tuple[str, int, int]]:
+        """Path, size and time of the next files in the order of their paths."""
+        return self._store.execute(
+            "select path, size, mtime from files where path > ? order by path limit ?",
+            (after, limit),
+        ).fetchall()
+
+    def waiting(self, below: str) -> list[str]:
+        """The paths of some files that wait for `file_ingest`."""
+        where, values = "state in ('unread', 'stale')", tuple[str, ...]()
+        if below != ".":
+            where += " and (path = ? or path > ? and path < ?)"
+            values = (below, f"{below}/", f"{below}0")
+        query = f"select path from files where {where} order by path limit {_WAITING}"
+        return [path for (path,) in self._store.execute(query, values)]
+
+    def count(self) -> tuple[int, int]:
+        """How many files were read, and how many passages they have."""
+        (files,) = self._store.execute(
+            "select count(*) from files where state in ('read', 'stale')"
+        ).fetchone()
+        (passages,) = self._store.execute("select count(*) from passages").fetchone()
+        return files, passages
+
+    def folders(self) -> dict[str, int]:
+        """The folders that were looked through, and when each had changed."""
+        return dict(self._store.execute("select path, mtime from folders"))
+
+    def set_folder(self, path: str, mtime: int) -> None:
+        """Note that a folder was looked through."""
+        self._store.execute("insert or replace into folders values (?, ?)", (path, mtime))
+
+    def drop_folder(self, path: str) -> None:
+        """Forget a folder and the files that stood in it."""
+        self._store.execute("delete from folders where path = ?", (path,))
+        for file in self.files_in(path):
+            self.drop(file)
+
+    def put(self, file: File, passages: Sequence[Passage]) -> None:
+        """Note a file with its passages, in place of what was known of it."""
+        self.drop(file.path)
+        number = self._put_file(file)
+        name = " ".join((file.path, file.title, file.given, *file.tags))
+        words = " ".join(words_of(name))
+        for passage in passages:
+            added = self._store.execute(
+                "insert into passages (file, heading, page, line, text) values (?, ?, ?, ?, ?)",
+                (number, passage.heading, passage.page, passage.line, passage.text),
+            )
+            self._store.execute(
+                "insert into words (rowid, name, heading, text) values (?, ?, ?, ?)",
+                (added.lastrowid, words, *_words(passage.heading, passage.text)),
+            )
+
+    def note(self, file: File) -> None:
+        """Change what is known of a file; its passages stay."""
+        self._store.execute(
+            "update files set size = ?, mtime = ?, digest = ?, state = ? where path = ?",
+            (file.size, file.mtime, file.digest, file.state, file.path),
+        )
+
+    def hits(self, expression: str, where: str, values: Sequence[object]) -> list[int]:
+        """The passages that an expression finds, best first, by their numbers."""
+        scores = self._scores(expression, where, values)
+        if len(scores) == _RANKED:
+            # A word that stands everywhere: files that are called by it must not be missed.
+            scores |= self._scores(f"name : ({expression})", where, values)
+        return sorted(scores, key=scores.__getitem__)
+
+    def _scores(self, expression: str, where: str, values: Sequence[object]) -> dict[int, float]:
+        """The latest passages that an expression finds, and how good they are: less is better."""
+        # The plus sign: passages are met by their words, and not looked up one by one.
+        limited = f"and +rowid in ({_OF_FILES} where {where})" if where else ""
+        query = f"{_SCORES} {limited} order by rowid desc limit {_RANKED}"
+        return dict(self._store.execute(query, (expression, *values)))
+
+    def path(self, number: int) -> str:
+        """The path of the file that a passage is of."""
+        (path,) = self._store.execute(
+            "select path from files where id = (select file from passages where id = ?)",
+            (number,),
+        ).fetchone()
+        return path
+
+    def passage(self, number: int) -> Found:
+        """One passage with its file."""
+        row = self._store.execute(
+            "select files.path, files.kind, iif(files.given = '', files.title, files.given),"
+            " passages.heading, passages.page, passages.line, passages.text"
+            " from passages join files on files.id = passages.file where passages.id = ?",
+            (number,),
+        ).fetchone()
+        return Found(*row)
+
+    def _put_file(self, file: File) -> int | None:
+        folder = file.path.rpartition("/")[0] or "."
+        added = self._store.execute(
+            "insert into files (path, folder, size, mtime, digest, kind, state, title, given, tags)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(file.path, folder, file.size, file.mtime, file.digest, file.kind, file.state),
+                *(file.title, file.given, f" {' '.join(file.tags)} " if file.tags else ""),
+            ),
+        )
+        return added.lastrowid
+
+    def drop(self, path: str) -> None:
+        """Forget a file."""
+        row = self._store.execute("select id from files where path = ?", (path,)).fetchone()
+        if row is None:
+            return
+        passages = self._store.execute("select id from passages where file = ?", row).fetchall()
+        self._store.executemany("delete from words where rowid = ?", passages)
+        self._store.execute("delete from passages where file = ?", row)
+        self._store.execute("delete from files where id = ?", row)
+
+    def _files(self, where: str, *values: object) -> Iterator[File]:
+        for row in self._store.execute(f"select {_FILE} from files {where}", values).fetchall():
+            number, path, size, mtime, digest, kind, state, title, given, tags = row
+            yield File(
+                id=number,
+                path=path,
+                size=size,
+                mtime=mtime,
+                digest=digest,
+                kind=kind,
+                state=state,
+                title=title,
+                given=given,
+                tags=tuple(tags.split()),
+            )
+
+
+def _words(*texts: str) -> Iterable[str]:
+    return (" ".join(words_of(text)) for text in texts)

@@ -1,0 +1,46 @@
+"""What the index knows of a file, and what it gives of one.
+
+read      its passages are those that it has now
+stale     read once, and changed since: it waits for `file_ingest`
+unread    it waits for `file_ingest`
+skipped   it has no words
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from callblocks.toolkits.finding.kinds import Kind
+
+__all__ = ("File", "Found", "State")
+
+State: TypeAlias = Literal["read", "stale", "unread", "skipped"]
+
+
+class File(msgspec.Struct, frozen=True, kw_only=True):
+    """A file as the index knows it. `title` is its own, `given` the one somebody gave it."""
+
+    path: str
+    size: int
+    mtime: int
+    kind: Kind
+    state: State
+    digest: str = ""
+    title: str = ""
+    given: str = ""
+    tags: tuple[str, ...] = ()
+    id: int = 0
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A passage that was found, and the file it is of."""
+
+    path: str
+    kind: Kind
+    title: str
+    heading: str
+    page: int
+    line: int
+    text: str

@@ -1,0 +1,86 @@
+"""Looking for passages in one workspace, once its index is up to date."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from typing import Any
+
+from callblocks.runtime.files.root import Root
+from callblocks.toolkits.files import is_foreign
+from callblocks.toolkits.finding.finding import Answer, find, shown
+from callblocks.toolkits.finding.index import Index
+from callblocks.toolkits.finding.kinds import APART
+from callblocks.toolkits.finding.query import Query, read_query
+from callblocks.toolkits.finding.refreshing import Refresher
+from callblocks.toolkits.finding.scope import read_scope
+from callblocks.toolkits.finding.store import use_store
+from callblocks.tools.context import Context
+
+__all__ = ("Look",)
+
+_NAMED = 3
+
+
+class Look:
+    """Answers for `search`, and for `web_search` where there is no engine."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+        self._refresher = Refresher(root)
+
+    def find(self, text: str, within: str, limit: int, context: Context) -> list[dict[str, Any]]:
+        """The best passages; `context` is told what else the model should know."""
+        scope, query = read_scope(within, self._root), read_query(text)
+
+        def work(store: sqlite3.Connection) -> Answer:
+            index = Index(store)
+            left = self._refresher.refresh(index)
+            answer = find(index, query, scope, limit, context)
+            _tell(query, answer, left, context)
+            _tell_of_waiting(index, scope.below, answer, context)
+            return answer
+
+        answer = use_store(self._root, work)
+        _taint(answer, context)
+        return [shown(found, answer.words) for found in answer.found]
+
+    async def instead(self, text: str, limit: int, context: Context) -> list[dict[str, Any]]:
+        """Passages of the workspace in place of pages of the web, and the model is told so."""
+        results = await asyncio.to_thread(self.find, text, "all", limit, context)
+        context.notice(
+            "no_search_engine",
+            "no search engine is set up here: these are passages of the workspace's own files, "
+            "not of the web",
+        )
+        return [{"title": found.pop("title", "") or found["path"], **found} for found in results]
+
+
+def _taint(answer: Answer, context: Context) -> None:
+    """What lies where files of others lie is their text, and so is what came in their formats."""
+    for found in answer.found:
+        if is_foreign(found.path) or found.kind in APART:
+            context.taint(f"file of others: {found.path}")
+            return
+
+
+def _tell(query: Query, answer: Answer, left: int, context: Context) -> None:
+    if not query.groups:
+        context.notice("no_words", "the query has no word to look for; give at least one")
+    if answer.partly:
+        context.notice("some_words", "no passage has all the words; these have some of them")
+    if left:
+        context.notice("index_behind", f"{left} files are not read yet; search again for the rest")
+
+
+def _tell_of_waiting(index: Index, below: str, answer: Answer, context: Context) -> None:
+    waiting = [path for path in index.waiting(below) if context.path_refusal(path) is None]
+    named = waiting[:_NAMED]
+    if named:
+        said = ", ".join(named) + (" …" if len(waiting) > _NAMED else "")
+        context.notice("not_ingested", f"not looked into: {said}; file_ingest reads such files")
+        # A name is text too.
+        for path in filter(is_foreign, named):
+            context.taint(f"file of others: {path}")
+    elif not answer.found and index.count()[0] == 0:
+        context.notice("nothing_indexed", "there is no text here yet; file_ingest reads files")

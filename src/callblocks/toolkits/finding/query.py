@@ -1,0 +1,129 @@
+"""What a person or a model types into a search box, as a condition for the index.
+
+    tide table          both words                 "low tide"     these words in this order
+    tide OR ebb         one of them                tid*           words that start so
+    tide -spring        not with this word
+
+Any text is a query: what has no meaning here is read as words, and signs are passed over. Only
+words made by `words_of` reach the index, each in quotes, so no text can be read as its syntax.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from callblocks.toolkits.finding.words import words_of
+
+__all__ = ("Query", "Term", "Words", "read_query")
+
+_TERMS = 32
+_PHRASE = 32
+_READ = 2_000
+_QUOTES = str.maketrans("“”„«»", '"""""')
+_PIECE = re.compile(r'(-?)"([^"]*)"?(\*?)|(\S+)')
+
+
+class Term(msgspec.Struct, frozen=True):
+    """Words in this order; with `prefix` the last may go on."""
+
+    words: tuple[str, ...]
+    prefix: bool = False
+
+    @property
+    def expression(self) -> str:
+        """The term as the index reads it."""
+        return f'"{" ".join(self.words)}"{" *" if self.prefix else ""}'
+
+
+class Words(msgspec.Struct, frozen=True):
+    """What to mark: words as they are, and those that other words may start with."""
+
+    whole: frozenset[str] = frozenset()
+    starts: frozenset[str] = frozenset()
+
+    @property
+    def opened(self) -> Words:
+        """The same, each also as the start of a longer word."""
+        return Words(self.whole, self.whole)
+
+    def fit(self, word: str) -> bool:
+        """Whether this is one of them."""
+        return word in self.whole or any(word.startswith(start) for start in self.starts)
+
+
+class Query(msgspec.Struct, frozen=True):
+    """All of `groups` must be met, each by one of its terms, and none of `without`."""
+
+    groups: tuple[tuple[Term, ...], ...] = ()
+    without: tuple[Term, ...] = ()
+
+    @property
+    def exact(self) -> str:
+        """Every group, as it was written."""
+        return self._excluding(" AND ".join(_any(group) for group in self.groups))
+
+    @property
+    def started(self) -> str:
+        """Every group, each word also as the start of a longer one."""
+        groups = [[_open(term) for term in group] for group in self.groups]
+        return self._excluding(" AND ".join(_any(group) for group in groups))
+
+    @property
+    def loose(self) -> str:
+        """Any of the words, or of those that start so."""
+        terms = [_open(term) for group in self.groups for term in group]
+        return self._excluding(_any(terms))
+
+    @property
+    def words(self) -> Words:
+        """The words to look for."""
+        terms = [term for group in self.groups for term in group]
+        starts = frozenset(term.words[-1] for term in terms if term.prefix)
+        return Words(frozenset(word for term in terms for word in term.words), starts)
+
+    def _excluding(self, wanted: str) -> str:
+        return f"({wanted}) NOT {_any(self.without)}" if self.without else wanted
+
+
+def read_query(text: str) -> Query:
+    """Read a query; it has no groups where there is no word to look for."""
+    groups: list[tuple[Term, ...]] = []
+    without: list[Term] = []
+    joins = excludes = False
+    for minus, quoted, star, bare in _PIECE.findall(text[:_READ].translate(_QUOTES))[:_TERMS]:
+        if bare in ("OR", "|", "AND", "&", "NOT"):
+            joins, excludes = joins or bare in ("OR", "|"), bare == "NOT"
+            continue
+        term = _term(quoted or bare.lstrip("-"), bool(star) or bare.endswith("*"))
+        if term is None:
+            continue
+        if minus or excludes or bare.startswith("-"):
+            without.append(term)
+        elif joins and groups:
+            groups[-1] = (*groups[-1], term)
+        else:
+            groups.append((term,))
+        joins = excludes = False
+    return Query(tuple(groups), tuple(without)) if groups or without else _only_words(text)
+
+
+def _only_words(text: str) -> Query:
+    """A query of nothing but operators means these words."""
+    words = words_of(text[:_READ])[:_TERMS]
+    return Query(tuple((Term((word,)),) for word in words))
+
+
+def _term(text: str, prefix: bool) -> Term | None:
+    words = tuple(words_of(text)[:_PHRASE])
+    return Term(words, prefix) if words else None
+
+
+def _open(term: Term) -> Term:
+    return Term(term.words, prefix=True)
+
+
+def _any(terms: Iterable[Term]) -> str:
+    return f"({' OR '.join(term.expression for term in terms)})"

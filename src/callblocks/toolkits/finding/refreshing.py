@@ -1,0 +1,166 @@
+"""The index brought up to date by itself, within bounds, whenever something is looked for.
+
+Text, Markdown and CSV files up to 256 KiB are read; all others are noted, and wait for
+`file_ingest`. A folder whose time did not change has the same names in it, so it is not read
+again. Files that were written in place are found by their own size and time: in a workspace of up
+to a thousand files at once, in a larger one by and by.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+
+import msgspec
+
+from callblocks.model.errors import ToolError
+from callblocks.runtime.files.names import HERE
+from callblocks.runtime.files.root import Root
+from callblocks.toolkits.finding.index import Index
+from callblocks.toolkits.finding.kinds import APART, kind_of
+from callblocks.toolkits.finding.known_files import File
+from callblocks.toolkits.finding.readers import read_content
+from callblocks.toolkits.finding.reading import UNSETTLED, file_of, is_same, load, put, settled
+from callblocks.toolkits.finding.walking import Folder, Seen, look_at, look_through, mtime_of
+from callblocks.tools.context import Context
+
+__all__ = ("SMALL", "Refresher")
+
+SMALL = 256 * 1024
+"""Bytes of a file that is read without being asked for."""
+
+_LOOKED_AT = 1_000
+"""Files of folders that did not change which are looked at each time."""
+_READ = 2_000
+_SECONDS = 2.0
+_WAIT = 0.25
+_PATIENCE = 5.0
+
+
+class _Changes(msgspec.Struct):
+    """What is not as the index knows it."""
+
+    seen: dict[str, Seen] = {}
+    gone: set[str] = set()
+    folders: dict[str, int] = {}
+    lost: list[str] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.seen or self.gone or self.folders or self.lost)
+
+
+class Refresher:
+    """Keeps the index of one workspace up to date; remembers how far it has looked."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+        self._last = ""
+
+    def refresh(self, index: Index) -> int:
+        """Read what is new and drop what is gone; how many files are left for the next time.
+
+        While another program writes the index, nothing is changed.
+        """
+        changes = _Changes()
+        self._look_at_folders(index, changes)
+        self._look_at_files(index, changes)
+        if not changes:
+            return 0
+        index.wait_at_most(_WAIT)
+        try:
+            with index.changing():
+                return self._apply(index, changes)
+        except sqlite3.OperationalError:
+            return len(changes.seen)
+        finally:
+            index.wait_at_most(_PATIENCE)
+
+    def _look_at_folders(self, index: Index, changes: _Changes) -> None:
+        known = index.folders()
+        inner: dict[str, list[str]] = {}
+        for path in known.keys() - {HERE}:
+            inner.setdefault(path.rpartition("/")[0] or HERE, []).append(path)
+        waiting, met = [HERE], set[str]()
+        while waiting and len(met) < self._root.limits.files:
+            path = waiting.pop()
+            mtime = mtime_of(self._root, path)
+            if mtime is None:
+                continue
+            met.add(path)
+            if known.get(path) == mtime:
+                waiting += inner.get(path, ())
+            elif folder := look_through(self._root, path):
+                changes.folders[path] = mtime
+                _compare(folder, index.files_in(path), changes)
+                waiting += folder.folders
+        if not waiting:
+            changes.lost += known.keys() - met
+
+    def _look_at_files(self, index: Index, changes: _Changes) -> None:
+        """Look at the next files in their order, from the first again after the last."""
+        files = index.some(self._last, _LOOKED_AT)
+        self._last = files[-1][0] if len(files) == _LOOKED_AT else ""
+        for path, size, mtime in files:
+            seen = look_at(self._root, path)
+            if seen is None:
+                changes.gone.add(path)
+            elif (seen.size, seen.mtime) != (size, mtime):
+                changes.seen[path] = seen
+
+    def _apply(self, index: Index, changes: _Changes) -> int:
+        for path in changes.lost:
+            index.drop_folder(path)
+        for path in changes.gone:
+            index.drop(path)
+        latest, left = time.monotonic() + _SECONDS, set[str]()
+        for number, seen in enumerate(changes.seen.values()):
+            if number < _READ and time.monotonic() < latest:
+                self._take(index, seen)
+            else:
+                left.add(seen.path)
+        undone = {path.rpartition("/")[0] or HERE for path in left}
+        for path, mtime in changes.folders.items():
+            # One that is not done is noted all the same, so that it is met again.
+            index.set_folder(path, UNSETTLED if path in undone else settled(mtime))
+        return len(left)
+
+    def _take(self, index: Index, seen: Seen) -> None:
+        known = index.file(seen.path)
+        try:
+            if kind_of(seen.path) in APART or seen.size > SMALL:
+                self._note(index, seen, known)
+            else:
+                self._read(index, seen, known)
+        except ToolError:
+            index.put(msgspec.structs.replace(file_of(seen), state="skipped"), ())
+
+    def _read(self, index: Index, seen: Seen, known: File | None) -> None:
+        content, digest = load(self._root, seen.path, SMALL)
+        if known is not None and known.digest == digest:
+            index.note(_touched(known, seen))
+            return
+        read = read_content(kind_of(seen.path), content, Context())
+        given, tags = (known.given, known.tags) if known else ("", ())
+        put(index, seen, digest, read, given=given, tags=tags)
+
+    def _note(self, index: Index, seen: Seen, known: File | None) -> None:
+        """A file that only `file_ingest` reads: what it said before stays until then."""
+        if known is None or not known.digest:
+            index.put(file_of(seen), ())
+        elif load(self._root, seen.path)[1] == known.digest:
+            index.note(msgspec.structs.replace(_touched(known, seen), state="read"))
+        else:
+            index.note(msgspec.structs.replace(_touched(known, seen), state="stale"))
+
+
+def _compare(folder: Folder, known: dict[str, File], changes: _Changes) -> None:
+    for seen in folder.files:
+        if not is_same(known.pop(seen.path, None), seen):
+            changes.seen[seen.path] = seen
+    if folder.complete:
+        # One that was asked for by its name may stand where nobody looks by himself.
+        changes.gone.update(known)
+
+
+def _touched(known: File, seen: Seen) -> File:
+    return msgspec.structs.replace(known, size=seen.size, mtime=settled(seen.mtime))

@@ -1,0 +1,81 @@
+"""Where to look: everything, a part of the workspace, a kind of file, or what has a tag.
+
+all   files   documents   markdown   pdf   #harbour   notes   notes/plan.md
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.runtime.files.names import HERE
+from callblocks.runtime.files.root import Root
+from callblocks.toolkits.finding.kinds import KINDS
+
+__all__ = ("DRIVE", "Scope", "path_of", "read_scope", "tag_of")
+
+DRIVE = "office/drive"
+"""Where the office keeps its documents."""
+
+_BELOW = "(files.path > ? and files.path < ?)"
+_WORDS = ("all", "files", "documents", *KINDS)
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """A condition on files, its values, and the folder or file that it is all below."""
+
+    where: str = ""
+    values: tuple[str, ...] = ()
+    below: str = HERE
+
+
+def path_of(scope: object) -> str:
+    """The path that a scope means, for a policy to judge: the whole workspace where it is none."""
+    is_path = isinstance(scope, str) and scope.strip() and not _is_word(scope.strip())
+    return str(scope).strip() if is_path else HERE
+
+
+def read_scope(text: str, root: Root) -> Scope:
+    """Read a scope; one that means nothing is `invalid_input`."""
+    word = text.strip()
+    if word in ("", "all", HERE, "*"):
+        return Scope()
+    if word == "files":
+        return Scope(f"not {_BELOW}", _range("office"))
+    if word == "documents":
+        return Scope(f"({_BELOW} or {_BELOW})", (*_range(DRIVE), *_range(word)))
+    if word in KINDS:
+        return Scope("files.kind = ?", (word,))
+    if word.startswith("#"):
+        return Scope("instr(files.tags, ?) > 0", (f" {tag_of(word)} ",))
+    return _of_path(word, root)
+
+
+def tag_of(text: str) -> str:
+    """A tag as it is kept: no case, no blanks, no `#` before it."""
+    return "-".join(text.casefold().lstrip("#").split())
+
+
+def _is_word(scope: str) -> bool:
+    return scope in _WORDS or scope.startswith("#") or scope == "*"
+
+
+def _of_path(path: str, root: Root) -> Scope:
+    try:
+        entry = root.stat(path)
+    except ToolError as error:
+        if error.code != "path_not_found":
+            raise
+        words = f"nothing is at {brief(path)}; a scope is {', '.join(_WORDS)}, #tag or a path"
+        raise ToolError("invalid_input", words, scope=words) from error
+    if entry.path == HERE:
+        return Scope()
+    if entry.kind == "folder":
+        return Scope(_BELOW, _range(entry.path), entry.path)
+    return Scope("files.path = ?", (entry.path,), entry.path)
+
+
+def _range(folder: str) -> tuple[str, str]:
+    """What all paths below a folder lie between: `0` is the sign after `/`."""
+    return f"{folder}/", f"{folder}0"

@@ -1,0 +1,99 @@
+"""Looking for something in the web, by an adapter for each engine.
+
+    class Engine:
+        name = "engine"
+        async def search(self, query: str, limit: int) -> list[Found]: ...
+
+An adapter raises `ToolError` with a code such as `service_unavailable`, `quota_exceeded` or
+`network_error`; the next one is asked then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from callblocks.model.errors import ToolError
+
+__all__ = ("PER_TOKEN", "Found", "SearchAdapter", "ask", "within")
+
+PER_TOKEN = 4
+"""Characters that count as one token."""
+
+_TITLE = 200
+_SNIPPET = 1_000
+_LEAST = 40
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A page that an engine names; `date` is the day it is of, "" where that is not known."""
+
+    url: str
+    title: str
+    snippet: str = ""
+    date: str = ""
+
+
+class SearchAdapter(Protocol):
+    """A search engine."""
+
+    @property
+    def name(self) -> str:
+        """What the engine is called, for the result to say where it comes from."""
+        ...
+
+    async def search(self, query: str, limit: int) -> list[Found]:
+        """At most `limit` pages, best first."""
+        ...
+
+
+async def ask(
+    adapters: Sequence[SearchAdapter], query: str, limit: int
+) -> tuple[str, list[dict[str, Any]]]:
+    """What the first engine that answers has found, and its name."""
+    failed: ToolError | None = None
+    for adapter in adapters:
+        try:
+            found = await adapter.search(query, limit)
+        except ToolError as error:
+            failed = error
+            continue
+        pages = [_shown(page) for page in found[:limit] if _is_page(page)]
+        return adapter.name, pages
+    raise failed or ToolError("service_unavailable", "there is no search engine to ask")
+
+
+def within(results: list[dict[str, Any]], tokens: int) -> tuple[list[dict[str, Any]], bool]:
+    """As many results as fit into so many tokens, the last one cut; and whether that is all."""
+    room, kept = tokens * PER_TOKEN, list[dict[str, Any]]()
+    for result in results:
+        fixed = sum(len(str(value)) for key, value in result.items() if key != "snippet")
+        left = room - fixed
+        if kept and left < _LEAST:
+            return kept, False
+        snippet = result.get("snippet", "")
+        if len(snippet) > left:
+            cut = {**result, "snippet": f"{snippet[: max(0, left)]}…"}
+            return [*kept, cut], False
+        kept.append(result)
+        room = left - len(snippet)
+    return kept, True
+
+
+def _is_page(page: Found) -> bool:
+    return page.url.startswith(("http://", "https://")) and not _CONTROL.search(page.url)
+
+
+def _shown(page: Found) -> dict[str, Any]:
+    told = {"title": _line(page.title, _TITLE), "url": page.url, "date": _line(page.date, 40)}
+    kept = {key: value for key, value in told.items() if value}
+    return kept | {"snippet": _line(page.snippet, _SNIPPET)}
+
+
+def _line(text: str, length: int) -> str:
+    """One line of plain text."""
+    return " ".join(_CONTROL.sub(" ", text).split())[:length]
