@@ -1,0 +1,148 @@
+"""The tools for documents: read, create, append and replace.
+
+    docs_read      documentId                          {documentId, title, text}
+    docs_create    title, text
+    docs_append    documentId, text                    on a new line, at the end
+    docs_replace   documentId, findText, replaceText   each place; a diff is shown before
+
+A document is a file of the drive, too: drive_list and drive_search show its id.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import Field
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.runtime.files.diff import change_text
+from callblocks.runtime.files.text import encode_text
+from callblocks.toolkits.workspace.backend import Json, Office
+from callblocks.toolkits.workspace.docs_text import text_of
+from callblocks.toolkits.workspace.drive_input import require_name
+from callblocks.toolkits.workspace.drive_types import LARGEST
+from callblocks.tools.context import Context
+from callblocks.tools.declare import tool
+from callblocks.tools.tool import Tool
+
+__all__ = ("docs_tools",)
+
+_Id = Annotated[str, Field(min_length=1, max_length=200)]
+_Title = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+def docs_tools(office: Office) -> tuple[Tool, ...]:
+    """The tools for the documents of an office."""
+    return (_read(office), _create(office), _append(office), _replace(office))
+
+
+def _read(office: Office) -> Tool:
+    @tool(read_only=True, kind="source", origin="builtin")
+    def docs_read(documentId: _Id, context: Context, full: bool = False) -> Json:
+        """Read a document: its title and its text.
+
+        Args:
+            documentId: the id of the document, as drive_search shows it
+            full: the whole resource, as the Docs API gives it
+        """
+        document = office.documents.document(documentId)
+        context.taint("documents of others")
+        return document if full else {**_named(document), "text": text_of(document)}
+
+    return docs_read
+
+
+def _create(office: Office) -> Tool:
+    @tool(destructive=False, body="text", origin="builtin")
+    def docs_create(title: _Title, text: str = "", full: bool = False) -> Json:
+        """Make a document in the topmost folder of the drive.
+
+        Args:
+            title: its title, such as Plan for May
+            text: what it says
+            full: the whole resource, as the Docs API gives it
+        """
+        document = office.documents.create(require_name(title, "title"), _plain(text))
+        return document if full else _named(document)
+
+    return docs_create
+
+
+def _append(office: Office) -> Tool:
+    @tool(destructive=False, body="text", origin="builtin")
+    def docs_append(documentId: _Id, text: Annotated[str, Field(min_length=1)]) -> Json:
+        """Add text at the end of a document, on a new line.
+
+        Args:
+            documentId: the id of the document
+            text: what to add; start it with a line break to leave a line empty
+        """
+        document = office.documents.document(documentId)
+        added = _plain(text)
+        if not added:
+            why = "the text is nothing but line breaks; give some words"
+            raise ToolError("invalid_input", why, text=why)
+        held = text_of(document)
+        office.documents.append(documentId, f"\n{added}" if held else added)
+        return {**_named(document), "characters": len(held) + bool(held) + len(added)}
+
+    return docs_append
+
+
+def _replace(office: Office) -> Tool:
+    def preview(documentId: str, findText: str, replaceText: str, matchCase: bool = True) -> str:
+        try:
+            document = office.documents.document(documentId)
+            old = text_of(document)
+            new = _pattern(findText, matchCase).sub(lambda _: replaceText, old)
+            return change_text(document["title"], encode_text(old), encode_text(new))
+        except ToolError as error:
+            return f"this would fail: {error.code}: {error.message}"
+
+    @tool(destructive=True, preview=preview, origin="builtin")
+    def docs_replace(
+        documentId: _Id,
+        findText: Annotated[str, Field(min_length=1)],
+        replaceText: str,
+        context: Context,
+        matchCase: bool = True,
+    ) -> Json:
+        """Replace a text with another at each place of a document; how many there were.
+
+        Args:
+            documentId: the id of the document
+            findText: the text to look for, as it stands there
+            replaceText: what to put in its place; nothing deletes it
+            matchCase: whether small and capital letters differ
+        """
+        for text in (findText, replaceText):
+            encode_text(text)
+        count = office.documents.replace(documentId, findText, replaceText, match_case=matchCase)
+        if count == 0:
+            context.notice(
+                "nothing_replaced",
+                f"{brief(findText)} is nowhere in the document, so nothing was changed; read it "
+                "with docs_read and copy the text, or set matchCase to false",
+            )
+        return {"documentId": documentId, "occurrencesChanged": count}
+
+    return docs_replace
+
+
+def _plain(text: str) -> str:
+    """Text as a document holds it: line breaks of one kind, and none at the end."""
+    plain = text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
+    size = len(encode_text(plain))
+    if size > LARGEST:
+        raise ToolError("file_too_large", f"the text has {size} bytes; at most {LARGEST} are kept")
+    return plain
+
+
+def _pattern(find: str, match_case: bool) -> re.Pattern[str]:
+    return re.compile(re.escape(find), 0 if match_case else re.IGNORECASE)
+
+
+def _named(document: Json) -> Json:
+    return {"documentId": document["documentId"], "title": document["title"]}

@@ -1,0 +1,109 @@
+"""The tools that make and delete files of the drive."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from callblocks.model.errors import ToolError
+from callblocks.runtime.files.text import encode_text
+from callblocks.toolkits.workspace.backend import Json, Office
+from callblocks.toolkits.workspace.drive_input import bytes_of, require_name, type_of
+from callblocks.toolkits.workspace.drive_query import Term, write_query
+from callblocks.toolkits.workspace.drive_shown import kind_of, shown_file
+from callblocks.toolkits.workspace.drive_types import FOLDER
+from callblocks.tools.declare import tool
+from callblocks.tools.tool import Tool
+
+__all__ = ("create_tool", "delete_tool")
+
+_Id = Annotated[str, Field(min_length=1, max_length=200)]
+_Name = Annotated[str, Field(min_length=1, max_length=1000)]
+_Text = Annotated[str, Field(max_length=10_000)]
+_Encoding = Literal["utf-8", "base64"]
+_COUNTED = 100
+
+
+def create_tool(office: Office) -> Tool:
+    """`drive_create`."""
+
+    @tool(destructive=False, body="content", origin="builtin")
+    def drive_create(
+        name: _Name,
+        content: str = "",
+        mimeType: str = "",
+        folderId: _Id = "root",
+        encoding: _Encoding = "utf-8",
+        description: _Text = "",
+        full: bool = False,
+    ) -> Json:
+        """Make a file of the drive; with the type of a folder a folder, of a document a document.
+
+        Args:
+            name: the name, such as report.csv; another file of that name stays as it is
+            content: what the file shall hold, as text or in base64; a document's is Markdown
+            mimeType: such as text/csv; guessed from the name if not given. A folder is
+                application/vnd.google-apps.folder, a document application/vnd.google-apps.document
+            folderId: the id of the folder to put it in; root is the topmost
+            encoding: how the content is written
+            description: a few words about it
+            full: all that is known of the new file, as the Drive API gives it
+        """
+        mime = type_of(name, mimeType, encoding)
+        if mime == FOLDER and content:
+            raise _invalid("content", "a folder has no content; make a file in it")
+        metadata: Json = {"name": require_name(name), "mimeType": mime, "parents": [folderId]}
+        if description:
+            encode_text(description)
+            metadata["description"] = description
+        held = None if mime == FOLDER else bytes_of(content, encoding)
+        return shown_file(office.drive.create(metadata, held), full=full)
+
+    return drive_create
+
+
+def delete_tool(office: Office) -> Tool:
+    """`drive_delete`."""
+
+    def preview(fileId: str, permanent: bool = False) -> str:
+        try:
+            file = office.drive.file(fileId)
+            inside = _count_inside(office, file)
+        except ToolError as error:
+            return f"this would fail: {error.code}: {error.message}"
+        if permanent:
+            return f"delete for ever {kind_of(file)}{inside}"
+        return f"move to the trash {kind_of(file)}{inside}"
+
+    @tool(destructive=True, idempotent=True, preview=preview, origin="builtin")
+    def drive_delete(fileId: _Id, permanent: bool = False) -> Json:
+        """Throw a file or folder of the drive away; drive_update with trashed=false undoes it.
+
+        Args:
+            fileId: the id of the file, or of a folder with all that is in it
+            permanent: delete it for ever instead; nothing undoes that
+        """
+        if fileId == "root":
+            raise _invalid("fileId", "root is the whole drive; give the id of a file in it")
+        if not permanent:
+            file = office.drive.update(fileId, {"trashed": True}, None)
+            return {"id": file["id"], "name": file["name"], "trashed": True}
+        file = office.drive.file(fileId)
+        office.drive.delete(fileId)
+        return {"id": file["id"], "name": file["name"], "deleted": True}
+
+    return drive_delete
+
+
+def _count_inside(office: Office, file: Json) -> str:
+    if file["mimeType"] != FOLDER:
+        return ""
+    query = write_query(Term("parents", "in", file["id"]))
+    page = office.drive.files(query=query, order="", limit=_COUNTED, page="")
+    more = "more than " if page.next else ""
+    return f" with {more}{len(page.items)} files and folders right in it, and all below"
+
+
+def _invalid(field: str, why: str) -> ToolError:
+    return ToolError("invalid_input", why, **{field: why})

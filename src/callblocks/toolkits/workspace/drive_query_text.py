@@ -1,0 +1,204 @@
+"""A query in Drive's syntax, read into its tree; what is wrong is named with its place.
+
+What Google takes in other spellings (double quotes, capitals, a time without quotes, `parents in
+'id'`, a lone `starred`) is read too, and written in the one spelling that it documents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.drive_query import And, Not, Or, Query, Term
+from callblocks.toolkits.workspace.drive_terms import FIELDS, read_value
+
+__all__ = ("is_words", "read_query")
+
+
+_LONGEST = 8_000
+_DEEPEST = 30
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+    r"""|(?P<sign>!=|<=|>=|[()=<>])|(?P<word>[^\s()'"=<>!]+)|(?P<odd>\S))""",
+    re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_SIGNS = ("=", "!=", "<", "<=", ">", ">=")
+
+
+class _Token(msgspec.Struct, frozen=True):
+    kind: str
+    text: str
+    at: int
+
+    @property
+    def lower(self) -> str:
+        return self.text.lower() if self.kind != "quoted" else ""
+
+    @property
+    def said(self) -> str:
+        return brief(self.text) if self.kind != "end" else "the end"
+
+
+def read_query(text: str) -> Query:
+    """The tree of a query; `invalid_input` names the place where it is none."""
+    if len(text) > _LONGEST:
+        raise _fault(f"the query has {len(text)} characters; at most {_LONGEST} are read")
+    return _Reader(list(_tokens(text))).whole()
+
+
+def is_words(text: str) -> bool:
+    """Whether a text is words to look for rather than an attempt at the syntax."""
+    tokens = [token for token in _tokens(text) if token.text not in ("(", ")")]
+    return not any(
+        token.text in _SIGNS or (token.lower in ("contains", "in") and _stands_between(tokens, at))
+        for at, token in enumerate(tokens)
+    )
+
+
+def _stands_between(tokens: list[_Token], at: int) -> bool:
+    """Whether the word at a place is an operator: beside a field, or between a field and quotes."""
+    before, after = tokens[at - 1] if at else tokens[-1], tokens[at + 1]
+    if tokens[at].lower == "contains":
+        return before.text in FIELDS or after.kind == "quoted"
+    return before.text in FIELDS or (before.kind == "quoted" and after.kind == "word")
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or ""
+        yield _Token(kind, match[kind], match.start(kind))
+    yield _Token("end", "", len(text))
+
+
+class _Reader:
+    def __init__(self, tokens: list[_Token]) -> None:
+        self._tokens = tokens
+        self._at = 0
+        self._depth = 0
+        self._height = 0
+
+    def whole(self) -> Query:
+        query = self._chain()
+        if self._next.kind != "end":
+            raise self._expected("`and`, `or` or the end")
+        return query
+
+    @property
+    def _next(self) -> _Token:
+        return self._tokens[self._at]
+
+    def _take(self) -> _Token:
+        token = self._next
+        self._at += 1
+        return token
+
+    def _chain(self) -> Query:
+        query, height = self._item(), self._height
+        joined = ""
+        while self._next.lower in ("and", "or"):
+            word = self._take().lower
+            item = self._item()
+            kind = And if word == "and" else Or
+            if word == joined and isinstance(query, kind):
+                query = kind((*query.items, item))
+                height = max(height, self._height + 1)
+            else:
+                query = kind((query, item))
+                height = self._grown(max(height, self._height))
+            joined = word
+        self._height = height
+        return query
+
+    def _grown(self, height: int) -> int:
+        """One level more, while what was read can also be written and walked over."""
+        if height >= _DEEPEST:
+            words = (
+                f"it is nested deeper than {_DEEPEST}, or changes between `and` and `or` too often"
+            )
+            raise _fault(words, self._next.at)
+        return height + 1
+
+    def _item(self) -> Query:
+        self._depth += 1
+        # A `not` before a parenthesis is two levels of text and one of the tree.
+        if self._depth > 2 * _DEEPEST + 2:
+            raise _fault(f"it is nested deeper than {_DEEPEST}", self._next.at)
+        try:
+            return self._item_within()
+        finally:
+            self._depth -= 1
+
+    def _item_within(self) -> Query:
+        if self._next.lower == "not":
+            self._take()
+            item = self._item()
+            self._height = self._grown(self._height)
+            return Not(item)
+        if self._next.text == "(":
+            self._take()
+            query = self._chain()
+            self._close()
+            return query
+        self._height = 0
+        return self._element() if self._next.kind == "quoted" else self._term()
+
+    def _close(self) -> None:
+        if self._next.text != ")":
+            raise self._expected("`and`, `or` or a closing parenthesis")
+        self._take()
+
+    def _element(self) -> Query:
+        value = self._take()
+        if self._next.lower != "in":
+            raise self._expected("`in` after a quoted value")
+        self._take()
+        return self._made(self._field(), "in", value)
+
+    def _term(self) -> Query:
+        field = self._field()
+        operator = self._next
+        if FIELDS[field].stands_alone and operator.lower in ("", "and", "or", ")"):
+            return Term(field, "=", True)
+        if operator.lower not in FIELDS[field].operators:
+            return self._refuse(field)
+        self._take()
+        if self._next.kind not in ("quoted", "word"):
+            raise self._expected("a value in quotes")
+        return self._made(field, operator.lower, self._take())
+
+    def _field(self) -> str:
+        token = self._next
+        if token.kind != "word" or token.text not in FIELDS:
+            raise self._expected(f"a field ({', '.join(FIELDS)})")
+        self._take()
+        return token.text
+
+    def _made(self, field: str, operator: str, value: _Token) -> Term:
+        quoted = value.kind == "quoted"
+        if operator not in FIELDS[field].operators:
+            self._refuse(field)
+        text = _ESCAPE.sub(r"\1", value.text[1:-1]) if quoted else value.text
+        try:
+            return Term(field, operator, read_value(FIELDS[field], text, quoted=quoted))
+        except ValueError as error:
+            raise _fault(f"{field} {operator}: {error}", value.at) from error
+
+    def _refuse(self, field: str) -> Term:
+        allowed = ", ".join(f"`{one}`" for one in FIELDS[field].operators)
+        raise self._expected(f"{allowed} with {field}")
+
+    def _expected(self, what: str) -> ToolError:
+        token = self._next
+        hint = "; a quote is not closed" if token.text in ("'", '"') else ""
+        return _fault(f"expected {what}, found {token.said}{hint}", token.at)
+
+
+def _fault(words: str, at: int | None = None) -> ToolError:
+    why = words if at is None else f"the query cannot be read at character {at + 1}: {words}"
+    way_out = "write for example: name contains 'report' and trashed = false"
+    return ToolError("invalid_input", f"{why}; {way_out}", query=why)

@@ -1,0 +1,66 @@
+"""A file of the drive as a model sees it: fewer fields, and what it holds as text.
+
+{"id": "1AbC…", "name": "plan.md", "mimeType": "text/markdown", "size": "120",
+ "modifiedTime": "2024-05-01T08:30:00.000Z", "parents": ["0A…"], "text": "…"}
+"""
+
+from __future__ import annotations
+
+import re
+
+from callblocks.model.brief import brief
+from callblocks.runtime.files.text import is_text
+from callblocks.toolkits.workspace.backend import Json, Page
+from callblocks.toolkits.workspace.drive_types import FOLDER, is_native
+from callblocks.tools.context import Context
+
+__all__ = ("kind_of", "shown_content", "shown_file", "shown_page")
+
+_LISTED = ("id", "name", "mimeType", "size", "modifiedTime", "parents", "description")
+_ALONE = (*_LISTED, "createdTime", "webViewLink")
+_UNFIT = re.compile(r"[^\w.() -]")
+_ENDINGS = {"application/pdf": ".pdf", "text/html": ".html", "image/png": ".png"}
+
+
+def shown_page(page: Page, context: Context, *, full: bool) -> Json:
+    """The files of a page; what could not be read on the way is told beside it."""
+    for fault in page.faults:
+        context.notice("workspace_damaged", fault)
+    files = page.items if full else [_trimmed(file, _LISTED) for file in page.items]
+    return {"files": files, "nextPageToken": page.next} if page.next else {"files": files}
+
+
+def shown_file(file: Json, *, full: bool) -> Json:
+    """One file, without what it holds."""
+    return file if full else _trimmed(file, _ALONE)
+
+
+def shown_content(file: Json, content: bytes, mime: str, context: Context, *, full: bool) -> Json:
+    """One file with its text; what is no text is kept as an artifact."""
+    shown = dict(file) if full else _trimmed(file, _LISTED)
+    # An export may start with a mark of its encoding, and end lines as Windows does.
+    if is_native(file["mimeType"]) and is_text(content):
+        return {**shown, "text": content.decode("utf-8-sig").replace("\r\n", "\n")}
+    if is_text(content):
+        return {**shown, "text": content.decode()}
+    name = _UNFIT.sub("_", file["name"])[-100:].lstrip(". ") or "file"
+    ending = _ENDINGS.get(mime, "") if is_native(file["mimeType"]) else ""
+    try:
+        kept = context.keep(f"{name}{ending}", content, mime)
+    except RuntimeError:  # nothing keeps files in this run
+        return {**shown, "content": f"[{len(content)} bytes of {mime}, not kept]"}
+    return {**shown, "content": f"[{len(content)} bytes of {mime}, kept as {kept.path}]"}
+
+
+def kind_of(file: Json) -> str:
+    """What a file is, for a person who is asked: its name in quotes, its type and its size."""
+    name = brief(file["name"])
+    if file["mimeType"] == FOLDER:
+        return f"the folder {name}"
+    size = f", {file['size']} bytes" if "size" in file else ""
+    return f"the file {name} ({file['mimeType']}{size})"
+
+
+def _trimmed(file: Json, fields: tuple[str, ...]) -> Json:
+    shown = {name: file[name] for name in fields if name in file}
+    return {**shown, "trashed": True} if file.get("trashed") else shown

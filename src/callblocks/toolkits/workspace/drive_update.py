@@ -1,0 +1,148 @@
+"""The tool that changes a file of the drive: what it holds, its name, its folder."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.runtime.files.diff import change_text
+from callblocks.runtime.files.text import encode_text
+from callblocks.toolkits.workspace.backend import Json, Office
+from callblocks.toolkits.workspace.drive_input import bytes_of, require_name, type_of
+from callblocks.toolkits.workspace.drive_shown import kind_of, shown_file
+from callblocks.toolkits.workspace.drive_types import EXPORTS, FOLDER, SPREADSHEET
+from callblocks.tools.declare import tool
+from callblocks.tools.tool import Tool
+
+__all__ = ("update_tool",)
+
+_Id = Annotated[str, Field(min_length=1, max_length=200)]
+_Text = Annotated[str, Field(max_length=10_000)]
+
+
+def update_tool(office: Office) -> Tool:
+    """`drive_update`."""
+
+    def preview(  # noqa: PLR0913, PLR0917 what the tool takes
+        fileId: str,
+        content: str | None = None,
+        name: str = "",
+        mimeType: str = "",
+        folderId: str = "",
+        description: str | None = None,
+        encoding: str = "utf-8",
+        trashed: bool | None = None,
+        full: bool = False,
+    ) -> str:
+        try:
+            file = office.drive.file(fileId)
+            changes = _changes(name, mimeType, description, trashed)
+            lines = [f"change {kind_of(file)}", *_said(office, file, changes, folderId)]
+            if content is not None:
+                lines.append(_diff(office, file, bytes_of(content, encoding)))
+            return "\n".join(lines)
+        except ToolError as error:
+            return f"this would fail: {error.code}: {error.message}"
+
+    @tool(
+        destructive=True,
+        idempotent=True,
+        body="content",
+        preview=preview,
+        origin="builtin",
+    )
+    def drive_update(  # noqa: PLR0913, PLR0917 each is one thing that may be changed
+        fileId: _Id,
+        content: str | None = None,
+        name: Annotated[str, Field(max_length=1000)] = "",
+        mimeType: str = "",
+        folderId: Annotated[str, Field(max_length=200)] = "",
+        description: _Text | None = None,
+        encoding: Literal["utf-8", "base64"] = "utf-8",
+        trashed: bool | None = None,
+        full: bool = False,
+    ) -> Json:
+        """Change a file of the drive: what it holds, its name, its folder, or bring it back.
+
+        Args:
+            fileId: the id of the file
+            content: all that it shall hold from now on; what it holds stays if not given
+            name: its new name
+            mimeType: its new type, such as text/csv
+            folderId: the id of the folder to move it to
+            description: a few words about it
+            encoding: how the content is written
+            trashed: false brings it back from the trash, true puts it there
+            full: all that is known of the file, as the Drive API gives it
+        """
+        changes = _changes(name, mimeType, description, trashed)
+        held = None if content is None else bytes_of(content, encoding)
+        if not changes and held is None and not folderId:
+            raise ToolError(
+                "invalid_input", "nothing to change was given: content, name, folderId …"
+            )
+        if held is not None or folderId:
+            file = office.drive.file(fileId)
+            if held is not None:
+                _refuse_content(file)
+            add, remove = _move(file, folderId)
+        else:
+            add = remove = ""
+        changed = office.drive.update(fileId, changes, held, add=add, remove=remove)
+        return shown_file(changed, full=full)
+
+    return drive_update
+
+
+def _changes(name: str, mime: str, description: str | None, trashed: bool | None) -> Json:
+    changes: Json = {}
+    if name:
+        changes["name"] = require_name(name)
+    if mime:
+        changes["mimeType"] = type_of("", mime, "utf-8")
+    if description is not None:
+        encode_text(description)
+        changes["description"] = description
+    if trashed is not None:
+        changes["trashed"] = trashed
+    return changes
+
+
+def _refuse_content(file: Json) -> None:
+    name, mime = brief(file["name"]), file["mimeType"]
+    if mime == FOLDER:
+        raise _invalid("content", f"{name} is a folder and holds no text")
+    if mime == SPREADSHEET:
+        raise _invalid("content", f"{name} is a spreadsheet; change its cells with sheets_write")
+
+
+def _move(file: Json, folder: str) -> tuple[str, str]:
+    """The folder that a file comes into, and those that it leaves."""
+    parents: list[str] = file.get("parents", [])
+    if not folder or folder in parents:
+        return "", ""
+    return folder, ",".join(parents)
+
+
+def _said(office: Office, file: Json, changes: Json, folder: str) -> list[str]:
+    said = [
+        f"{field}: {brief(file.get(field, ''))} becomes {brief(new)}"
+        for field, new in changes.items()
+        if file.get(field, "") != new
+    ]
+    if folder:
+        said.append(f"it moves to {kind_of(office.drive.file(folder))}")
+    return said
+
+
+def _diff(office: Office, file: Json, new: bytes) -> str:
+    _refuse_content(file)
+    old, _ = office.drive.content(file["id"], EXPORTS.get(file["mimeType"], ""))
+    return change_text(file["name"], old, new)
+
+
+def _invalid(field: str, why: str) -> ToolError:
+    return ToolError("invalid_input", why, **{field: why})

@@ -1,0 +1,221 @@
+"""The drive of a local office: plain files and folders, with ids in a database beside them.
+
+    office/drive/…         what was put there, by a tool or by hand
+    office/trash/…         what was thrown away; it can be brought back
+    office/drive.sqlite    ids, given names and types
+
+Every call first compares the folders with the database, so that what was put, moved or removed by
+hand is known. Whoever changes something holds the database meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.backend import Json, Page
+from callblocks.toolkits.workspace.drive_order import read_order
+from callblocks.toolkits.workspace.drive_query import Query, terms
+from callblocks.toolkits.workspace.drive_query_text import read_query
+from callblocks.toolkits.workspace.drive_types import (
+    DOCUMENT,
+    FOLDER,
+    LARGEST,
+    SPREADSHEET,
+    is_native,
+)
+from callblocks.toolkits.workspace.local.drive_change import Change
+from callblocks.toolkits.workspace.local.drive_folder import DriveFolder
+from callblocks.toolkits.workspace.local.drive_match import in_order, matcher
+from callblocks.toolkits.workspace.local.drive_pages import read_token, write_token
+from callblocks.toolkits.workspace.local.drive_row import Row
+from callblocks.toolkits.workspace.local.drive_texts import DriveTexts
+from callblocks.toolkits.workspace.local.drive_view import View
+
+__all__ = ("LocalDrive",)
+
+_DOCUMENT_EXPORTS = ("text/markdown", "text/plain")
+# What a scan of the names alone does not tell.
+_CONTENT_FIELDS = ("modifiedTime", "fullText")
+_CONTENT_KEYS = ("modifiedTime", "modifiedByMeTime", "recency", "quotaBytesUsed")
+
+
+class LocalDrive:
+    """The files of an office; `folder` is the office, which need not be there yet."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = DriveFolder(folder)
+        self._texts = DriveTexts(folder / ".index" / "drive-texts.sqlite", self._folder.faults)
+
+    def files(self, *, query: str, order: str, limit: int, page: str) -> Page:
+        """Files that a query in Drive's syntax finds; "" finds all, those in the trash too."""
+        tree = read_query(query) if query.strip() else None
+        keys = read_order(order)
+        start = read_token(page, query, order)
+        view = self._folder.view(content=_asks_for_content(tree, keys))
+        found = self._found(tree, keys, view)
+        shown = self._shown(view, found[start : start + limit])
+        next = "" if start + limit >= len(found) else write_token(start + limit, query, order)
+        faults = tuple(self._folder.faults)
+        del self._folder.faults[: len(faults)]
+        return Page(shown, next, faults)
+
+    def file(self, file_id: str) -> Json:
+        """What is known of one file; `root` is the topmost folder."""
+        view = self._folder.view()
+        return self._shown(view, [view.row(file_id)])[0]
+
+    def content(self, file_id: str, mime: str) -> tuple[bytes, str]:
+        """What a file holds, and its type; documents and sheets are exported as `mime`."""
+        view = self._folder.view()
+        row = view.row(file_id)
+        if row.is_folder:
+            why = f"{brief(row.name)} is a folder; list it instead"
+            raise ToolError("invalid_input", why, fileId=why)
+        if row.mime == SPREADSHEET:
+            from callblocks.toolkits.workspace.local.sheet_export import export_sheet
+
+            return export_sheet(view.path(row), mime), mime
+        content = self._folder.read(view, row, LARGEST + 1)
+        _refuse_large(content)
+        return content, _document_type(mime) if row.mime == DOCUMENT else row.mime
+
+    def create(self, metadata: Json, content: bytes | None) -> Json:
+        """Make a file, or with the type of a folder a folder."""
+        _refuse_large(content)
+        kept = None if metadata.get("mimeType") == FOLDER else content or b""
+        return self._folder.change(
+            lambda change: change.create(metadata, lambda place: place.make(kept), _md5(kept))
+        )
+
+    def update(
+        self, file_id: str, changes: Json, content: bytes | None, *, add: str = "", remove: str = ""
+    ) -> Json:
+        """Change what is known of a file (`trashed` too), what it holds, and its folder."""
+        _refuse_large(content)
+
+        def make(change: Change) -> Row:
+            row = change.update(change.view.row(file_id), changes, add)
+            return (
+                row if content is None else change.write(row, partial(_instead, content), LARGEST)
+            )
+
+        return self._folder.change(make)
+
+    def delete(self, file_id: str) -> None:
+        """Delete a file for ever, past the trash."""
+        self._folder.change(lambda change: change.delete(change.view.row(file_id)))
+        self._folder.sweep()
+
+    def edit(self, file_id: str, edit: Callable[[bytes], bytes]) -> Json:
+        """Let `edit` make a file's content from what it holds, with nobody between."""
+        return self._folder.change(
+            lambda change: change.write(change.view.row(file_id), edit, LARGEST)
+        )
+
+    def place(self, file_id: str, mime_prefixes: Sequence[str]) -> Path:
+        """Where a file of one of these types lies; nothing on the way to it is a link."""
+        view = self._folder.view()
+        row = view.row(file_id)
+        if not row.mime.startswith(tuple(mime_prefixes)):
+            why = f"{brief(row.name)} is {row.mime}, not {' or '.join(mime_prefixes)}"
+            raise ToolError("invalid_input", why, fileId=why)
+        return view.path(row)
+
+    def adopt(self, name: str, suffix: str, mime: str, write: Callable[[Path], None]) -> Json:
+        """Make a file of the topmost folder, which `write` writes at a place of its own first."""
+        return self._folder.adopt({"name": name, "mimeType": mime}, suffix, write)
+
+    def touch(self, file_id: str) -> None:
+        """Note that a file was changed now."""
+        self._folder.change(lambda change: change.touch(change.view.row(file_id)))
+
+    def _found(self, tree: Query | None, keys: Sequence[tuple[str, bool]], view: View) -> list[Row]:
+        """The files that are meant, in order; those with words that were asked for, best first."""
+        rows = view.known.rows.values()
+        if tree is None:
+            return in_order(rows, keys)
+        _require_folders(tree, view)
+        texts = self._find_texts(tree, view)
+        sets = {value: frozenset(ids) for value, ids in texts.items()}
+        return _best_first(in_order(filter(matcher(tree, view, sets), rows), keys), texts)
+
+    def _find_texts(self, tree: Query, view: View) -> dict[str, list[str]]:
+        values = {str(term.value) for term in terms(tree) if term.field == "fullText"}
+        if not values or not view.known.rows:
+            return {}
+        return self._texts.find(values, view.known, self._read_words(view))
+
+    def _read_words(self, view: View) -> Callable[[Row, int], bytes]:
+        def read(row: Row, length: int) -> bytes:
+            try:
+                return self._folder.read(view, row, length)
+            except ToolError:  # gone just now, or not ours to read
+                return b""
+
+        return read
+
+    def _shown(self, view: View, rows: Iterable[Row]) -> list[Json]:
+        """Files as they are at this moment, with their checksums."""
+        fresh = [self._folder.fresh(view, row) for row in rows]
+        summed = [self._summed(view, row) for row in fresh]
+        new = [row for row, old in zip(summed, fresh, strict=True) if row is not old]
+        if new:
+            self._folder.keep(new)
+        return [view.shown(row) for row in summed]
+
+    def _summed(self, view: View, row: Row) -> Row:
+        if row.md5 or is_native(row.mime) or row.size > LARGEST:
+            return row
+        try:
+            content = self._folder.read(view, row, LARGEST)
+        except ToolError:
+            return row
+        return msgspec.structs.replace(row, md5=_md5(content))
+
+
+def _instead(new: bytes, old: bytes) -> bytes:
+    return new
+
+
+def _asks_for_content(tree: Query | None, keys: Sequence[tuple[str, bool]]) -> bool:
+    fields = () if tree is None else (term.field for term in terms(tree))
+    return any(key in _CONTENT_KEYS for key, _ in keys) or any(
+        field in _CONTENT_FIELDS for field in fields
+    )
+
+
+def _require_folders(tree: Query, view: View) -> None:
+    """A folder that is not there is no empty folder."""
+    for term in terms(tree):
+        if term.field == "parents":
+            view.row(str(term.value))
+
+
+def _best_first(rows: list[Row], texts: Mapping[str, Sequence[str]]) -> list[Row]:
+    ranks = {one: at for ids in texts.values() for at, one in enumerate(ids)}
+    return sorted(rows, key=lambda row: ranks.get(row.id, len(ranks))) if ranks else rows
+
+
+def _document_type(mime: str) -> str:
+    if mime not in _DOCUMENT_EXPORTS:
+        why = f"a document is exported as {' or '.join(_DOCUMENT_EXPORTS)}, not {brief(mime)}"
+        raise ToolError("invalid_input", why, mimeType=why)
+    return mime
+
+
+def _refuse_large(content: bytes | None) -> None:
+    if content is not None and len(content) > LARGEST:
+        raise ToolError(
+            "file_too_large", f"a file of more than {LARGEST} bytes is not read or written here"
+        )
+
+
+def _md5(content: bytes | None) -> str:
+    return "" if content is None else hashlib.md5(content, usedforsecurity=False).hexdigest()

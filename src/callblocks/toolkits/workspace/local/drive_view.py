@@ -1,0 +1,92 @@
+"""All files of the drive at one moment: which is meant by an id, where it lies, how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.backend import Json
+from callblocks.toolkits.workspace.drive_types import FOLDER
+from callblocks.toolkits.workspace.local.drive_files import Known
+from callblocks.toolkits.workspace.local.drive_row import ROOT, TRASH, Row, resource
+
+__all__ = ("View",)
+
+_DEEPEST = 256
+_TOPS = {ROOT: "drive", TRASH: "trash"}
+
+
+class View:
+    """Rows by id, with the root folder among them."""
+
+    def __init__(self, known: Known, office: Path) -> None:
+        self.known = known
+        self._office = office
+        self._in_trash: dict[str, bool] = {ROOT: False, TRASH: True}
+
+    def row(self, file_id: str) -> Row:
+        """The file of that id; `root` is the topmost folder. `not_found` if there is none."""
+        if file_id in ("root", ROOT):
+            return Row(ROOT, "", "", "My Drive", FOLDER, 0, 0, 0, 0, 0)
+        row = self.known.rows.get(file_id)
+        if row is None:
+            raise ToolError(
+                "not_found",
+                f"no file has the id {brief(file_id)}; drive_list and drive_search show ids",
+            )
+        return row
+
+    def folder(self, file_id: str) -> Row:
+        """The folder of that id, to put something in."""
+        row = self.row(file_id)
+        if not row.is_folder:
+            why = f"{brief(row.name)} is a file, not a folder; give the id of a folder"
+            raise ToolError("invalid_input", why, folderId=why)
+        if self.is_trashed(row):
+            why = f"the folder {brief(row.name)} is in the trash; restore it first"
+            raise ToolError("invalid_input", why, folderId=why)
+        return row
+
+    def place(self, row: Row) -> tuple[str, str]:
+        """The top folder that a file lies in, `drive` or `trash`, and its path below that."""
+        names: list[str] = []
+        at = row
+        while at.id != ROOT and len(names) < _DEEPEST:
+            names.append(at.stored)
+            if at.folder == TRASH:
+                return TRASH, "/".join(reversed(names))
+            at = self.row(at.folder)
+        return "drive", "/".join(reversed(names))
+
+    def path(self, row: Row) -> Path:
+        """Where a file lies."""
+        top, below = self.place(row)
+        return self._office / top / below
+
+    def is_trashed(self, row: Row) -> bool:
+        """Whether it, or a folder that it lies in, is in the trash."""
+        if row.id == ROOT:
+            return False
+        held = self._in_trash.get(row.folder)
+        if held is None:
+            above = self.known.rows.get(row.folder)
+            held = self._in_trash[row.folder] = above is None or self.is_trashed(above)
+        return held
+
+    def below(self, row: Row) -> Iterator[Row]:
+        """All that lies in a folder, at any depth."""
+        for inner in self.known.folders.get(row.id, {}).values():
+            yield inner
+            yield from self.below(inner)
+
+    def shown(self, row: Row) -> Json:
+        """A file as Google shows one."""
+        link = self.path(row).absolute().as_uri()
+        shown = resource(row, link=link, trashed=self.is_trashed(row))
+        if row.id == ROOT:
+            # The folder itself is no file with times of its own.
+            for name in ("parents", "createdTime", "modifiedTime"):
+                del shown[name]
+        return shown
