@@ -9,9 +9,11 @@ said by a code: `workspace_damaged`, `busy`, `disk_full`, `access_denied`, `file
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import tempfile
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -46,9 +48,20 @@ def database(path: Path, *, write: bool = False) -> Generator[sqlite3.Connection
 def make_database(path: Path, schema: str) -> None:
     """Make the tables of a new or an empty file, which only its owner may read."""
     with _told(path):
-        path.touch(mode=0o600)
+        _create(path)
         with closing(_connect(path)) as connection:
             connection.executescript(f"begin immediate; {schema}; commit")
+
+
+def _create(path: Path) -> None:
+    """An empty file of its owner's, never opened: to close it frees all locks on it."""
+    made, temporary = tempfile.mkstemp(dir=path.parent)
+    os.close(made)
+    try:
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        os.unlink(temporary)
 
 
 def damaged(path: Path, why: str) -> ToolError:
