@@ -1,0 +1,122 @@
+"""Events as a model sees them, and as a person does who is asked about a change.
+
+Crew meeting, 2026-11-16T09:00:00+01:00 to 09:45 (Europe/Berlin), with 3 people
+- location: Old quay
++ location: Town hall
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from callblocks.toolkits.workspace.backend import Json
+from callblocks.toolkits.workspace.times import find_zone, is_day
+
+__all__ = ("change_text", "event_text", "shown_calendar", "shown_event", "told_text")
+
+_EVENT = (
+    *("id", "status", "summary", "description", "location", "start", "end", "recurrence"),
+    *("recurringEventId", "originalStartTime", "organizer", "attendees", "transparency"),
+    *("visibility", "hangoutLink", "htmlLink"),
+)
+_CALENDAR = ("id", "summary", "description", "timeZone", "primary", "accessRole")
+_PERSON = ("email", "displayName", "responseStatus", "optional", "self")
+_FIELDS = (
+    *("summary", "start", "end", "recurrence", "location", "description", "attendees"),
+    *("reminders", "status"),
+)
+_LONGEST = 300
+
+
+def shown_event(event: Json, full: bool) -> Json:
+    """What a model needs of an event, or all of it."""
+    if full:
+        return event
+    shown = {name: event[name] for name in _EVENT if event.get(name)}
+    if "attendees" in shown:
+        shown["attendees"] = [_chosen(one, _PERSON) for one in shown["attendees"]]
+    if "organizer" in shown:
+        shown["organizer"] = _chosen(shown["organizer"], _PERSON)
+    overrides = event.get("reminders", {}).get("overrides")
+    return shown | {"reminders": {"overrides": overrides}} if overrides else shown
+
+
+def shown_calendar(calendar: Json, full: bool) -> Json:
+    """What a model needs of a calendar, or all that is known."""
+    return calendar if full else _chosen(calendar, _CALENDAR)
+
+
+def event_text(event: Json) -> str:
+    """An event in one line: what, when, with how many."""
+    title = event.get("summary") or "(no title)"
+    people = len(event.get("attendees", []))
+    told = f", with {people} {'person' if people == 1 else 'people'}" if people else ""
+    series = ", the whole series" if event.get("recurrence") else ""
+    return f"{title}, {_when(event)}{series}{told}"
+
+
+def change_text(old: Json, new: Json) -> str:
+    """The fields that differ, as they are and as they will be."""
+    lines: list[str] = []
+    for name in _FIELDS:
+        if name not in new or old.get(name) == new[name]:
+            continue
+        before, after = _value(name, old.get(name)), _value(name, new[name])
+        if before != after:
+            lines += [
+                f"{sign} {name}: {text}" for sign, text in (("-", before), ("+", after)) if text
+            ]
+    return "\n".join(lines)
+
+
+def told_text(people: list[Json], notify: str, invites: bool) -> str:
+    """Who is told of a change, by address."""
+    addresses = dict.fromkeys(str(one.get("email", "")) for one in people)
+    if not addresses or notify == "none":
+        return "nobody is told"
+    if not invites:
+        return "nobody is told: this office sends no invitations"
+    which = "those outside of" if notify == "externalOnly" else "all of"
+    return f"an email goes to {which}: {', '.join(addresses)}"
+
+
+def _chosen(value: Json, names: tuple[str, ...]) -> Json:
+    return {name: value[name] for name in names if name in value}
+
+
+def _when(event: Json) -> str:
+    start, end = event.get("start", {}), event.get("end", {})
+    if is_day(start):
+        last = date.fromisoformat(end.get("date") or start["date"]) - timedelta(days=1)
+        days = str(start["date"])
+        return days if last.isoformat() <= days else f"{days} to {last.isoformat()}"
+    first, last = _moment(start), _moment(end)
+    if first[16:] == last[16:]:
+        first = first[:16]
+    return f"{first} to {last[11:] if first[:10] == last[:10] else last}"
+
+
+def _value(name: str, value: Any) -> str:
+    if not value:
+        return ""
+    if name in ("start", "end"):
+        text = _moment(value)
+    elif name == "attendees":
+        text = ", ".join(str(one.get("email", "")) for one in value)
+    elif name == "reminders":
+        text = ", ".join(f"{one['minutes']} min before" for one in value.get("overrides", []))
+    else:
+        text = " ".join(map(str, value)) if name == "recurrence" else str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _moment(point: Json) -> str:
+    """A time as the clocks show it where the event is."""
+    if is_day(point):
+        return str(point["date"])
+    moment, zone = datetime.fromisoformat(point["dateTime"]), str(point.get("timeZone") or "")
+    if zone:
+        moment = moment.astimezone(find_zone(zone))
+    offset = moment.isoformat(timespec="minutes")[16:]
+    return f"{moment:%Y-%m-%d %H:%M} ({zone or offset})"

@@ -1,0 +1,107 @@
+"""Calendars and events at Google (Calendar v3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from callblocks.toolkits.workspace.backend import Json, Page
+from callblocks.toolkits.workspace.google.service import Service
+
+__all__ = ("GoogleCalendars",)
+
+_POINT = ("date", "dateTime", "timeZone")
+
+
+class GoogleCalendars:
+    """The calendars of one account."""
+
+    invites = True
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def calendars(self, *, limit: int, page: str) -> Page:
+        """The calendars that the person sees; one is `primary`."""
+        wanted = {"maxResults": limit, **_given(pageToken=page)}
+        return _page(self._service.call(lambda api: api.calendarList().list(**wanted)))
+
+    def zone(self, calendar_id: str) -> str:
+        """The time zone of a calendar; whoever may read its events may ask for it this way."""
+        answer = self._service.call(
+            lambda api: api.events().list(calendarId=calendar_id, maxResults=1, fields="timeZone")
+        )
+        return str(answer.get("timeZone") or "UTC")
+
+    def events(
+        self,
+        calendar_id: str,
+        *,
+        time_min: str,
+        time_max: str,
+        query: str,
+        single: bool,
+        zone: str,
+        limit: int,
+        page: str,
+    ) -> Page:
+        """Events that overlap a time; only occurrences can be had by their start."""
+        wanted: dict[str, Any] = {
+            "calendarId": calendar_id,
+            "singleEvents": single,
+            "maxResults": limit,
+            **_given(timeMin=time_min, timeMax=time_max, q=query, timeZone=zone, pageToken=page),
+            **({"orderBy": "startTime"} if single else {}),
+        }
+        return _page(self._service.call(lambda api: api.events().list(**wanted)))
+
+    def event(self, calendar_id: str, event_id: str) -> Json:
+        """One event, one occurrence, or a series, also one that is deleted."""
+        return self._service.call(
+            lambda api: api.events().get(calendarId=calendar_id, eventId=event_id)
+        )
+
+    def create(self, calendar_id: str, event: Json, *, notify: str) -> Json:
+        """Add an event; one with an id of its own is added once, however often it is asked for."""
+        return self._service.call(
+            lambda api: api.events().insert(calendarId=calendar_id, body=event, sendUpdates=notify),
+            repeatable="id" in event,
+        )
+
+    def update(self, calendar_id: str, event_id: str, changes: Json, *, notify: str) -> Json:
+        """Change fields of an event; with `etag`, only if it is still that one."""
+        body = {name: _emptied(name, value) for name, value in changes.items() if name != "etag"}
+
+        def ask(api: Any) -> Any:
+            request = api.events().patch(
+                calendarId=calendar_id, eventId=event_id, body=body, sendUpdates=notify
+            )
+            if changes.get("etag"):
+                request.headers["If-Match"] = changes["etag"]
+            return request
+
+        # Once more would be one more email, and the etag is another one by then.
+        return self._service.call(ask, repeatable=notify == "none" and "etag" not in changes)
+
+    def delete(self, calendar_id: str, event_id: str, *, notify: str) -> None:
+        """Cancel an event, a series, or one occurrence."""
+        self._service.call(
+            lambda api: api.events().delete(
+                calendarId=calendar_id, eventId=event_id, sendUpdates=notify
+            )
+        )
+
+
+def _emptied(name: str, value: Any) -> Any:
+    """A new start or end takes the place of the old one whole: a day has no time left."""
+    if name in ("start", "end"):
+        point: Json = value
+        return {part: point.get(part) for part in _POINT}
+    return value
+
+
+def _given(**values: str) -> dict[str, str]:
+    return {name: value for name, value in values.items() if value}
+
+
+def _page(answer: Json) -> Page:
+    return Page(answer.get("items", []), answer.get("nextPageToken", ""))

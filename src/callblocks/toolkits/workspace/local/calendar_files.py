@@ -1,0 +1,171 @@
+"""The folders and files of the calendars: `office/calendar/<calendar>/<name>.ics`.
+
+Everything is opened from the folder above it and never through a link. A calendar is changed by
+one writer at a time: who changes it holds a lock on its folder meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.runtime.files.faults import naming
+from callblocks.runtime.files.openat import FOLDER
+from callblocks.runtime.files.replace import replace
+
+__all__ = (
+    "LARGEST",
+    "calendar_names",
+    "hold",
+    "open_calendar",
+    "own_address",
+    "read_file",
+    "read_line",
+    "scan",
+    "write_file",
+)
+
+LARGEST = 5 * 1024 * 1024
+"""Bytes of one file of events."""
+
+_FOLDER = FOLDER | os.O_NOFOLLOW
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+_PATIENCE = 5.0
+_PAUSE = 0.01
+_PRIVATE = 0o600
+
+
+def calendar_names(office: Path) -> list[str]:
+    """The folders that are calendars, the primary one first."""
+    with _opened(office, ("calendar",)) as folder:
+        if folder is None:
+            return []
+        with os.scandir(folder) as entries:
+            names = [
+                entry.name
+                for entry in entries
+                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
+            ]
+    return sorted(names, key=lambda name: (name != "primary", name))
+
+
+@contextmanager
+def open_calendar(
+    office: Path, name: str, *, make: bool = False
+) -> Generator[int | None, None, None]:
+    """The open folder of a calendar that `calendar_names` gave, or `None` if there is none."""
+    with _opened(office, ("calendar", name), make=make) as folder:
+        yield folder
+
+
+def own_address(office: Path) -> str:
+    """The address of the person whose office it is: what `mail/address` says, or ""."""
+    with _opened(office, ("mail",)) as folder:
+        return read_line(folder, "address") if folder is not None else ""
+
+
+def scan(folder: int) -> dict[str, str]:
+    """The files of events by name, each with a stamp that is another one once it has changed."""
+    found: dict[str, str] = {}
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if not entry.name.endswith(".ics") or entry.name.startswith("."):
+                continue
+            with suppress(FileNotFoundError):
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    found[entry.name] = f"{status.st_mtime_ns}-{status.st_size}-{status.st_ino}"
+    return found
+
+
+def read_file(folder: int, name: str) -> bytes:
+    """What a file of events holds; one that is too large is `file_too_large`."""
+    with naming(name):
+        opened = os.open(name, _FILE, dir_fd=folder)
+        with open(opened, "rb") as file:
+            content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise ToolError("file_too_large", f"{brief(name)} has more than {LARGEST} bytes of events")
+    return content
+
+
+def read_line(folder: int, name: str) -> str:
+    """The first line of a small file, such as `displayname`; "" if there is none."""
+    try:
+        opened = os.open(name, _FILE, dir_fd=folder)
+        with open(opened, "rb") as file:
+            return file.read(500).decode(errors="replace").strip().partition("\n")[0]
+    except OSError:
+        return ""
+
+
+def write_file(folder: int, name: str, content: bytes, *, new: bool) -> None:
+    """Put a file of events in its place, whole; a `new` one must not be there yet."""
+    with naming(name):
+        old = None if new else os.stat(name, dir_fd=folder, follow_symlinks=False)
+        replace(folder, name, content, old=old, executable=False, overwrite=not new)
+        if new:
+            os.chmod(name, _PRIVATE, dir_fd=folder)
+
+
+@contextmanager
+def hold(folder: int) -> Generator[None, None, None]:
+    """Be the only one who changes a calendar; `busy` where another one does for too long."""
+    import fcntl
+
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise ToolError(
+                    "busy", "another program is changing this calendar; try again"
+                ) from None
+            time.sleep(_PAUSE)
+    try:
+        yield
+    finally:
+        fcntl.flock(folder, fcntl.LOCK_UN)
+
+
+@contextmanager
+def _opened(
+    office: Path, names: tuple[str, ...], *, make: bool = False
+) -> Generator[int | None, None, None]:
+    with naming("/".join((office.name, *names))):
+        folder = _descend(office, names, make)
+    try:
+        yield folder
+    finally:
+        if folder is not None:
+            os.close(folder)
+
+
+def _descend(office: Path, names: tuple[str, ...], make: bool) -> int | None:
+    if make:
+        with suppress(FileExistsError):
+            os.mkdir(office, 0o700)
+    try:
+        at = os.open(office, _FOLDER)
+    except FileNotFoundError:
+        return None
+    for name in names:
+        try:
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(name, 0o700, dir_fd=at)
+            below = os.open(name, _FOLDER, dir_fd=at)
+        except FileNotFoundError:
+            return None
+        finally:
+            os.close(at)
+        at = below
+    return at

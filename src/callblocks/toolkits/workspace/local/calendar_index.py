@@ -1,0 +1,203 @@
+"""The index of the calendars: what their files say, read once for each change of a file.
+
+It is `office/.index/calendar.sqlite`, and may be deleted at any time. A file is read again when
+its time, size or number has changed, so edits by hand are seen at the next call. Where no index
+can be written, one is made in memory.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Generator, Iterable
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.local.calendar_files import scan
+from callblocks.toolkits.workspace.local.reading_events import Read, read_events
+from callblocks.toolkits.workspace.local.series import Series, Window
+
+__all__ = ("CalendarIndex", "Place", "Row")
+
+_VERSION = 1
+"""Another one where older rows could not be read."""
+
+_SCHEMA = """
+BEGIN IMMEDIATE;
+DROP TABLE IF EXISTS files;
+DROP TABLE IF EXISTS series;
+CREATE TABLE files (
+    calendar TEXT, name TEXT, stamp TEXT, faults TEXT, PRIMARY KEY (calendar, name)
+) WITHOUT ROWID;
+CREATE TABLE series (
+    calendar TEXT, name TEXT, place INTEGER, id TEXT, first REAL, last REAL, words TEXT, body BLOB
+);
+CREATE INDEX series_by_id ON series (calendar, id);
+CREATE INDEX series_by_file ON series (calendar, name);
+CREATE INDEX series_by_time ON series (calendar, last, first);
+"""
+_TIMEOUT = 5.0
+_GRACE = 86_400.0
+"""Seconds by which zones may move what has none of its own."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a series is: the file in the calendar's folder, and which one it is in it."""
+
+    name: str
+    at: int
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A series, and where it is."""
+
+    series: Series
+    place: Place
+
+
+class CalendarIndex:
+    """The index of one office."""
+
+    def __init__(self, office: Path) -> None:
+        self._path = office / ".index" / "calendar.sqlite"
+
+    @contextmanager
+    def fresh(self, folder: int, calendar: str) -> Generator[Rows, None, None]:
+        """What the index knows of one calendar, after looking which files have changed."""
+        with self._usable(), closing(self._open()) as index:
+            rows = Rows(index, calendar)
+            rows.refresh(folder)
+            yield rows
+
+    @contextmanager
+    def _usable(self) -> Generator[None, None, None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            why = f"the index of the calendars cannot be used now ({error}); try again"
+            raise ToolError("busy", why) from error
+        except sqlite3.DatabaseError as error:
+            self._drop()
+            why = f"the index of the calendars was damaged ({error}) and is made anew; try again"
+            raise ToolError("busy", why) from error
+
+    def _open(self) -> sqlite3.Connection:
+        for _ in range(2):
+            try:
+                return self._open_file()
+            except sqlite3.DatabaseError as error:
+                if isinstance(error, sqlite3.OperationalError):
+                    break
+                # Nothing is in it that is not in the files.
+                self._drop()
+            except OSError:
+                break
+        return _prepared(sqlite3.connect(":memory:"))
+
+    def _drop(self) -> None:
+        with suppress(OSError):
+            os.unlink(self._path)
+
+    def _open_file(self) -> sqlite3.Connection:
+        with suppress(FileExistsError):
+            os.mkdir(self._path.parent, 0o700)
+        for path in (self._path.parent, self._path):
+            with suppress(FileNotFoundError):
+                if stat.S_ISLNK(os.lstat(path).st_mode):
+                    raise OSError("a link is not followed")
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        return _prepared(sqlite3.connect(self._path, timeout=_TIMEOUT))
+
+
+class Rows:
+    """What an open index knows of one calendar."""
+
+    def __init__(self, index: sqlite3.Connection, calendar: str) -> None:
+        self._index = index
+        self._calendar = calendar
+
+    def refresh(self, folder: int) -> None:
+        """Read again what has changed."""
+        there = scan(folder)
+        asked = "SELECT name, stamp FROM files WHERE calendar = ?"
+        known = dict(self._index.execute(asked, (self._calendar,)))
+        gone = sorted(known.keys() - there.keys())
+        stale = sorted(name for name, stamp in there.items() if known.get(name) != stamp)
+        if not gone and not stale:
+            return
+        # Reading takes long, and writing does not: nobody waits for the reading.
+        read = [(name, there[name], read_events(folder, self._calendar, name)) for name in stale]
+        with self._index:
+            self._index.execute("BEGIN IMMEDIATE")
+            self._forget([*gone, *stale])
+            for name, stamp, found in read:
+                self._learn(name, stamp, found)
+
+    def overlapping(self, window: Window, words: Iterable[str]) -> list[Row]:
+        """The series that may be in a window and have all the words."""
+        low, high = window.low.timestamp() - _GRACE, window.high.timestamp() + _GRACE
+        found = (
+            "SELECT name, place, body FROM series WHERE calendar = ? AND last >= ? AND first < ?"
+        )
+        asked = list(words)
+        found += " AND instr(words, ?)" * len(asked)
+        return self._rows(found, (self._calendar, low, high, *asked))
+
+    def by_id(self, id: str) -> Row | None:
+        """The series of that id."""
+        asked = "SELECT name, place, body FROM series WHERE calendar = ? AND id = ? ORDER BY name"
+        rows = self._rows(asked, (self._calendar, id))
+        return rows[0] if rows else None
+
+    def faults(self) -> list[tuple[str, str]]:
+        """The files that could not be read, or not wholly, and why."""
+        asked = "SELECT name, faults FROM files WHERE calendar = ? AND faults != '' ORDER BY name"
+        return list(self._index.execute(asked, (self._calendar,)))
+
+    def _rows(self, asked: str, values: tuple[object, ...]) -> list[Row]:
+        return [
+            Row(msgspec.json.decode(body, type=Series), Place(name, at))
+            for name, at, body in self._index.execute(asked, values)
+        ]
+
+    def _forget(self, names: list[str]) -> None:
+        values = [(self._calendar, name) for name in names]
+        for table in ("files", "series"):
+            self._index.executemany(f"DELETE FROM {table} WHERE calendar = ? AND name = ?", values)
+
+    def _learn(self, name: str, stamp: str, read: Read) -> None:
+        row = (self._calendar, name, stamp, "\n".join(read.faults))
+        self._index.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", row)
+        for found in read.series:
+            series = self._named(found.series, name)
+            self._index.execute(
+                "INSERT INTO series VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(self._calendar, name, found.at, series.id),
+                    *(found.first, found.last, found.words, msgspec.json.encode(series)),
+                ),
+            )
+
+    def _named(self, series: Series, name: str) -> Series:
+        """The series with an id that no other file has: a copy of a file is an event of its own."""
+        asked = "SELECT 1 FROM series WHERE calendar = ? AND id = ?"
+        if self._index.execute(asked, (self._calendar, series.id)).fetchone() is None:
+            return series
+        return series.renamed(name)
+
+
+def _prepared(index: sqlite3.Connection) -> sqlite3.Connection:
+    try:
+        # What a crash loses here is read again from the files.
+        index.execute("PRAGMA synchronous = OFF")
+        (version,) = index.execute("PRAGMA user_version").fetchone()
+        if version != _VERSION:
+            index.executescript(f"{_SCHEMA} PRAGMA user_version = {_VERSION}; COMMIT;")
+    except sqlite3.Error:
+        index.close()
+        raise
+    return index

@@ -1,0 +1,176 @@
+"""Changes of an event, of a series, or of one occurrence, in the file where it stands.
+
+    the series           its VEVENT is changed; occurrences that differ follow it where they agreed
+    one occurrence       a VEVENT of its own, with RECURRENCE-ID
+    one taken out        EXDATE in the series
+
+A series that is moved takes its exceptions along: what was the third occurrence stays it.
+"""
+
+# The library types what a component holds as loosely as iCalendar does.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from icalendar import Event
+
+from callblocks.toolkits.workspace.backend import Json
+from callblocks.toolkits.workspace.local.ics_event import (
+    every,
+    read_event,
+    read_point,
+    recurrence_lines,
+    write_fields,
+    write_lines,
+)
+from callblocks.toolkits.workspace.local.ics_file import Group, IcsFile, touch
+from callblocks.toolkits.workspace.local.ics_times import compact, instant, written
+from callblocks.toolkits.workspace.local.moving import moved_lines, moved_point
+
+__all__ = ("cancel", "cancel_occurrence", "change", "change_occurrence", "new_event")
+
+_MOVING = ("start", "end", "recurrence")
+_OF_SERIES = ("RRULE", "RDATE", "EXDATE", "EXRULE")
+
+
+def new_event(uid: str, fields: Json, now: datetime) -> Event:
+    """A VEVENT with these fields."""
+    event = Event()
+    moment = now.astimezone(UTC).replace(microsecond=0)
+    event.add("UID", uid)
+    for name in ("DTSTAMP", "CREATED", "LAST-MODIFIED"):
+        event.add(name, moment)
+    event.add("SEQUENCE", 0)
+    write_fields(event, {"status": "confirmed"} | fields)
+    return event
+
+
+def change(group: Group, changes: Json, zone: str, now: datetime) -> None:
+    """Change an event or a whole series."""
+    master = group.master
+    assert master is not None
+    old = read_event(master)
+    if "start" in changes and group_recurs(group):
+        changes = _follow(group, old, changes, zone)
+    write_fields(master, changes)
+    touch(master, now)
+    shared = {name: value for name, value in changes.items() if name not in _MOVING}
+    for one in group.overrides:
+        own = read_event(one)
+        write_fields(
+            one, {name: new for name, new in shared.items() if own.get(name) == old.get(name)}
+        )
+
+
+def group_recurs(group: Group) -> bool:
+    """Whether it is a series."""
+    return group.master is not None and any(every(group.master, name) for name in _OF_SERIES)
+
+
+def change_occurrence(
+    file: IcsFile, group: Group, occurrence: Json, changes: Json, zone: str, now: datetime
+) -> None:
+    """Change one occurrence; one that was taken out is put back first."""
+    one = _override(group, occurrence, zone)
+    if one is None:
+        assert group.master is not None
+        one = _copy(group.master, occurrence)
+        file.add(one, beside=group.master)
+        group.overrides.append(one)
+        _put_back(group.master, occurrence, zone)
+    write_fields(one, {name: new for name, new in changes.items() if name != "recurrence"})
+    touch(one, now)
+
+
+def cancel(group: Group, now: datetime) -> None:
+    """Cancel an event, or a series with all that differs from it."""
+    for one in group.events():
+        write_fields(one, {"status": "cancelled"})
+        touch(one, now)
+
+
+def cancel_occurrence(
+    file: IcsFile, group: Group, occurrence: Json, zone: str, now: datetime
+) -> None:
+    """Take one occurrence out of a series."""
+    one = _override(group, occurrence, zone)
+    if group.master is None:
+        assert one is not None
+        write_fields(one, {"status": "cancelled"})
+        touch(one, now)
+        return
+    if one is not None:
+        file.remove(one)
+        group.overrides.remove(one)
+    group.master.add("EXDATE", [_original(group.master, occurrence)])
+    touch(group.master, now)
+
+
+def _override(group: Group, occurrence: Json, zone: str) -> Event | None:
+    wanted = compact(occurrence["originalStartTime"], zone)
+    for one in group.overrides:
+        original = read_point(one, "RECURRENCE-ID")
+        if original is not None and compact(original, zone) == wanted:
+            return one
+    return None
+
+
+def _copy(master: Event, occurrence: Json) -> Event:
+    """The occurrence as an event of its own, with all that the series has but its rule."""
+    one = master.copy(recursive=True)
+    for name in _OF_SERIES:
+        one.pop(name, None)
+    one.add("RECURRENCE-ID", _original(master, occurrence))
+    write_fields(one, {"start": occurrence["start"], "end": occurrence["end"]})
+    return one
+
+
+def _original(master: Event, occurrence: Json) -> Any:
+    """When an occurrence was to be, written as the start of its series is."""
+    value = written(occurrence["originalStartTime"])
+    start = every(master, "DTSTART")[0]
+    floating = isinstance(start.dt, datetime) and start.dt.tzinfo is None
+    return value.replace(tzinfo=None) if floating and isinstance(value, datetime) else value
+
+
+def _put_back(master: Event, occurrence: Json, zone: str) -> None:
+    """Take an occurrence out of the EXDATEs."""
+    wanted = compact(occurrence["originalStartTime"], zone)
+    lines = recurrence_lines(master)
+    kept = [line for line in lines if not line.startswith("EXDATE")]
+    times: list[Any] = []
+    for found in every(master, "EXDATE"):
+        tzid = str(found.params.get("TZID", ""))
+        times += [one for one in found.dts if not _is_at(one.dt, tzid, wanted, zone)]
+    if len(times) == sum(len(found.dts) for found in every(master, "EXDATE")):
+        return
+    write_lines(master, kept)
+    for one in times:
+        master.add("EXDATE", [one.dt])
+
+
+def _is_at(value: Any, tzid: str, wanted: str, zone: str) -> bool:
+    from callblocks.toolkits.workspace.local.ics_times import point
+
+    return compact(point(value, tzid), zone) == wanted
+
+
+def _follow(group: Group, old: Json, changes: Json, zone: str) -> Json:
+    """Move the exceptions of a series as its start is moved; the changes with its moved lines."""
+    begin, new = old["start"], changes["start"]
+    if begin == new or (
+        "date" not in new and "date" not in begin and instant(begin, zone) == instant(new, zone)
+    ):
+        return changes
+    for one in group.overrides:
+        original = read_point(one, "RECURRENCE-ID")
+        assert original is not None
+        one.pop("RECURRENCE-ID", None)
+        one.add("RECURRENCE-ID", written(moved_point(original, begin, new, zone)))
+    if "recurrence" in changes:
+        return changes
+    return changes | {"recurrence": moved_lines(old.get("recurrence", []), begin, new, zone)}

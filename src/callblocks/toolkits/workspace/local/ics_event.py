@@ -1,0 +1,214 @@
+"""A VEVENT as an event of Google's, and changes of such an event written into a VEVENT.
+
+What is not changed stays as it was written, also what no event of Google's has: X-properties,
+categories, alarms with a sound. Text goes through the iCalendar library, which escapes it, so no
+text can end the event that it stands in.
+"""
+
+# The library types what a property holds as loosely as iCalendar does.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from icalendar import Event, vRecur
+
+from callblocks.toolkits.workspace.backend import Json
+from callblocks.toolkits.workspace.local.ics_alarms import read_alarms, write_alarms
+from callblocks.toolkits.workspace.local.ics_people import (
+    read_people,
+    read_person,
+    write_organizer,
+    write_people,
+)
+from callblocks.toolkits.workspace.local.ics_times import point, written
+from callblocks.toolkits.workspace.recurrence import split_line
+from callblocks.toolkits.workspace.times import read_time
+
+__all__ = ("every", "read_event", "read_point", "recurrence_lines", "write_fields", "write_lines")
+
+_TEXTS = ("summary", "description", "location")
+_STATUS = {"CONFIRMED": "confirmed", "TENTATIVE": "tentative", "CANCELLED": "cancelled"}
+_VISIBILITY = {"PUBLIC": "public", "PRIVATE": "private", "CONFIDENTIAL": "confidential"}
+_AGAIN = ("RRULE", "RDATE", "EXDATE")
+
+
+def every(event: Event, name: str) -> list[Any]:
+    """All properties of one name."""
+    found = event.get(name)
+    if found is None:
+        return []
+    return list(found) if isinstance(found, list) else [found]
+
+
+def read_point(event: Event, name: str) -> Json | None:
+    """A time of an event as Google says it, or `None` if there is none."""
+    found = every(event, name)
+    if not found:
+        return None
+    tzid = str(found[0].params.get("TZID", ""))
+    return point(found[0].dt, tzid)
+
+
+def read_event(event: Event) -> Json:
+    """The event, without what its file knows of it; `ValueError` if it has no start."""
+    start = read_point(event, "DTSTART")
+    if start is None:
+        raise ValueError("it has no DTSTART")
+    said: Json = {
+        "kind": "calendar#event",
+        "status": _STATUS.get(_text(event, "STATUS").upper(), "confirmed"),
+        "start": start,
+        "end": _end(event, start),
+        "sequence": _number(event, "SEQUENCE"),
+        "eventType": "default",
+    }
+    said |= {name: text for name in _TEXTS if (text := _text(event, name))}
+    lines = recurrence_lines(event)
+    if lines:
+        said["recurrence"] = lines
+    if _text(event, "TRANSP").upper() == "TRANSPARENT":
+        said["transparency"] = "transparent"
+    visibility = _VISIBILITY.get(_text(event, "CLASS").upper())
+    if visibility and visibility != "public":
+        said["visibility"] = visibility
+    organizer = read_person(event.get("ORGANIZER"))
+    if organizer:
+        said["organizer"] = organizer
+    people = read_people(every(event, "ATTENDEE"))
+    if people:
+        said["attendees"] = people
+    said["reminders"] = read_alarms(event)
+    return said | _stamps(event)
+
+
+def write_fields(event: Event, fields: Json) -> None:
+    """Write what is given into a VEVENT; `None` takes a field away."""
+    for name, value in fields.items():
+        if name in _WRITERS:
+            _WRITERS[name](event, value)
+
+
+def write_lines(event: Event, lines: list[str] | None) -> None:
+    """Write the lines that say when the event comes again, in place of those that do."""
+    for name in (*_AGAIN, "EXRULE"):
+        event.pop(name, None)
+    for line in lines or []:
+        name, parameters, value = split_line(line)
+        if name == "RRULE":
+            event.add(name, vRecur.from_ical(value))
+        else:
+            event.add(name, _listed(value, parameters.get("TZID", "")))
+
+
+def recurrence_lines(event: Event) -> list[str]:
+    """The lines that say when the event comes again."""
+    lines: list[str] = []
+    for name in _AGAIN:
+        for found in every(event, name):
+            value = found.to_ical().decode()
+            parameters = found.params.to_ical().decode() if found.params else ""
+            lines.append(f"{name}{';' if parameters else ''}{parameters}:{value}")
+    return lines
+
+
+def _listed(value: str, tzid: str) -> list[date | datetime]:
+    times = [read_time(one, "recurrence") for one in value.split(",")]
+    if not tzid:
+        return [one.value for one in times]
+    named = (written({"dateTime": one.value.isoformat(), "timeZone": tzid}) for one in times)
+    return list(named)
+
+
+def _end(event: Event, start: Json) -> Json:
+    end = read_point(event, "DTEND")
+    if end is not None and bool(end.get("date")) == bool(start.get("date")):
+        return end
+    length = getattr(event.get("DURATION"), "dt", None)
+    if not isinstance(length, timedelta):
+        length = timedelta(days=1) if "date" in start else timedelta()
+    if "date" in start:
+        days = max(length.days, 1)
+        return {"date": (date.fromisoformat(start["date"]) + timedelta(days=days)).isoformat()}
+    moment = datetime.fromisoformat(start["dateTime"])
+    value = moment + length
+    if moment.tzinfo is not None:
+        # The length is real time: it does not follow the clocks when they change.
+        value = (moment.astimezone(UTC) + length).astimezone(UTC)
+    return start | {"dateTime": value.isoformat(timespec="seconds")}
+
+
+def _text(event: Event, name: str) -> str:
+    found = every(event, name)
+    return str(found[0]) if found else ""
+
+
+def _number(event: Event, name: str) -> int:
+    text = _text(event, name)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def _stamps(event: Event) -> Json:
+    said: Json = {}
+    for field, names in (("created", ("CREATED",)), ("updated", ("LAST-MODIFIED", "DTSTAMP"))):
+        for name in names:
+            value = getattr(event.get(name), "dt", None)
+            if isinstance(value, datetime) and field not in said:
+                aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+                plain = aware.astimezone(UTC).isoformat(timespec="milliseconds")
+                said[field] = plain.replace("+00:00", "Z")
+    return said
+
+
+def _write_text(name: str) -> Callable[[Event, Any], None]:
+    def write(event: Event, value: Any) -> None:
+        event.pop(name, None)
+        if value:
+            event.add(name, str(value))
+
+    return write
+
+
+def _write_start(event: Event, value: Any) -> None:
+    event.pop("DTSTART", None)
+    event.add("DTSTART", written(value))
+
+
+def _write_end(event: Event, value: Any) -> None:
+    event.pop("DTEND", None)
+    event.pop("DURATION", None)
+    event.add("DTEND", written(value))
+
+
+def _write_status(event: Event, value: Any) -> None:
+    event.pop("STATUS", None)
+    event.add("STATUS", str(value or "confirmed").upper())
+
+
+def _write_transparency(event: Event, value: Any) -> None:
+    event.pop("TRANSP", None)
+    event.add("TRANSP", str(value or "opaque").upper())
+
+
+def _write_visibility(event: Event, value: Any) -> None:
+    event.pop("CLASS", None)
+    if value and value != "default":
+        event.add("CLASS", str(value).upper())
+
+
+_WRITERS: dict[str, Callable[[Event, Any], None]] = {
+    **{name: _write_text(name) for name in _TEXTS},
+    "start": _write_start,
+    "end": _write_end,
+    "status": _write_status,
+    "transparency": _write_transparency,
+    "visibility": _write_visibility,
+    "recurrence": write_lines,
+    "organizer": write_organizer,
+    "attendees": write_people,
+    "reminders": write_alarms,
+}

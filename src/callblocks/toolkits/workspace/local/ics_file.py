@@ -1,0 +1,168 @@
+"""A file of events: a VCALENDAR with VEVENTs, those of one UID together.
+
+    group     the event of one UID, or the series, with those occurrences that differ from it
+
+Files of other programs are read as they are: with several events, without UIDs, with folded
+lines, and with properties that nobody knows.
+"""
+
+# The library types what a component holds as loosely as iCalendar does.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from icalendar import Calendar, Event, Timezone
+
+from callblocks.toolkits.workspace.local.ics_event import every
+from callblocks.toolkits.workspace.local.ics_text import keep_backslashes
+from callblocks.toolkits.workspace.local.vtimezone import vtimezone
+from callblocks.toolkits.workspace.local.zones import known_zone
+
+__all__ = ("BROKEN", "Group", "IcsFile", "event_id", "new_file", "touch")
+
+BROKEN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What reading a damaged file raises: the library has no exception of its own for it."""
+
+_ID = re.compile(r"[a-v0-9]{5,1024}", re.ASCII)
+_ZONE = re.compile(
+    rb"^BEGIN:VTIMEZONE\r?\n(?:(?!END:VTIMEZONE)[^\n]*\n)*?TZID(?:;[^:\r\n]*)?:([^\r\n]*)\r?\n"
+    rb"(?:(?!END:VTIMEZONE)[^\n]*\n)*END:VTIMEZONE\r?\n",
+    re.MULTILINE,
+)
+# The name of a zone behind that of a vendor, in a property that has a zone or in the zone itself.
+_VENDOR = re.compile(
+    rb"^(TZID:|(?:DTSTART|DTEND|RECURRENCE-ID|EXDATE|RDATE)(?:;[^:;\r\n]*)*?;TZID=)"
+    rb"\"?(/[^\":;\r\n]+)\"?",
+    re.MULTILINE,
+)
+_PRODUCT = "-//callblocks//office//EN"
+
+
+class Group(msgspec.Struct):
+    """What a file says of one UID; an invitation to one occurrence has no master."""
+
+    uid: str
+    master: Event | None = None
+    overrides: list[Event] = []
+
+    def events(self) -> list[Event]:
+        """All of them, the master first."""
+        return [*([self.master] if self.master is not None else []), *self.overrides]
+
+
+class IcsFile:
+    """A file that was read; with `zones` false, without the zones that everybody knows."""
+
+    def __init__(self, content: bytes, *, zones: bool = True) -> None:
+        text = _VENDOR.sub(_without_vendor, content.removeprefix(b"\xef\xbb\xbf"))
+        if not zones:
+            text = _ZONE.sub(_unless_known, text)
+        found: list[Any] = Calendar.from_ical(text, multiple=True)
+        self._calendars = [one for one in found if isinstance(one, Calendar)]
+        if not self._calendars:
+            raise ValueError("it has no VCALENDAR")
+        self.groups = self._grouped()
+
+    def _grouped(self) -> list[Group]:
+        groups: dict[str, Group] = {}
+        events = [part for one in self._calendars for part in one.subcomponents]
+        for at, event in enumerate(part for part in events if isinstance(part, Event)):
+            uid = str(event.get("UID", ""))
+            group = groups.setdefault(uid or f"\n{at}", Group(uid))
+            if every(event, "RECURRENCE-ID"):
+                group.overrides.append(event)
+            elif group.master is None:
+                group.master = event
+            else:
+                groups[f"{uid}\n{at}"] = Group(uid, event)
+        return list(groups.values())
+
+    def add(self, event: Event, beside: Event) -> None:
+        """Put an event into the VCALENDAR that another one is in."""
+        self._home(beside).add_component(event)
+
+    def remove(self, event: Event) -> None:
+        """Take an event out."""
+        home = self._home(event)
+        home.subcomponents[:] = [part for part in home.subcomponents if part is not event]
+
+    def to_bytes(self) -> bytes:
+        """The file, with the zones that its events need."""
+        for one in self._calendars:
+            _add_zones(one)
+            keep_backslashes(one)
+        return b"".join(one.to_ical() for one in self._calendars)
+
+    def _home(self, event: Event) -> Calendar:
+        for one in self._calendars:
+            if any(part is event for part in one.subcomponents):
+                return one
+        raise LookupError("the event is of another file")
+
+
+def new_file(event: Event) -> bytes:
+    """A file with one event."""
+    whole = Calendar()
+    whole.add("version", "2.0")
+    whole.add("prodid", _PRODUCT)
+    whole.add_component(event)
+    _add_zones(whole)
+    keep_backslashes(whole)
+    return whole.to_ical()
+
+
+def touch(event: Event, now: datetime) -> None:
+    """Say that the event was changed just now."""
+    number = every(event, "SEQUENCE")
+    for name in ("SEQUENCE", "LAST-MODIFIED", "DTSTAMP"):
+        event.pop(name, None)
+    try:
+        event.add("SEQUENCE", int(number[0]) + 1 if number else 1)
+    except (TypeError, ValueError):
+        event.add("SEQUENCE", 1)
+    moment = now.astimezone(UTC).replace(microsecond=0)
+    event.add("LAST-MODIFIED", moment)
+    event.add("DTSTAMP", moment)
+
+
+def event_id(uid: str, place: str) -> str:
+    """The id of an event: its UID if Google would take that, else made from it, or its place."""
+    if _ID.fullmatch(uid):
+        return uid
+    return hashlib.sha256((uid or place).encode(errors="replace")).hexdigest()[:32]
+
+
+def _without_vendor(found: re.Match[bytes]) -> bytes:
+    """The same with the plain name; the library only guesses it, and warns."""
+    zone = known_zone(found[2].decode(errors="replace"))
+    return found[1] + zone.encode() if zone else found[0]
+
+
+def _unless_known(found: re.Match[bytes]) -> bytes:
+    return b"" if known_zone(found[1].decode(errors="replace")) else found[0]
+
+
+def _add_zones(calendar: Calendar) -> None:
+    needed = calendar.get_used_tzids() - {"UTC"}
+    there = {str(part.get("TZID", "")) for part in calendar.subcomponents if _is_zone(part)}
+    years = [
+        start.dt.year
+        for part in calendar.subcomponents
+        if isinstance(part, Event)
+        for start in every(part, "DTSTART")
+    ]
+    for tzid in sorted(needed - there):
+        if known_zone(tzid) == tzid:
+            # Programs look for it before the events that need it.
+            calendar.subcomponents.insert(0, vtimezone(tzid, min(years, default=1970)))
+
+
+def _is_zone(part: object) -> bool:
+    return isinstance(part, Timezone)

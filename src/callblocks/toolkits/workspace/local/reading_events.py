@@ -1,0 +1,133 @@
+"""Reading one file of events into what the index keeps of it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.backend import Json
+from callblocks.toolkits.workspace.local.calendar_files import read_file
+from callblocks.toolkits.workspace.local.ics_event import every, read_event, read_point
+from callblocks.toolkits.workspace.local.ics_file import BROKEN, Group, IcsFile, event_id
+from callblocks.toolkits.workspace.local.ics_times import instant, to_utc
+from callblocks.toolkits.workspace.local.plan import plan_of
+from callblocks.toolkits.workspace.local.series import Series
+
+__all__ = ("Read", "Spanned", "etag_of", "read_events", "span_of", "words_of")
+
+_ANYWHERE = "UTC"
+"""The zone of floating times while only days matter."""
+
+
+class Spanned(msgspec.Struct, frozen=True):
+    """A series with what it is looked up by; `at` is its number in the file."""
+
+    series: Series
+    at: int
+    first: float
+    last: float
+    words: str
+
+
+class Read(msgspec.Struct, frozen=True):
+    """What a file holds, and what of it could not be read."""
+
+    series: list[Spanned] = []
+    faults: list[str] = []
+
+
+def read_events(folder: int, calendar: str, name: str) -> Read:
+    """Read a file; whatever is wrong with it is a fault."""
+    try:
+        content = read_file(folder, name)
+        groups = IcsFile(content, zones=False).groups
+    except ToolError as error:
+        return Read(faults=[f"{calendar}/{name}: {error.message}"])
+    except BROKEN as error:
+        return Read(faults=[f"{calendar}/{name} is no iCalendar file: {brief(str(error))}"])
+    found: list[Spanned] = []
+    faults: list[str] = []
+    etag = etag_of(content)
+    for at, group in enumerate(groups):
+        try:
+            found.append(_spanned(group, at, f"{calendar}/{name}/{at}", etag, faults))
+        except (ToolError, *BROKEN) as error:
+            faults.append(f"{calendar}/{name}: an event is left out: {brief(str(error))}")
+    return Read(found, faults)
+
+
+def etag_of(content: bytes) -> str:
+    """What tells one state of a file from the others."""
+    return f'"{hashlib.sha256(content).hexdigest()[:16]}"'
+
+
+def words_of(event: Json) -> str:
+    """The text that a search looks in."""
+    people = [*event.get("attendees", []), event.get("organizer", {})]
+    texts = [event.get(name, "") for name in ("summary", "description", "location")]
+    texts += [one.get(name, "") for one in people for name in ("email", "displayName")]
+    return "\n".join(text for text in texts if text).casefold()
+
+
+def _spanned(group: Group, at: int, place: str, etag: str, faults: list[str]) -> Spanned:
+    id = event_id(group.uid, place)
+    known: Json = {"iCalUID": group.uid or id, "etag": etag}
+    master = None
+    if group.master is not None:
+        master = read_event(group.master) | known | {"id": id}
+        _require_rule(master, place, faults)
+        if every(group.master, "EXRULE"):
+            faults.append(f"{place}: EXRULE is not applied; name the times with EXDATE")
+    overrides: list[Json] = []
+    for one in group.overrides:
+        original = read_point(one, "RECURRENCE-ID")
+        assert original is not None
+        event = read_event(one) | known
+        event.pop("recurrence", None)
+        overrides.append(event | {"recurringEventId": id, "originalStartTime": original})
+    series = Series(id, group.uid, master, overrides)
+    first, last = span_of(series)
+    words = "\n".join(words_of(one) for one in (master, *overrides) if one)
+    return Spanned(series, at, first, last, words)
+
+
+def _require_rule(master: Json, place: str, faults: list[str]) -> None:
+    """Take away what says when the event comes again, if it cannot be understood."""
+    try:
+        plan_of(master, _ANYWHERE)
+    except (ToolError, *BROKEN) as error:
+        lines = master.pop("recurrence", None)
+        if lines is None:
+            raise
+        faults.append(f"{place}: the recurrence is not understood: {brief(str(error))}")
+
+
+def span_of(series: Series) -> tuple[float, float]:
+    """The times between which all of it is, in seconds; without an end, for ever."""
+    points = [
+        instant(one[name], _ANYWHERE).timestamp()
+        for one in (series.master, *series.overrides)
+        if one
+        for name in ("start", "end")
+    ]
+    first, last = min(points), max(points)
+    if series.master is None or not series.master.get("recurrence"):
+        return first, last
+    plan = plan_of(series.master, _ANYWHERE)
+    end = plan.last()
+    if end is None:
+        return first, math.inf
+    first = min([first, *(_seconds(one, plan.zone) for one in plan.extra)])
+    return first, max(last, _seconds(end, plan.zone) + plan.length / timedelta(seconds=1))
+
+
+def _seconds(local: datetime, zone: str) -> float:
+    try:
+        return to_utc(local, zone).timestamp()
+    except OverflowError:
+        return local.replace(tzinfo=UTC).timestamp()

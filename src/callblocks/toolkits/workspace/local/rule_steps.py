@@ -1,0 +1,152 @@
+"""A rule followed step by step: every year, month, week or day; every hour, minute or second.
+
+    FREQ=MONTHLY;BYDAY=MO,TU;BYSETPOS=-1
+
+    step     a month, from the one of the start on
+    days     those of the month that BYDAY, BYMONTHDAY … leave
+    times    of each day: BYHOUR, BYMINUTE, BYSECOND, else the time of the start
+    chosen   of these, the ones that BYSETPOS names
+
+Each step gives its times, or one `None`: so whoever follows a rule that never fires can count the
+steps and give up. A library that only gives times would never come back from such a rule.
+"""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+
+from callblocks.toolkits.workspace.local.rule_days import RuleDays
+from callblocks.toolkits.workspace.recurrence import DAYS, Rule
+
+__all__ = ("UNITS", "first_step", "steps")
+
+UNITS = {"SECONDLY": 1, "MINUTELY": 60, "HOURLY": 3_600, "DAILY": 86_400, "WEEKLY": 604_800}
+"""Seconds of a step, where all steps are alike."""
+
+_SHORT = ("SECONDLY", "MINUTELY", "HOURLY")
+_LAST_YEAR = 9999
+
+
+def steps(rule: Rule, begin: datetime, first: int, last: datetime) -> Iterator[datetime | None]:
+    """The times of a rule in order, from a step on until one that starts after `last`."""
+    follow = _by_clock if rule.freq in _SHORT else _by_days
+    return follow(rule, begin, first, last)
+
+
+def first_step(rule: Rule, begin: datetime, low: datetime) -> int:
+    """A step that is surely not after `low`."""
+    if low <= begin:
+        return 0
+    if rule.freq in UNITS:
+        number = int((low - begin).total_seconds()) // (rule.interval * UNITS[rule.freq])
+    else:
+        months = (low.year - begin.year) * 12 + low.month - begin.month
+        number = months // (rule.interval * (12 if rule.freq == "YEARLY" else 1))
+    return max(0, number - 1)
+
+
+def _by_days(rule: Rule, begin: datetime, first: int, last: datetime) -> Iterator[datetime | None]:
+    days = RuleDays(rule, begin.date())
+    times = _times(rule, begin.time(), ("BYHOUR", "BYMINUTE", "BYSECOND"))
+    number = first
+    months = days.months
+    while (period := _period(rule, begin.date(), number, months, last.date())) is not None:
+        held = (day for day in period if days.holds(day))
+        found = [datetime.combine(day, at) for day in held for at in times]
+        yield from _given(rule, found, begin)
+        number += 1
+
+
+def _period(
+    rule: Rule, begin: date, number: int, months: list[int], last: date
+) -> list[date] | None:
+    """The days of a step; `None` once it starts after `last`."""
+    ahead = number * rule.interval
+    if rule.freq in ("DAILY", "WEEKLY"):
+        length = 7 if rule.freq == "WEEKLY" else 1
+        back = (begin.weekday() - DAYS.index(rule.wkst or "MO")) % 7 if length == 7 else 0
+        first = begin.toordinal() - back + ahead * length
+        if first > last.toordinal():
+            return None
+        return [date.fromordinal(day) for day in range(max(first, 1), first + length)]
+    if rule.freq == "MONTHLY":
+        years, month = divmod(begin.month - 1 + ahead, 12)
+        return _months(begin.year + years, [month + 1], last)
+    return _months(begin.year + ahead, months, last)
+
+
+def _months(year: int, months: list[int], last: date) -> list[date] | None:
+    if year > _LAST_YEAR or date(year, months[0], 1) > last:
+        return None
+    return [
+        date(year, month, day)
+        for month in months
+        for day in range(1, monthrange(year, month)[1] + 1)
+    ]
+
+
+def _by_clock(rule: Rule, begin: datetime, first: int, last: datetime) -> Iterator[datetime | None]:
+    days = RuleDays(rule, begin.date())
+    length = rule.interval * UNITS[rule.freq]
+    end = int((last - begin).total_seconds())
+    number = first
+    while number * length <= end:
+        at = begin + timedelta(seconds=number * length)
+        later = _not_before(rule, days, at)
+        if later is None:
+            yield from _given(rule, _around(rule, at), begin)
+            number += 1
+        else:
+            yield None
+            ahead = int((later - begin).total_seconds())
+            number = max(number + 1, -(-ahead // length))
+
+
+def _not_before(rule: Rule, days: RuleDays, at: datetime) -> datetime | None:
+    """When to look again, if the rule does not fire at a time; `None` if it does."""
+    if not days.holds(at.date()):
+        return datetime.combine(at.date(), time()) + timedelta(days=1)
+    hour = at.replace(minute=0, second=0)
+    if not _has(rule, "BYHOUR", at.hour):
+        return hour + timedelta(hours=1)
+    if rule.freq != "HOURLY" and not _has(rule, "BYMINUTE", at.minute):
+        return at.replace(second=0) + timedelta(minutes=1)
+    if rule.freq == "SECONDLY" and not _has(rule, "BYSECOND", at.second):
+        return at + timedelta(seconds=1)
+    return None
+
+
+def _has(rule: Rule, name: str, number: int) -> bool:
+    return name not in rule.by or number in map(int, rule.by[name])
+
+
+def _around(rule: Rule, at: datetime) -> list[datetime]:
+    """The times of one hour, minute or second."""
+    smaller = {"HOURLY": ("BYMINUTE", "BYSECOND"), "MINUTELY": ("BYSECOND",)}.get(rule.freq, ())
+    return [datetime.combine(at.date(), one) for one in _times(rule, at.time(), smaller)]
+
+
+def _times(rule: Rule, given: time, names: tuple[str, ...]) -> list[time]:
+    """The times of a day that a rule names; what it does not name is as given."""
+
+    def numbers(name: str, own: int) -> list[int]:
+        named = rule.by.get(name) if name in names else None
+        return sorted({int(text) for text in named}) if named else [own]
+
+    return [
+        time(hour, minute, second)
+        for hour in numbers("BYHOUR", given.hour)
+        for minute in numbers("BYMINUTE", given.minute)
+        for second in numbers("BYSECOND", given.second)
+    ]
+
+
+def _given(rule: Rule, found: list[datetime], begin: datetime) -> Iterator[datetime | None]:
+    positions = [int(text) for text in rule.by.get("BYSETPOS", ())]
+    if positions:
+        places = {one - 1 if one > 0 else len(found) + one for one in positions}
+        found = [one for place, one in enumerate(found) if place in places]
+    kept = [one for one in found if one >= begin]
+    yield from kept or (None,)

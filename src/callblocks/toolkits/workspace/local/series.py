@@ -1,0 +1,198 @@
+"""An event or a series, as the index keeps it, and its occurrences as events of Google's.
+
+id                       the event, or the series
+id_20261116T080000Z      its occurrence that was to start then (UTC)
+id_20261116              its occurrence on that day
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import msgspec
+
+from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.backend import Json
+from callblocks.toolkits.workspace.local.ics_times import compact, instant, shown, to_utc
+from callblocks.toolkits.workspace.local.occurrences import Counting
+from callblocks.toolkits.workspace.local.plan import Plan, clocks, plan_of
+from callblocks.toolkits.workspace.times import read_time
+
+__all__ = (
+    "Found",
+    "Series",
+    "Window",
+    "find_occurrence",
+    "occurrence",
+    "occurrences",
+    "order",
+    "shown_event",
+    "split",
+)
+
+_OCCURRENCE = re.compile(r"(.+)_(\d{8}(?:T\d{6}Z)?)", re.ASCII)
+_DAY = timedelta(days=1)
+_GRACE = timedelta(hours=3)
+_FIRST = datetime(1, 1, 2, tzinfo=UTC)
+_LAST = datetime(9999, 12, 30, tzinfo=UTC)
+
+
+class Series(msgspec.Struct, frozen=True):
+    """What a file says of one UID: the master, and the occurrences that differ from it."""
+
+    id: str
+    uid: str
+    master: Json | None = None
+    overrides: list[Json] = []
+
+    def renamed(self, place: str) -> Series:
+        """The same with another id, for a UID that another file has too."""
+        own = hashlib.sha256(f"{place}\n{self.id}".encode(errors="replace")).hexdigest()[:32]
+        return Series(
+            own,
+            self.uid,
+            self.master and self.master | {"id": own},
+            [one | {"recurringEventId": own} for one in self.overrides],
+        )
+
+    def settled(self, zone: str) -> Series:
+        """The same with ids for those that differ; what is floating is now in `zone`."""
+        named = [
+            one | {"id": f"{self.id}_{compact(one['originalStartTime'], zone)}"}
+            for one in self.overrides
+        ]
+        return msgspec.structs.replace(self, overrides=named)
+
+
+class Window(msgspec.Struct, frozen=True):
+    """The time that is asked for, in UTC; events that only touch it are outside."""
+
+    low: datetime = _FIRST
+    high: datetime = _LAST
+
+    def holds(self, start: datetime, end: datetime) -> bool:
+        """Whether an event overlaps it; one without a length is where it starts."""
+        return start < self.high and (end > self.low or start == end == self.low)
+
+
+class Found(NamedTuple):
+    """An event to be listed, in the order of the list."""
+
+    start: datetime
+    id: str
+    event: Json
+
+
+def order(found: Found) -> tuple[datetime, str]:
+    """What a list of events is sorted by."""
+    return found.start, found.id
+
+
+def occurrences(series: Series, window: Window, zone: str, counting: Counting) -> Iterator[Found]:
+    """What of a series is in a window, in order of its starts."""
+    master = series.master
+    own = [
+        Found(instant(one["start"], zone), str(one["id"]), one)
+        for one in series.overrides
+        if one["status"] != "cancelled"
+        and window.holds(instant(one["start"], zone), instant(one["end"], zone))
+    ]
+    own.sort(key=order)
+    if master is None or master["status"] == "cancelled":
+        return iter(own if master is None else [])
+    if not master.get("recurrence"):
+        return _single(series.id, master, window, zone)
+    regular = _regular(series, master, window, zone, counting)
+    return heapq.merge(own, regular, key=order) if own else regular
+
+
+def _single(id: str, master: Json, window: Window, zone: str) -> Iterator[Found]:
+    start = instant(master["start"], zone)
+    if window.holds(start, instant(master["end"], zone)):
+        yield Found(start, id, master | {"id": id})
+
+
+def _regular(
+    series: Series, master: Json, window: Window, zone: str, counting: Counting
+) -> Iterator[Found]:
+    plan = plan_of(master, zone)
+    taken = {str(one["id"]) for one in series.overrides}
+    # Some hours of grace at each end, for clocks that change; who is outside is left out below.
+    low = _on_clocks(window.low, plan, -(plan.length + _GRACE))
+    high = _on_clocks(window.high, plan, _GRACE)
+    for start in plan.starts(low, high, counting, series.id):
+        begin = to_utc(start, plan.zone)
+        if start in plan.without or not window.holds(begin, begin + plan.length):
+            continue
+        event = occurrence(series.id, master, plan, start, zone)
+        if event["id"] not in taken:
+            yield Found(begin, event["id"], event)
+
+
+def occurrence(id: str, master: Json, plan: Plan, start: datetime, zone: str) -> Json:
+    """One occurrence of a series as an event."""
+    said = plan.point(start)
+    event = {name: value for name, value in master.items() if name != "recurrence"}
+    return event | {
+        "id": f"{id}_{compact(said, zone)}",
+        "recurringEventId": id,
+        "originalStartTime": said,
+        "start": said,
+        "end": plan.end(start),
+    }
+
+
+def split(event_id: str) -> tuple[str, str] | None:
+    """The id of the series and the time of the occurrence, if the id has the form of one's."""
+    found = _OCCURRENCE.fullmatch(event_id)
+    return (found[1], found[2]) if found else None
+
+
+def find_occurrence(series: Series, stamp: str, zone: str) -> Json | None:
+    """The occurrence of that time; one that was taken out has the status `cancelled`."""
+    wanted = f"{series.id}_{stamp}"
+    for one in series.overrides:
+        if one["id"] == wanted:
+            return one
+    master = series.master
+    if master is None or not master.get("recurrence"):
+        return None
+    plan = plan_of(master, zone)
+    try:
+        start = _start_of(stamp, plan)
+    except (ToolError, ValueError, OverflowError):
+        return None
+    for found in plan.starts(start - _DAY, start + _DAY, Counting(), series.id):
+        event = occurrence(series.id, master, plan, found, zone)
+        if event["id"] == wanted:
+            cancelled = master["status"] == "cancelled" or found in plan.without
+            return event | {"status": "cancelled"} if cancelled else event
+        if found > start + _DAY:
+            break
+    return None
+
+
+def _start_of(stamp: str, plan: Plan) -> datetime:
+    value = read_time(stamp, "eventId").value
+    if plan.whole_days:
+        return datetime(value.year, value.month, value.day)
+    return clocks(value, plan.zone)
+
+
+def _on_clocks(when: datetime, plan: Plan, change: timedelta) -> datetime:
+    """A time on the clocks of a series, moved; the ends of the calendar are its ends."""
+    try:
+        return clocks(when + change, plan.zone)
+    except OverflowError:
+        return (_FIRST if change < timedelta() else _LAST).replace(tzinfo=None)
+
+
+def shown_event(event: Json, zone: str) -> Json:
+    """An event as Google shows it to someone in a zone."""
+    times = ("start", "end", "originalStartTime")
+    return event | {name: shown(event[name], zone) for name in times if name in event}

@@ -1,0 +1,175 @@
+"""Reading what a model writes as a time, and saying it the way Google does.
+
+    2026-11-16                          a day
+    2026-11-16 14:00                    a time in the time zone that is given beside it
+    2026-11-16T14:00:00+01:00           a time anywhere (RFC 3339), with an offset or Z
+    2026-11-16 14:00 Europe/Berlin      a time in a zone
+    {"dateTime": …, "timeZone": …}      Google's own form; {"date": …} is a day
+
+A day has no time zone. What is none of these is `invalid_input`, with the field it was given for.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from typing import Any, TypeAlias
+
+import msgspec
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.backend import Json
+
+__all__ = ("Given", "Time", "find_zone", "invalid", "is_day", "point_of", "read_time", "settle")
+
+Given: TypeAlias = str | dict[str, Any]
+"""A time as a model gives it: text, or Google's object."""
+
+_TEXT = re.compile(
+    r"(?P<year>\d{4})-?(?P<month>\d\d)-?(?P<day>\d\d)"
+    r"(?:[Tt ]\s*(?P<hour>\d\d?):?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?:[.,]\d{1,9})?)?)?"
+    r"\s*(?P<offset>[Zz]|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?"
+    r"\s*\[?(?P<zone>[A-Za-z][A-Za-z0-9_+/-]*)?\]?",
+    re.ASCII,
+)
+# Any time between these is a time in every zone.
+_FIRST, _LAST = date(1, 1, 4), date(9999, 12, 27)
+_EXAMPLES = "write 2026-11-16T14:00, 2026-11-16T14:00:00+01:00, or 2026-11-16 for a whole day"
+
+
+class Time(msgspec.Struct, frozen=True):
+    """A day, or a time: with an offset, or local to `zone`, or ("") to one that is yet to come."""
+
+    value: date | datetime
+    zone: str = ""
+
+    @property
+    def is_day(self) -> bool:
+        """Whether it is a whole day."""
+        return not isinstance(self.value, datetime)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known when it is, wherever one asks."""
+        return not isinstance(self.value, datetime) or self.value.tzinfo is not None
+
+
+def read_time(given: Given, field: str) -> Time:
+    """What was given for a field."""
+    if isinstance(given, str):
+        return _read_text(given.strip(), field)
+    named = [name for name in ("dateTime", "date") if given.get(name)]
+    if len(named) != 1 or not isinstance(text := given[named[0]], str):
+        raise invalid(field, f"{brief(given)} has neither dateTime nor date alone; {_EXAMPLES}")
+    read = _read_text(text.strip(), field)
+    if read.is_day != (named[0] == "date"):
+        other = "date" if read.is_day else "dateTime"
+        raise invalid(field, f"{brief(text)} is no {named[0]}; give it as {other}")
+    zone = given.get("timeZone") or read.zone
+    if read.is_day or not zone:
+        return read
+    find_zone(str(zone), field)
+    return Time(read.value, str(zone))
+
+
+def settle(time: Time, zone: str) -> Time:
+    """The time with the offset of its own zone, else of `zone`."""
+    if not isinstance(time.value, datetime):
+        return time
+    name = time.zone or zone
+    place = find_zone(name, "timeZone") if name else None
+    if time.value.tzinfo is None:
+        return Time(_real(time.value.replace(tzinfo=place)), name)
+    return Time(time.value.astimezone(place) if place else time.value, name)
+
+
+def point_of(time: Time) -> Json:
+    """A settled time as Google says it: `{date}`, or `{dateTime, timeZone}`."""
+    if not isinstance(time.value, datetime):
+        return {"date": time.value.isoformat()}
+    value = time.value
+    if (value.utcoffset() or timedelta()) % timedelta(minutes=1):
+        # The clocks of long ago: RFC 3339 has no seconds in an offset.
+        value = value.astimezone(UTC)
+    said = {"dateTime": value.isoformat(timespec="seconds")}
+    return said | {"timeZone": time.zone} if time.zone else said
+
+
+def is_day(point: Json) -> bool:
+    """Whether a start or an end of Google's is a whole day."""
+    return bool(point.get("date"))
+
+
+def find_zone(name: str, field: str = "timeZone") -> tzinfo:
+    """The time zone of that name; an unknown one is refused with names that are like it."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(name)
+    # A folder of zones, such as `Europe`, is an OSError of some kind.
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        near = _near(name)
+        hint = f"did you mean {near}?" if near else "write one such as Europe/Berlin, or UTC"
+        raise invalid(field, f"{brief(name)} is no time zone; {hint}") from error
+
+
+def invalid(field: str, why: str) -> ToolError:
+    """The refusal of what was given for a field."""
+    return ToolError("invalid_input", f"{field}: {why}", **{field: why})
+
+
+def _read_text(text: str, field: str) -> Time:
+    found = _TEXT.fullmatch(text)
+    if found is None:
+        raise invalid(field, f"{brief(text)} is no time; {_EXAMPLES}")
+    part = found.groupdict()
+    zone = part["zone"] or ""
+    if zone:
+        find_zone(zone, field)
+    try:
+        day = date(int(part["year"]), int(part["month"]), int(part["day"]))
+        if not _FIRST <= day <= _LAST:
+            raise ValueError("it is at the end of all days")
+        if part["hour"] is None:
+            if part["offset"]:
+                raise invalid(field, f"{brief(text)} has an offset but no time; {_EXAMPLES}")
+            return Time(day)
+        clock = (int(part["hour"]), int(part["minute"]), int(part["second"] or 0))
+        value = datetime(day.year, day.month, day.day, *clock, tzinfo=_offset(part["offset"]))
+    except ValueError as error:
+        raise invalid(field, f"{brief(text)} is no time: {error}; {_EXAMPLES}") from error
+    return Time(value, zone)
+
+
+def _offset(text: str | None) -> timezone | None:
+    if text is None:
+        return None
+    if text in "Zz":
+        return UTC
+    digits = text[1:].replace(":", "").ljust(6, "0")
+    hours, minutes, seconds = (int(digits[at : at + 2]) for at in (0, 2, 4))
+    if minutes > 59 or seconds > 59:
+        raise ValueError("an offset has at most 59 minutes")
+    size = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    return timezone(-size if text[0] == "-" else size)
+
+
+def _real(value: datetime) -> datetime:
+    """A time that the clocks skip, as the one that they show then."""
+    return value.astimezone(UTC).astimezone(value.tzinfo)
+
+
+def _near(name: str) -> str:
+    from difflib import get_close_matches
+    from zoneinfo import available_timezones
+
+    known = {zone.casefold(): zone for zone in sorted(available_timezones())}
+    # A city is enough: `Berlin`.
+    cities = {zone.rpartition("/")[2]: zone for zone in known if "/" in zone}
+    wanted = name.casefold().replace(" ", "_")[:60]
+    for names in (known, cities):
+        close = get_close_matches(wanted, names, 1, 0.75)
+        if close:
+            return known[close[0]] if names is known else known[cities[close[0]]]
+    return ""
