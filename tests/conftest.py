@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -43,7 +44,7 @@ _WATCHED = (
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Let coverage see what it watches being loaded, and then pause while tests are found."""
-    plugin = session.config.pluginmanager.getplugin("_cov")
+    plugin: Any = session.config.pluginmanager.getplugin("_cov")
     control = plugin and plugin.cov_controller
     if not control or not control.started:
         return (yield)

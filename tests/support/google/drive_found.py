@@ -52,19 +52,26 @@ def _holds(query: Query, file: Json, texts: dict[str, str]) -> bool:
             return all(_holds(item, file, texts) for item in items)
         case Or(items):
             return any(_holds(item, file, texts) for item in items)
+        case Term():
+            return _fits(query, file, texts)
+
+
+def _fits(term: Term, file: Json, texts: dict[str, str]) -> bool:
+    match term:
         case Term("parents", _, value):
-            root = value == "root" and file["parents"] == ["0ARootUk9PVA"]
-            return root or value in file["parents"]
+            fits = value in file["parents"]
+            fits |= value == "root" and file["parents"] == ["0ARootUk9PVA"]
         case Term("owners" | "writers" | "readers", _, value):
-            return value == "me"
+            fits = value == "me"
         case Term("fullText", _, str(value)):
-            return _has_words(f"{file['name']} {texts.get(file['id'], '')}", value)
+            fits = _has_words(f"{file['name']} {texts.get(file['id'], '')}", value)
         case Term("name", "contains", str(value)):
-            return _starts_a_word(file["name"].casefold(), value.casefold())
+            fits = _starts_a_word(file["name"].casefold(), value.casefold())
         case Term("mimeType", "contains", str(value)):
-            return value in file["mimeType"]
+            fits = value in file["mimeType"]
         case Term(field, how, value):
-            return bool(_COMPARE[how](_plain(file.get(field, False)), _plain(value)))
+            fits = bool(_COMPARE[how](_plain(file.get(field, False)), _plain(value)))
+    return fits
 
 
 def _plain(value: Any) -> Any:

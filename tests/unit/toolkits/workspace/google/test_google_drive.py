@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from callblocks.runtime.files.root import Root
 from callblocks.toolkits.workspace.google.office import GoogleOffice
 from support.google.calling import Calling
 from support.google.server import Server
@@ -14,9 +16,10 @@ DOCUMENT = "application/vnd.google-apps.document"
 
 
 @pytest.fixture
-def call(google_server: Server) -> Iterator[Calling]:
+def call(google_server: Server, tmp_path: Path) -> Iterator[Calling]:
     office = GoogleOffice(google_server.credentials(), google_server.base, sleep=lambda _: None)
-    yield Calling(office, google_server)
+    with Root(tmp_path) as root:
+        yield Calling(office, root, google_server)
     office.close()
 
 
@@ -59,7 +62,9 @@ def test_a_query_is_sent_in_googles_spelling(call: Calling, google_server: Serve
     )
 
 
-def test_a_move_adds_the_new_folder_and_leaves_the_old(call: Calling, google_server: Server) -> None:
+def test_a_move_adds_the_new_folder_and_leaves_the_old(
+    call: Calling, google_server: Server
+) -> None:
     folder = call("drive_create", name="f", mimeType="application/vnd.google-apps.folder")
     made = call("drive_create", name="a", content="x")
     call("drive_update", fileId=made["id"], folderId=folder["id"])
