@@ -27,11 +27,12 @@ from callblocks.parsing.binding import bind, unbind
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import alt, lit, many, none_of, seq
+from callblocks.parsing.expressions import Expr, alt, lit, many, none_of, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.json_value import read_json
 from callblocks.parsing.machines import until, without
 from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.schema_rules import json_rule
 from callblocks.parsing.spelling import damaged, spellings
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.word_rules import arguments
@@ -142,7 +143,7 @@ class EmojiBracket(Dialect):
             bodies["none"].append(lit(" /]"))
             bodies["any"].append(lit(" /]"))
         calls = [
-            seq(lit(tool.name), said, alt(*bodies[may]))
+            seq(lit(tool.name), said, alt(*bodies.get(may) or _json_body(grammar, tool, end)))
             for tool in tools
             for said, may in arguments(grammar, tool)
         ]
@@ -211,6 +212,13 @@ class EmojiBracketPlus(EmojiBracket):
 
 
 RAW_KEYS = {"args", "body"}
+
+
+def _json_body(grammar: Grammar, tool: ToolSpec, end: str) -> list[Expr]:
+    """A body that is a value of its parameter's schema."""
+    schema = tool.properties.get(tool.body or "", {})
+    value = json_rule(grammar, schema, f"{tool.name}-body", tool.parameters)
+    return [seq(lit("]\n"), value, lit(f"\n{end}"))]
 
 
 def _split_head(head: str) -> tuple[str, str]:

@@ -6,14 +6,14 @@ a block's body where a dialect has bodies.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, TypeAlias, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import msgspec
 
 from callblocks.model.errors import BadSpec
 
-__all__ = ("ToolSpec", "ToolSpecs", "read_specs", "specs_by_name")
+__all__ = ("SpecBook", "ToolSpec", "ToolSpecs", "read_specs", "specs_by_name")
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
@@ -45,12 +45,30 @@ class ToolSpec(msgspec.Struct, frozen=True):
         )
         return of_strings and schema.get("type") == "array"
 
+    @property
+    def body_is_json(self) -> bool:
+        """Whether the body is for another list or an object, as JSON."""
+        kind = self.properties.get(self.body or "", {}).get("type")
+        return kind in ("array", "object") and not self.body_is_lines
+
 
 ToolSpecs: TypeAlias = Iterable[ToolSpec]
 
 
-def specs_by_name(tools: ToolSpecs) -> dict[str, ToolSpec]:
-    """Index tools by name; a later one wins."""
+@runtime_checkable
+class SpecBook(Protocol):
+    """Knows specifications by name, and need not have them all made."""
+
+    @property
+    def specs(self) -> Mapping[str, ToolSpec]:
+        """Each by its name."""
+        ...
+
+
+def specs_by_name(tools: ToolSpecs) -> Mapping[str, ToolSpec]:
+    """Index tools by name; a later one wins. What has an index already is not walked over."""
+    if isinstance(tools, SpecBook):
+        return tools.specs
     known: dict[str, ToolSpec] = {}
     if not isinstance(tools, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
         raise BadSpec(f"tools are a list of ToolSpec, not {tools!r:.60}")

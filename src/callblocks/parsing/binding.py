@@ -5,7 +5,8 @@ parameters and the body to the parameter marked as body, or else to the last str
 is not given yet. Words are split as a shell would.
 
 A body that goes to a list of strings has one string on each line, or is a JSON list. Words
-that no other parameter takes come before them: `read a.md b.md` reads two.
+that no other parameter takes come before them: `read a.md b.md` reads two. A body that goes to
+another list, or to an object, is JSON.
 """
 
 from __future__ import annotations
@@ -55,6 +56,11 @@ def bind(args: str, body: str, tool: ToolSpec) -> tuple[dict[str, Any] | None, l
         if lines or body.strip() or tool.body in tool.required:
             given[tool.body] = lines
         return given, misfits
+    if tool.body and tool.body_is_json:
+        if body.strip() or tool.body in tool.required:
+            given[tool.body], fits = typed(body, tool.properties[tool.body])
+            misfits += [] if fits else [tool.body]
+        return given, misfits
     target = _body_target(tool, given)
     if target and (body or (tool.body and target in tool.required)):
         given[target] = body
@@ -72,6 +78,8 @@ def unbind(value: Mapping[str, Any], tool: ToolSpec) -> tuple[str, str] | None:
     body = rest.pop(target, "") if target else ""
     if tool.body_is_lines and tool.body in value:
         body = _write_lines(body)
+    elif tool.body_is_json and tool.body in value and not isinstance(body, str):
+        body = f"{_word(body)}\n"
     names = [name for name in tool.properties if name != tool.body][: len(rest)]
     if list(rest) != names or not isinstance(body, str):
         return None

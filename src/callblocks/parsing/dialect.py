@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.errors import BadSpec, Unsupported, Unwritable
-from callblocks.model.specs import ToolSpec, ToolSpecs, specs_by_name
+from callblocks.model.specs import SpecBook, ToolSpec, ToolSpecs, specs_by_name
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Engine, Setting
 from callblocks.parsing.grammar import Grammar, Kind
@@ -70,14 +70,16 @@ class Dialect(ABC):
     def write(self, items: Iterable[Item], tools: ToolSpecs = ()) -> str:
         """Write prose, calls and results so that reading gives them back, or raise `Unwritable`."""
         known, wanted = specs_by_name(tools), joined(items)
+        # A book is read from as it is: it may know tools that are not made yet.
+        book = tools if isinstance(tools, SpecBook) else known.values()
         try:
-            return self._write(wanted, known)
+            return self._write(wanted, known, book)
         except RecursionError as error:
             raise Unwritable(self.name, "a value that is nested too deep") from error
 
-    def _write(self, wanted: Sequence[Item], known: Mapping[str, ToolSpec]) -> str:
+    def _write(self, wanted: Sequence[Item], known: Mapping[str, ToolSpec], book: ToolSpecs) -> str:
         text = self.compose(wanted, known)
-        engine = Engine((self,), tools=known.values(), limits=NO_LIMITS)
+        engine = Engine((self,), tools=book, limits=NO_LIMITS)
         read = Parsed(engine.feed(text) + engine.close())
         said = [item if isinstance(item, str) else self.said(item, known) for item in wanted]
         if what := difference(said, read, by_id=self.keeps_ids, in_order=self.keeps_order):

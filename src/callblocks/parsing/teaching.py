@@ -74,9 +74,9 @@ def _parameter(tool: ToolSpec, name: str) -> str:
     schema = tool.properties[name]
     kind = schema.get("type", "any")
     notes = [kind if isinstance(kind, str) else " or ".join(kind)]
-    lines = ", one on each line" if tool.body_is_lines else ""
+    form = ", one on each line" if tool.body_is_lines else ", as JSON" * tool.body_is_json
     notes += [] if name in tool.required else ["optional"]
     notes += [f"one of {', '.join(map(str, schema['enum']))}"] if "enum" in schema else []
-    notes += [f"the body{lines}"] if name == tool.body else []
+    notes += [f"the body{form}"] if name == tool.body else []
     about = schema.get("description", "")
     return f"- {name} ({', '.join(notes)})" + (f": {about}" if about else "")

@@ -13,15 +13,16 @@ from callblocks.parsing.grammar import Grammar
 
 __all__ = ("Body", "arguments")
 
-Body: TypeAlias = Literal["none", "any", "some"]
-"""No body, any, or one that is not empty."""
+Body: TypeAlias = Literal["none", "any", "some", "json"]
+"""No body, any, one that is not empty, or a value of the body's schema."""
 
 
 def arguments(grammar: Grammar, tool: ToolSpec) -> list[tuple[Expr, Body]]:
     """Each way to give the arguments, and what body may follow it.
 
     That is a blank and a word for each of the first parameters. The others may be missing if
-    they are optional, or if a body can take them.
+    they are optional, or if a body can take them. A body that is JSON may be missing, too, where
+    its parameter is optional.
     """
     names = [name for name in tool.properties if name != tool.body]
     ways: list[tuple[Expr, Body]] = []
@@ -30,7 +31,11 @@ def arguments(grammar: Grammar, tool: ToolSpec) -> list[tuple[Expr, Body]]:
         left = {name for name in names[count:] if name in tool.required}
         strings = [name for name in names[count:] if tool.properties[name].get("type") == "string"]
         if left <= set(strings[-1:] if not tool.body else ()):
-            may = "any" if tool.body or strings else "none"
+            may: Body = "any" if tool.body or strings else "none"
+            if tool.body_is_json:
+                may = "json"
+                if tool.body not in tool.required:
+                    ways.append((said, "none"))
             ways.append((said, "some" if left else may))
         if count < len(names):
             said = seq(said, lit(" "), _word(grammar, tool.properties[names[count]]))

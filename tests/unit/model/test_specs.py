@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import pytest
 
@@ -40,6 +41,33 @@ def test_of_two_tools_with_one_name_the_later_wins() -> None:
     assert specs_by_name([ToolSpec("a", "old"), ToolSpec("a", "new")]) == {
         "a": ToolSpec("a", "new")
     }
+
+
+def test_what_has_an_index_already_is_not_walked_over() -> None:
+    class Book:
+        specs: ClassVar = {"a": ToolSpec("a")}
+
+        def __iter__(self) -> Iterator[ToolSpec]:
+            raise AssertionError("it is not walked over")
+
+    assert specs_by_name(Book()) is Book.specs
+
+
+@pytest.mark.parametrize(
+    ("schema", "lines", "as_json"),
+    [
+        ({"type": "string"}, False, False),
+        ({"type": "array", "items": {"type": "string"}}, True, False),
+        ({"type": "array", "items": {"type": "array"}}, False, True),
+        ({"type": "array"}, False, True),
+        ({"type": "object"}, False, True),
+        ({}, False, False),
+    ],
+)
+def test_a_body_is_text_lines_or_json(schema: dict[str, Any], lines: bool, as_json: bool) -> None:
+    tool = ToolSpec("write", parameters={"properties": {"b": schema}}, body="b")
+    assert (tool.body_is_lines, tool.body_is_json) == (lines, as_json)
+    assert not ToolSpec("write", parameters=tool.parameters).body_is_json
 
 
 def test_a_tool_tells_its_parameters_and_which_are_required() -> None:

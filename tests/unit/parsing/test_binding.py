@@ -24,6 +24,14 @@ READ = ToolSpec(
     },
     body="paths",
 )
+PUT = ToolSpec(
+    "put",
+    parameters={
+        "properties": {"range": STRING, "values": {"type": "array", "items": {"type": "array"}}},
+        "required": ["values"],
+    },
+    body="values",
+)
 COUNT = ToolSpec("count", parameters={"properties": {"from": INTEGER, "to": INTEGER}})
 
 
@@ -56,6 +64,14 @@ def test_words_are_split_as_a_shell_would_and_an_open_quote_is_a_letter(
         (SAY, "2 hi", " \n", {"times": 2, "text": "hi"}),
         (SAY, "2 hi", "there", None),
         (SAY, "2 hi there", "", None),
+        (
+            PUT,
+            "A1:B2",
+            '[[1, "]"],\n [null, true]]\n',
+            {"range": "A1:B2", "values": [[1, "]"], [None, True]]},
+        ),
+        (PUT, "", "[]", {"values": []}),
+        (PUT, "A1 B1", "[]", None),
         (COUNT, "1 2", "", {"from": 1, "to": 2}),
         (COUNT, "1 2", "body", None),
         (COUNT, "", "", {}),
@@ -162,3 +178,22 @@ def test_what_is_unbound_binds_to_the_same_input(case: tuple[ToolSpec, dict[str,
         lost = {name for name in value if value[name] == ""} - (found or {}).keys()
         assert same(found, {name: value[name] for name in value if name not in lost})
         assert misfits == []
+
+
+def test_a_body_that_is_no_json_stays_text_and_is_told() -> None:
+    assert bind("A1", "1, 2\n", PUT) == ({"range": "A1", "values": "1, 2\n"}, ["values"])
+    assert bind("A1", "", PUT) == ({"range": "A1", "values": ""}, ["values"])
+    assert unbind({"range": "A1", "values": "1, 2\n"}, PUT) == ("A1", "1, 2\n")
+
+
+def test_a_body_of_json_that_need_not_be_given_may_be_left_out() -> None:
+    optional = ToolSpec("put", parameters={"properties": PUT.properties}, body="values")
+    assert bind("A1", "", optional) == ({"range": "A1"}, [])
+    assert unbind({"range": "A1"}, optional) == ("A1", "")
+
+
+@given(st.lists(st.lists(st.none() | st.booleans() | st.integers() | st.text())))
+def test_a_list_of_lists_is_written_and_read_again(values: list[list[Any]]) -> None:
+    said = unbind({"range": "A1", "values": values}, PUT)
+    assert said is not None
+    assert bind(*said, PUT) == ({"range": "A1", "values": values}, [])

@@ -90,3 +90,9 @@ def test_a_prompt_says_that_a_body_has_one_on_each_line() -> None:
     schema = {"properties": {"paths": {"type": "array", "items": {"type": "string"}}}}
     told = prompt([], [ToolSpec("read", "", schema, body="paths")], "EXAMPLE")
     assert told.endswith("- paths (array, optional, the body, one on each line)\n")
+
+
+def test_a_prompt_says_that_a_body_is_json() -> None:
+    schema = {"properties": {"rows": {"type": "array", "items": {"type": "array"}}}}
+    told = prompt([], [ToolSpec("put", "", schema, body="rows")], "EXAMPLE")
+    assert told.endswith("- rows (array, optional, the body, as JSON)\n")
