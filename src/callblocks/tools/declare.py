@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FrameType
 from typing import Any, TypedDict, Unpack, get_args, overload
 
+import msgspec
+
 from callblocks.model.brief import brief
 from callblocks.model.errors import BadTool
 from callblocks.model.specs import ToolSpec
@@ -39,9 +41,10 @@ class Options(TypedDict, total=False):
     """What may be said of a tool beside its function.
 
     `body` names the parameter that takes a block's body: a string, or a list of strings, one on
-    each line. `preview` takes the same values as the function and tells what the call would
-    change. `paths` takes the input and gives the paths that a policy judges, where single
-    parameters do not say them. `isolated` runs the function in a process of its own.
+    each line, or another list or an object as JSON. `preview` takes the same values as the
+    function and tells what the call would change. `paths` takes the input and gives the paths
+    that a policy judges, where single parameters do not say them. `isolated` runs the function
+    in a process of its own.
     """
 
     name: str | None
@@ -99,30 +102,66 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
     def declare(function: Callable[..., Any]) -> Tool:
         named = _name(function, name)
         _require_sense(named, traits, timeout, origin)
-        signature = read_signature(function, _scope(function, caller))
-        names = [one.name for one in signature.parameters]
-        _require_preview(named, preview, names)
-        text = read_docstring(function.__doc__)
-        taken = TypedInput(named, signature.parameters, text.parameters)
-        schema = taken.schema()
-        words = text.description if description is None else description
-        spec = ToolSpec(named, words, schema, body)
-        _require_body(spec)
+        read = _read(function, named, description, body, caller, again=origin == "builtin")
+        _require_preview(named, preview, read.names)
         return Tool(
-            spec=spec,
-            check=TypedCheck(taken.adapter, schema, taken.defaults),
+            spec=read.spec,
+            check=read.check,
             function=function,
             traits=traits,
             origin=origin,
             needs_approval=needs_approval,
             timeout=timeout,
-            context=signature.context,
+            context=read.context,
             preview=preview,
             paths=paths,
             isolated=isolated,
         )
 
     return declare if function is None else declare(function)
+
+
+class _Read(msgspec.Struct, frozen=True):
+    """What the signature and the docstring of a function say."""
+
+    spec: ToolSpec
+    check: TypedCheck
+    names: tuple[str, ...]
+    context: str | None
+
+
+_known: dict[tuple[object, ...], _Read] = {}
+
+
+def _read(
+    function: Callable[..., Any],
+    name: str,
+    description: str | None,
+    body: str | None,
+    caller: FrameType | None,
+    *,
+    again: bool,
+) -> _Read:
+    """Read a function; one that is declared `again` and again, for each workspace, only once.
+
+    Of those that come with callblocks it is known that their types are the same each time.
+    """
+    key = (getattr(function, "__code__", function), name, description, body)
+    if again and key in _known:
+        return _known[key]
+    signature = read_signature(function, _scope(function, caller))
+    text = read_docstring(function.__doc__)
+    taken = TypedInput(name, signature.parameters, text.parameters)
+    schema = taken.schema()
+    words = text.description if description is None else description
+    spec = ToolSpec(name, words, schema, body)
+    _require_body(spec)
+    check = TypedCheck(taken.adapter, schema, taken.defaults)
+    names = tuple(one.name for one in signature.parameters)
+    read = _Read(spec, check, names, signature.context)
+    if again:
+        _known[key] = read
+    return read
 
 
 def _caller() -> FrameType | None:
@@ -175,10 +214,13 @@ def _require_body(spec: ToolSpec) -> None:
     if spec.body not in properties:
         known = ", ".join(properties) or "none"
         raise BadTool(f"{spec.name}: body={spec.body!r} is no parameter; there are: {known}")
-    if properties[spec.body].get("type") != "string" and not spec.body_is_lines:
+    schema = properties[spec.body]
+    # `str | None` takes text, too.
+    is_text = any(one.get("type") == "string" for one in (schema, *schema.get("anyOf", ())))
+    if not is_text and not spec.body_is_lines and not spec.body_is_json:
         raise BadTool(
-            f"{spec.name}: body={spec.body!r} must be a `str` or a `list[str]`: "
-            "a body is text, or lines of it"
+            f"{spec.name}: body={spec.body!r} must be a `str`, a `list` or a `dict`: "
+            "a body is text, lines of it, or JSON"
         )
 
 

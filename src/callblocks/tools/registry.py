@@ -5,13 +5,18 @@
 
     Parser(tools=registry)        dialect.teach(registry)        registry["remove"]
 
-Walking over a registry gives specifications, which is what a parser and a dialect take.
+Walking over a registry gives specifications, which is what a parser and a dialect take. Tools that
+many programs never call are known by name only, and made when one of them is asked for:
+
+    registry.add_later(["gmail_list", "gmail_read"], lambda: gmail_tools(office))
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any
 
 from callblocks.model.brief import brief
@@ -27,7 +32,7 @@ class Registry:
     """Tools by name, in the order in which they were added; a plain function is declared."""
 
     def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = ()) -> None:
-        self._tools: dict[str, Tool] = {}
+        self._tools: dict[str, Tool | _Later] = {}
         for tool in tools:
             self.add(tool)
 
@@ -55,22 +60,53 @@ class Registry:
         """Add one tool; a second of the same name is refused."""
         added = _declared(tool)
         known = self._tools.get(added.name)
-        if known is not None and known is not added:
+        if known is not None and _made(known, added.name) is not added:
             raise BadTool(
-                f"two tools are named {added.name}: {_origin(known)} and {_origin(added)}; "
-                'give one another name: `@tool(name="…")`'
+                f"two tools are named {added.name}: {_origin(_made(known, added.name))} and "
+                f'{_origin(added)}; give one another name: `@tool(name="…")`'
             )
         self._tools[added.name] = added
         return added
 
+    def add_later(self, names: Iterable[str], make: Callable[[], Iterable[Tool]]) -> None:
+        """Add tools by their names; `make` gives exactly these, when one of them is asked for."""
+        later = _Later(tuple(names), make)
+        for name in later.names:
+            if name in self._tools:
+                raise BadTool(f"two tools are named {name}; a kit that is made later has one too")
+            self._tools[name] = later
+
     def get(self, name: str) -> Tool | None:
         """The tool of that name, or None."""
-        return self._tools.get(name)
+        known = self._tools.get(name)
+        return None if known is None else _made(known, name)
+
+    def choose(self, names: Iterable[str]) -> Registry:
+        """A registry with only these of the tools, in the order of this one."""
+        wanted = frozenset(names)
+        return _holding({name: tool for name, tool in self._tools.items() if name in wanted})
+
+    def only(self, patterns: Iterable[str]) -> Registry:
+        """A registry with the tools whose names fit one of these: `file_read`, `gmail_*`."""
+        wanted = tuple(patterns)
+        return self.choose(
+            name for name in self._tools if any(fnmatchcase(name, one) for one in wanted)
+        )
+
+    def without(self, names: Iterable[str]) -> Registry:
+        """A registry with all of the tools but these."""
+        unwanted = frozenset(names)
+        return self.choose(name for name in self._tools if name not in unwanted)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         """All tools."""
-        return tuple(self._tools.values())
+        return tuple(_made(tool, name) for name, tool in self._tools.items())
+
+    @property
+    def specs(self) -> Mapping[str, ToolSpec]:
+        """The specification of each tool by its name; one that is not asked for is not made."""
+        return _Specs(self._tools)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -80,10 +116,10 @@ class Registry:
     def __getitem__(self, name: str) -> Tool:
         if name not in self._tools:
             raise UnknownTool(name, self._tools, close_to(str(name), self._tools))
-        return self._tools[name]
+        return _made(self._tools[name], name)
 
     def __iter__(self) -> Iterator[ToolSpec]:
-        return iter([tool.spec for tool in self._tools.values()])
+        return iter([tool.spec for tool in self.tools])
 
     def __len__(self) -> int:
         return len(self._tools)
@@ -92,10 +128,61 @@ class Registry:
         return name in self._tools
 
     def __or__(self, other: Registry) -> Registry:
-        return Registry((*self.tools, *other.tools))
+        both = self._tools | other._tools
+        for name in self._tools.keys() & other._tools.keys():
+            # Of one name, only the same one twice; `add` has the words for any other.
+            if self._tools[name] is not other._tools[name]:
+                self.choose((name,)).add(other[name])
+        return _holding(both)
 
     def __repr__(self) -> str:
         return f"Registry({', '.join(self._tools)})"
+
+
+class _Later:
+    """Tools that are known by name and not made yet; all that know of them share what is made."""
+
+    def __init__(self, names: tuple[str, ...], make: Callable[[], Iterable[Tool]]) -> None:
+        self.names = names
+        self._make = make
+
+    @cached_property
+    def tools(self) -> dict[str, Tool]:
+        made = {tool.name: tool for tool in self._make()}
+        if made.keys() != set(self.names):
+            odd = ", ".join(sorted(made.keys() ^ set(self.names)))
+            raise BadTool(f"a kit does not make the tools that it was added with: {odd}")
+        return made
+
+
+class _Specs(Mapping[str, ToolSpec]):
+    """Specifications by name, each looked up when it is asked for."""
+
+    def __init__(self, tools: dict[str, Tool | _Later]) -> None:
+        self._tools = tools
+
+    def __getitem__(self, name: str) -> ToolSpec:
+        return _made(self._tools[name], name).spec
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+
+def _made(tool: Tool | _Later, name: str) -> Tool:
+    return tool.tools[name] if isinstance(tool, _Later) else tool
+
+
+def _holding(tools: dict[str, Tool | _Later]) -> Registry:
+    """A registry of what is known to fit together."""
+    registry = Registry()
+    registry._tools.update(tools)  # pyright: ignore[reportPrivateUsage] it is our own
+    return registry
 
 
 def _declared(tool: Tool | Callable[..., Any]) -> Tool:

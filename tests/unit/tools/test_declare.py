@@ -392,7 +392,7 @@ def _two(text: str, number: int = 0) -> None: ...
         ({"timeout": True}, "not True"),
         ({"timeout": math.inf}, "not inf"),
         ({"body": "words"}, "body='words' is no parameter; there are: text, number"),
-        ({"body": "number"}, "body='number' must be a `str` or a `list[str]`"),
+        ({"body": "number"}, "body='number' must be a `str`, a `list` or a `dict`"),
         ({"preview": lambda text: ""}, "preview must take the same values as the tool"),
     ],
 )

@@ -5,11 +5,14 @@ import sys
 
 import pytest
 
+from callblocks.dialects import dialects
+from callblocks.model.calls import Call
 from callblocks.model.errors import BadTool, UnknownTool
 from callblocks.parser import parse
 from callblocks.tools.declare import tool
 from callblocks.tools.names import close_to, is_name, listed
 from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Tool
 
 
 @tool
@@ -63,6 +66,67 @@ def test_an_unknown_tool_is_refused_with_the_nearest_name(name: str, words: str)
     assert str(caught.value) == words
     assert caught.value.name == name
     assert isinstance(caught.value, LookupError)
+
+
+def test_tools_that_are_added_later_are_made_once_and_together_when_one_is_asked_for() -> None:
+    made: list[int] = []
+
+    def make() -> tuple[Tool, ...]:
+        made.append(1)
+        return write, read
+
+    registry = Registry([plain])
+    registry.add_later(["read", "write.file"], make)
+    joined = registry | Registry([tool(plain, name="other")])
+    assert registry.names == ("plain", "read", "write.file")
+    assert "read" in registry
+    assert len(registry) == 3
+    assert repr(registry) == "Registry(plain, read, write.file)"
+    assert (registry.get("nothing"), registry.specs.get("nothing")) == (None, None)
+    assert "plain" in registry.specs
+    assert (list(registry.specs), len(registry.specs)) == (list(registry.names), 3)
+    assert made == []
+    assert registry["read"] is joined["read"] is read
+    assert registry.specs["write.file"] is write.spec
+    assert registry.tools[1:] == (read, write)
+    assert made == [1]
+
+
+def test_a_parser_makes_only_the_tools_that_are_called() -> None:
+    registry = Registry([plain])
+    registry.add_later(["read"], lambda: pytest.fail("nobody called it"))
+    text = "🛠️[plain 3]\n🛠️[/end]"
+    assert parse(text, "emoji-bracket", tools=registry).calls[0].input == {"number": 3}
+    call = Call(id="a", name="plain", input={"number": 3})
+    assert dialects["emoji-bracket"].write([call], registry) == text
+
+
+def test_a_kit_that_makes_other_tools_than_it_said_is_refused() -> None:
+    registry = Registry()
+    registry.add_later(["read", "gone"], lambda: (read, write))
+    with pytest.raises(BadTool, match=r"gone, write\.file"):
+        registry["read"]
+
+
+def test_a_name_is_not_added_twice_also_if_it_is_made_later() -> None:
+    registry = Registry([read])
+    with pytest.raises(BadTool, match="two tools are named read"):
+        registry.add_later(["read"], lambda: (read,))
+    later = Registry()
+    later.add_later(["read"], lambda: (tool(plain, name="read"),))
+    with pytest.raises(BadTool, match="two tools are named read: "):
+        later.add(read)
+    with pytest.raises(BadTool, match="two tools are named read: "):
+        _ = later | registry
+
+
+def test_a_registry_with_only_some_tools_keeps_their_order() -> None:
+    registry = Registry([read, write, plain])
+    assert registry.choose(["plain", "read", "nothing"]).names == ("read", "plain")
+    assert registry.without(["read"]).names == ("write.file", "plain")
+    assert registry.only(["*l*", "read"]).names == ("read", "write.file", "plain")
+    assert registry.only(["write.*"]).names == ("write.file",)
+    assert registry.only([]).names == ()
 
 
 def test_an_empty_registry_says_that_there_are_none() -> None:
