@@ -26,6 +26,7 @@ __all__ = (
     "failure_table",
     "field_table",
     "finding_table",
+    "parameter_rows",
     "parameter_table",
     "protected_table",
     "tool_table",
@@ -73,12 +74,16 @@ def tool_table(kit: str = "standard") -> str:
 def parameter_table(name: str) -> str:
     """What one of these tools takes."""
     tool = next(tool for kit in _KITS.values() for tool in kit() if tool.name == name)
-    required = tool.spec.parameters.get("required", ())
-    rows = [
+    return table(["parameter", "type, default", "is"], parameter_rows(tool))
+
+
+def parameter_rows(tool: Tool) -> list[list[str]]:
+    """The parameters of a tool: name, type and default, and what it is."""
+    required = tool.spec.required
+    return [
         [code(key if key in required else f"{key}?"), _type(schema), schema.get("description", "")]
         for key, schema in tool.spec.properties.items()
     ]
-    return table(["parameter", "type, default", "is"], rows)
 
 
 def field_table(path: str) -> str:

@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any, get_args
 
 import msgspec
+from catalogue import dialect_sizes, service_types, type_table
 from commands import command_tables, exit_codes
 from markdown import about, code, drawing, fence, first, mark, sentence, table
 from running import (
@@ -170,6 +171,9 @@ TABLES: dict[str, Callable[..., str]] = {
     "traits": trait_table,
     "tools": tool_table,
     "parameters": parameter_table,
+    "types": type_table,
+    "type-dialects": dialect_sizes,
+    "service": service_types,
     "chat-commands": chat_commands,
     "metrics": metric_table,
     "model-codes": model_codes,

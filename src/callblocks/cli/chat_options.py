@@ -13,7 +13,7 @@ from callblocks.cli.deciding import PolicyOptions, policy_options
 from callblocks.cli.dialect_name import MODEL_DIALECT
 from callblocks.cli.timeline_store import store_option
 from callblocks.cli.tools_file import Tools, tools_option
-from callblocks.cli.workplace import workspace_option
+from callblocks.cli.workplace import WorkplaceOptions, workplace_options
 
 __all__ = ("ChatOptions", "PlaceOptions", "chat_options", "check_team", "serving_options")
 
@@ -26,12 +26,11 @@ _FORMS = (
 )
 
 
-class PlaceOptions(PolicyOptions):
+class PlaceOptions(PolicyOptions, WorkplaceOptions):
     """All but the model; `dialect` is None for the one that suits it."""
 
     dialect: str | None
     team: str | None
-    workspace: str
     tools: Tools
     store: str | None
     skills: str | None
@@ -92,7 +91,7 @@ def _place_options(command: F) -> F:
             help="Members who answer together, with models and tools of their own: a TOML file.",
         ),
         policy_options,
-        workspace_option,
+        workplace_options,
         tools_option("More tools."),
         store_option,
         click.option(

@@ -18,7 +18,7 @@ from callblocks.cli.dialect_name import AUTO
 from callblocks.cli.exits import Fault, Refusal, say
 from callblocks.cli.recording import given_skills
 from callblocks.cli.state import state_folder
-from callblocks.cli.workplace import code_files
+from callblocks.cli.workplace import code_files, given_office
 from callblocks.models.model import Model
 from callblocks.models.opening import open_model
 from callblocks.models.scripted import ScriptedModel
@@ -180,6 +180,8 @@ class Place:
                 others=self._others,
                 store=options["store"],
                 tools=given if isinstance(given, Registry) else None,
+                only=options["only"],
+                office=given_office(options["office"]),
                 skills=self._skills,
                 own=tuple(path for path in steering if path),
                 team=self._team,

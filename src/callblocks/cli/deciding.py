@@ -110,12 +110,15 @@ def _written(file: str | None) -> Policy:
 
 
 def check_names(options: PolicyOptions, known: tuple[str, ...]) -> None:
-    """Say which --allow names no tool: it may be a slip."""
+    """Say which --allow and --only name no tool: it may be a slip."""
     from fnmatch import fnmatchcase
 
     from callblocks.tools.names import close_to
 
-    for pattern in options["allow"]:
+    given = [("allow", one) for one in options["allow"]]
+    given += [("only", one) for one in options.get("only", ())]
+    for option, pattern in given:
         if not any(fnmatchcase(name, pattern) for name in known):
             near = close_to(pattern, known)
-            say(f"--allow {pattern}: no tool has such a name{near and f'; did you mean {near}?'}")
+            way_out = near and f"; did you mean {near}?"
+            say(f"--{option} {pattern}: no tool has such a name{way_out}")

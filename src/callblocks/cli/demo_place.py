@@ -51,6 +51,9 @@ class DemoPlace(msgspec.Struct, frozen=True):
 
 def lay_sample(workspace: Path) -> None:
     """Put the sample there, whole or not at all."""
+    from callblocks.toolkits.workspace.opening import FOLDER
+    from callblocks.toolkits.workspace.sample.laying import lay_office
+
     # Beside it, so that it is moved and not copied.
     with tempfile.TemporaryDirectory(dir=workspace.parent) as beside:
         laid = Path(beside, "workspace")
@@ -59,6 +62,7 @@ def lay_sample(workspace: Path) -> None:
         # An installed package may be read-only, and so would be what is copied from it.
         for path in (laid, *laid.rglob("*")):
             path.chmod(0o700 if path.is_dir() else 0o600)
+        lay_office(laid / FOLDER)
         os.replace(laid, workspace)
 
 

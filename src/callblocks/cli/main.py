@@ -23,6 +23,10 @@ COMMANDS = {
     "serve": ("callblocks.cli.serve", "Serve chats and timelines over HTTP."),
     "demo": ("callblocks.cli.demo", "Open a page with a sample to try, offline."),
     "convert": ("callblocks.cli.convert", "Write a text in another dialect."),
+    "workspace": (
+        "callblocks.cli.workspace",
+        "Lay, show and connect mail, files, events and tasks.",
+    ),
     "tools": ("callblocks.cli.tools", "List the tools, or print all about one."),
     "policy": ("callblocks.cli.policy", "Check a policy file, or print one to begin with."),
     "approvals": ("callblocks.cli.approvals", "Show, answer and take back approvals."),

@@ -140,8 +140,10 @@ class Recording:
         from callblocks.tools.registry import Registry
 
         old, self.tools = self.tools, self._make_tools(self._recorder)
-        new = dict(zip(map(id, old), self.tools, strict=True))
-        return Registry(new.get(id(tool), tool) for tool in registry.tools)
+        pairs = zip(old, self.tools, strict=True)
+        # One of -T that has the same name stays.
+        moved = Registry(new for before, new in pairs if registry.get(before.name) is before)
+        return registry.without(moved.names) | moved
 
     def _make_tools(self, recorder: Recorder) -> tuple[Tool, ...]:
         from callblocks.toolkits.react import react_tools

@@ -27,7 +27,14 @@ from callblocks.cli.replying import check_reply, write_reply
 from callblocks.cli.running import Run
 from callblocks.cli.screen import Mute, open_screen
 from callblocks.cli.state import ARTIFACTS, state_folder
-from callblocks.cli.workplace import code_files, every_tool, open_workspace, workspace_option
+from callblocks.cli.workplace import (
+    WorkplaceOptions,
+    code_files,
+    every_tool,
+    given_office,
+    open_workspace,
+    workplace_options,
+)
 from callblocks.model.outcomes import Outcome
 from callblocks.runtime.policy.policy import Policy
 from callblocks.views.plan import explained_rows, how_to_allow, plan_rows
@@ -37,8 +44,8 @@ from callblocks.views.summary import summary_rows
 __all__ = ("command",)
 
 
-class RunOptions(ReadingOptions, DecidingOptions, RecordingOptions):
-    """What `reading_options`, `deciding_options` and `recording_options` give together."""
+class RunOptions(ReadingOptions, DecidingOptions, RecordingOptions, WorkplaceOptions):
+    """What the options of reading, deciding, recording and the workplace give together."""
 
 
 @click.command(
@@ -46,7 +53,7 @@ class RunOptions(ReadingOptions, DecidingOptions, RecordingOptions):
 )
 @click.argument("file", metavar="[FILE]", type=FILE, default=STDIN)
 @deciding_options
-@workspace_option
+@workplace_options
 @click.option("--dry-run", is_flag=True, help="Decide, and run nothing.")
 @click.option("--explain", is_flag=True, help="Say of each call which rule decides, and why.")
 @click.option("--reply", is_flag=True, help="Print the text with the results written into it.")
@@ -59,7 +66,6 @@ class RunOptions(ReadingOptions, DecidingOptions, RecordingOptions):
 @reading_options
 def command(
     file: str,
-    workspace: str,
     dry_run: bool,
     explain: bool,
     reply: bool,
@@ -81,15 +87,18 @@ def command(
         raise click.UsageError("--explain and --dry-run are for people, not for --json and --reply")
     check_reply(reply_in)
     policy, paper = given_policy(options), Paper()
-    steering = (options["policy"], *code_files(workspace))
+    steering = (options["policy"], *code_files(options["workspace"]))
     runs = policy.enabled and not dry_run
     with (
-        open_workspace(workspace, *steering) as root,
+        open_workspace(options["workspace"], *steering) as root,
         open_recording(options) as recording,
     ):
         added = recording.tools if recording else ()
-        options["tools"] = registry = every_tool(options["tools"], root, added)
+        registry = every_tool(options["tools"], root, added, given_office(options["office"]))
         check_names(options, registry.names)
+        if options["only"]:
+            registry = registry.only(options["only"])
+        options["tools"] = registry
         screen = (
             open_screen(file, paper, expanded=not (collapse and runs), live=runs)
             if shown

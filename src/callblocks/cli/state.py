@@ -13,7 +13,10 @@ from pathlib import Path
 from callblocks.cli.exits import Fault
 from callblocks.timeline.layout import APPROVALS, ARTIFACTS, JOURNAL, TIMELINES
 
-__all__ = ("APPROVALS", "ARTIFACTS", "JOURNAL", "TIMELINES", "state_folder")
+__all__ = ("APPROVALS", "ARTIFACTS", "GOOGLE", "JOURNAL", "TIMELINES", "state_folder")
+
+GOOGLE = "google.json"
+"""What lets callblocks in at Google."""
 
 
 def state_folder() -> Path:

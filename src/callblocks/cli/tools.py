@@ -11,8 +11,16 @@ from callblocks.cli.dialect_name import ONE_DIALECT
 from callblocks.cli.exits import EXIT_CODES
 from callblocks.cli.paint import Paper
 from callblocks.cli.tools_file import Tools, tools_option
-from callblocks.cli.workplace import every_tool, open_workspace, workspace_option
+from callblocks.cli.workplace import (
+    every_tool,
+    given_office,
+    office_option,
+    open_workspace,
+    workspace_option,
+)
 from callblocks.dialects import dialects
+from callblocks.model.calls import Call
+from callblocks.toolkits.workspace.examples import example_call
 from callblocks.tools.tool import Tool
 from callblocks.views.tool_table import about_tool, tool_table
 
@@ -32,15 +40,21 @@ __all__ = ("command",)
 @click.option("--json", "as_json", is_flag=True, help="As a list in the shape of OpenAI's tools.")
 @tools_option("More tools.")
 @workspace_option
+@office_option
 def command(
-    name: str | None, named: tuple[str, ...], as_json: bool, tools: Tools, workspace: str
+    name: str | None,
+    named: tuple[str, ...],
+    as_json: bool,
+    tools: Tools,
+    workspace: str,
+    office: str,
 ) -> None:
     """List the tools, or print all about one: its schema, and how a call of it is written.
 
     These are the tools that come with callblocks, and those of -T.
     """
     with open_workspace(workspace) as root:
-        registry = every_tool(tools, root)
+        registry = every_tool(tools, root, office=given_office(office))
         chosen = registry.tools if name is None else (registry[name],)
     if as_json:
         line = msgspec.json.format(msgspec.json.encode([_shape(tool) for tool in chosen]))
@@ -53,7 +67,12 @@ def command(
         spoken = [dialects[one] for one in named] or [
             dialect for dialect in dialects.values() if dialect.name != "chat-blocks"
         ]
-        paper.print(about_tool(chosen[0], spoken, paper.width))
+        paper.print(about_tool(chosen[0], spoken, paper.width, _example(chosen[0])))
+
+
+def _example(tool: Tool) -> Call | None:
+    """A call that runs on the sample of `callblocks workspace init`."""
+    return example_call(tool.name) if tool.origin == "builtin" else None
 
 
 def _shape(tool: Tool) -> dict[str, object]:

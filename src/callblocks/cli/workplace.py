@@ -1,4 +1,9 @@
-"""The workspace that tools work in, and every tool there is in it."""
+"""The workspace that tools work in, its office, and every tool there is in it.
+
+-w FOLDER           what files and commands are kept to
+--office google     mail, events and the like are at Google, not in the folder `office/` there
+--only 'gmail_*'    no other tools are known
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
@@ -16,12 +21,42 @@ from callblocks.cli.tools_file import TOOL_FILES
 if TYPE_CHECKING:
     from callblocks.cli.tools_file import Tools
     from callblocks.runtime.files.root import Root
+    from callblocks.toolkits.workspace.backend import Office
     from callblocks.tools.registry import Registry
     from callblocks.tools.tool import Tool
 
-__all__ = ("code_files", "every_tool", "open_workspace", "workspace_option")
+__all__ = (
+    "WorkplaceOptions",
+    "code_files",
+    "every_tool",
+    "given_office",
+    "office_option",
+    "open_workspace",
+    "workplace_options",
+    "workspace_option",
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
+_OFFICE = "CALLBLOCKS_OFFICE"
+
+
+class WorkplaceOptions(TypedDict):
+    """What `workplace_options` give to a command."""
+
+    workspace: str
+    office: str
+    only: tuple[str, ...]
+
+
+def workplace_options(command: F) -> F:
+    """Add `--workspace`, `--office` and `--only`."""
+    only = click.option(
+        "--only",
+        multiple=True,
+        metavar="TOOL",
+        help="Know this tool and no other; a pattern such as gmail_*; may be given again.",
+    )
+    return workspace_option(office_option(only(command)))
 
 
 def workspace_option(command: F) -> F:
@@ -34,6 +69,28 @@ def workspace_option(command: F) -> F:
         show_default=True,
         help="The folder that files and commands are kept to.",
     )(command)
+
+
+def office_option(command: F) -> F:
+    """Add `--office`."""
+    return click.option(
+        "--office",
+        type=click.Choice(("local", "google")),
+        default="local",
+        envvar=_OFFICE,
+        help="Where mail, files, events and tasks are: in the workspace, or at Google."
+        f"  [default: local; environment: {_OFFICE}]",
+    )(command)
+
+
+def given_office(choice: str) -> Office | None:
+    """The office that was chosen; None is the one of the workspace."""
+    if choice == "local":
+        return None
+    from callblocks.cli.state import GOOGLE, state_folder
+    from callblocks.toolkits.workspace.opening import google_office
+
+    return google_office(state_folder() / GOOGLE)
 
 
 def open_workspace(folder: str, *own: str | None) -> Root:
@@ -75,15 +132,17 @@ def _real(path: str) -> str:
 _real_folder = cache(os.path.realpath)
 
 
-def every_tool(given: Tools, root: Root, added: Iterable[Tool] = ()) -> Registry:
+def every_tool(
+    given: Tools, root: Root, added: Iterable[Tool] = (), office: Office | None = None
+) -> Registry:
     """The tools that were given, and those that come with callblocks under other names."""
     from callblocks.toolkits.standard import standard_tools
     from callblocks.tools.registry import Registry
 
-    standard = standard_tools(root) | Registry(added)
+    standard = standard_tools(root, office=office) | Registry(added)
     if not isinstance(given, Registry):
         return standard
     for name in standard.names:
         if name in given:
             say(f"{name} is the one of -T, not the one that comes with callblocks")
-    return given | Registry(tool for tool in standard.tools if tool.name not in given)
+    return given | standard.without(given.names)

@@ -39,6 +39,9 @@ from callblocks.timeline.stores.opening import open_store
 from callblocks.timeline.timeline import Timeline
 from callblocks.toolkits.standard import standard_tools
 from callblocks.toolkits.turn_files import FolderFiles
+from callblocks.toolkits.workspace.backend import Office
+from callblocks.toolkits.workspace.catalogue import OFFICE_TOOLS
+from callblocks.toolkits.workspace.opening import has_office
 from callblocks.tools.registry import Registry
 
 __all__ = ("Host", "HostSettings")
@@ -51,9 +54,11 @@ _KEPT = 500
 class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`own` are files that steer the program, which no call may write.
 
-    `tools` come before those that come with callblocks, under the same name. With a `team`, each
-    session is one of it, and `model` and `dialect` are those of the team. `others` are further
-    models that a turn may choose.
+    `tools` come before those that come with callblocks, under the same name. `only` are the tools
+    that are known, names or patterns such as `gmail_*`; without it all are, but those of an office
+    that is not there: they would be taught for nothing. `office` is the one to work on; without it,
+    the folder `office/` in the workspace. With a `team`, each session is one of it, and `model`
+    and `dialect` are those of the team. `others` are further models that a turn may choose.
     """
 
     state: Path
@@ -64,6 +69,8 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     others: tuple[Offered, ...] = ()
     store: str | None = None
     tools: Registry | None = None
+    only: tuple[str, ...] = ()
+    office: Office | None = None
     skills: Skills | None = None
     session: SessionSettings = SessionSettings()
     own: tuple[str, ...] = ()
@@ -87,7 +94,7 @@ class Host:
             self.root = stack.enter_context(
                 Root(settings.workspace, own=settings.own, hidden=[state])
             )
-            self.registry = _all_tools(settings.tools, self.root)
+            self.registry = _known_tools(settings, self.root)
             if settings.team is not None:
                 settings.team.check(self.registry)
             if settings.others:
@@ -209,8 +216,12 @@ class Host:
         self._sessions.clear()
 
 
-def _all_tools(given: Registry | None, root: Root) -> Registry:
-    standard = standard_tools(root)
-    if given is None:
-        return standard
-    return given | Registry(tool for tool in standard.tools if tool.name not in given)
+def _known_tools(settings: HostSettings, root: Root) -> Registry:
+    given = settings.tools or Registry()
+    standard = standard_tools(root, office=settings.office).without(given.names)
+    if settings.only:
+        return (given | standard).only(settings.only)
+    # A team names its tools itself.
+    if settings.team is None and settings.office is None and not has_office(root):
+        standard = standard.without(OFFICE_TOOLS)
+    return given | standard

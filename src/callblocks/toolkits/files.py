@@ -32,8 +32,8 @@ __all__ = ("FOREIGN", "PathText", "file_tools", "is_foreign")
 PathText = Annotated[str, Field(json_schema_extra={"format": "path"})]
 """A path below the workspace; a policy looks at parameters of this format."""
 
-FOREIGN = ("attachments/**", "downloads/**")
-"""Where files of others lie: what they say is not what the person says."""
+FOREIGN = ("attachments/**", "downloads/**", "office/**")
+"""Where files and mail of others lie: what they say is not what the person says."""
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -154,10 +154,10 @@ def _upload(root: Root) -> Tool:
         """Save a file in the workspace, also a binary one; what had its name is replaced.
 
         Args:
-            filename: the name of the file alone, without a folder
+            filename: the name of the file alone, without a folder, such as chart.png
             content: what the file shall hold, as text or in base64
-            path: the folder to save it in, from the workspace down
-            encoding: how the content is written
+            path: the folder to save it in, from the workspace down, such as pictures
+            encoding: how the content is written: utf-8 for text, base64 for all else
         """
         saved = _decode(filename, content, encoding)
         return _said(root.write(_join(path, filename), saved))

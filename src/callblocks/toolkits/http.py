@@ -63,10 +63,11 @@ def http_tools(client: Client) -> tuple[Tool, ...]:
         """Send one HTTP request to a public server and return its answer, whatever the status.
 
         Args:
-            url: the whole address, with http:// or https://
+            url: the whole address, such as https://api.example.org/tides?day=1
             method: what to do there, in capitals
-            headers: names with their values; Host, Content-Length and the like are set already
-            body: text sent as it is, or an object or array sent as JSON
+            headers: names with their values, such as {"Accept": "application/json"}; Host,
+                Content-Length and the like are set already
+            body: text sent as it is, or an object or array sent as JSON, such as {"name": "Ada"}
         """
         sent = _body(body)
         given = _headers(headers, method, body, context.key)

@@ -1,17 +1,74 @@
-"""Every tool that comes with callblocks, for one workspace."""
+"""Every tool that comes with callblocks, for one workspace.
+
+They are known by name; the modules of a kit are imported, and its tools made, when one of them is
+asked for. A program that runs one call pays for one kit.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
 from callblocks.runtime.files.root import Root
-from callblocks.runtime.net.client import Client
-from callblocks.toolkits.files import file_tools
-from callblocks.toolkits.http import http_tools
-from callblocks.toolkits.terminal import terminal_tools
+from callblocks.toolkits.workspace.catalogue import add_workspace_tools
+from callblocks.toolkits.workspace.opening import local_office
 from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from callblocks.runtime.net.client import Client
+    from callblocks.toolkits.workspace.backend import Office
 
 __all__ = ("standard_tools",)
 
+_FILES = ("file_read", "file_list", "file_write", "file_upload")
+_FINDING = ("search", "file_ingest", "web_search")
 
-def standard_tools(root: Root, client: Client | None = None) -> Registry:
-    """The registry of them; the workspace is `root`."""
-    return Registry((*file_tools(root), *terminal_tools(root), *http_tools(client or Client())))
+
+def standard_tools(
+    root: Root, client: Client | None = None, office: Office | None = None
+) -> Registry:
+    """The registry of them; the workspace is `root`, its office the folder `office/` in it."""
+    registry = Registry()
+    kits: dict[tuple[str, ...], Callable[[], Iterable[Tool]]] = {
+        _FILES: lambda: _file_tools(root),
+        ("terminal_execute",): lambda: _terminal_tools(root),
+        ("api_call",): lambda: _http_tools(client),
+        _FINDING: lambda: _finding_tools(root),
+    }
+    for names, make in kits.items():
+        registry.add_later(names, make)
+    add_workspace_tools(registry, office or local_office(root), root)
+    registry.add_later(("custom",), _custom_tools)
+    return registry
+
+
+def _file_tools(root: Root) -> Iterable[Tool]:
+    from callblocks.toolkits.files import file_tools
+
+    return file_tools(root)
+
+
+def _terminal_tools(root: Root) -> Iterable[Tool]:
+    from callblocks.toolkits.terminal import terminal_tools
+
+    return terminal_tools(root)
+
+
+def _http_tools(client: Client | None) -> Iterable[Tool]:
+    from callblocks.runtime.net.client import Client
+    from callblocks.toolkits.http import http_tools
+
+    return http_tools(client or Client())
+
+
+def _finding_tools(root: Root) -> Iterable[Tool]:
+    from callblocks.toolkits.finding.tools import finding_tools
+
+    return finding_tools(root)
+
+
+def _custom_tools() -> Iterable[Tool]:
+    from callblocks.toolkits.custom import custom_tools
+
+    return custom_tools()

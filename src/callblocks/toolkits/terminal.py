@@ -51,9 +51,11 @@ def terminal_tools(
     ) -> dict[str, Any]:
         """Run a shell command in the workspace, apart from the machine and without network.
 
+        Gives the exit code, what was printed, and the files that were written or deleted.
+
         Args:
-            command: the command, as for `sh -c`
-            timeout: seconds after which it is stopped, with nothing changed
+            command: the command, as for `sh -c`, such as python windows.py | head -5
+            timeout: seconds after which it is stopped, with nothing changed; at most 600
         """
         sandbox = await find()
         if isinstance(sandbox, Missing):

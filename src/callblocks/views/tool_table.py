@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from callblocks.model.calls import Call
 from callblocks.model.errors import CallerError
 from callblocks.parsing.dialect import Dialect
 from callblocks.tools.tool import Tool
@@ -40,8 +41,13 @@ def tool_table(tools: Iterable[Tool], width: int) -> list[Row]:
     return rows
 
 
-def about_tool(tool: Tool, dialects: Sequence[Dialect], width: int) -> list[Row]:
-    """What a tool is for, what it takes, and how a call of it is written in each dialect."""
+def about_tool(
+    tool: Tool, dialects: Sequence[Dialect], width: int, example: Call | None = None
+) -> list[Row]:
+    """What a tool is for, what it takes, and how a call of it is written in each dialect.
+
+    Without an `example`, its input is made up from the schema.
+    """
     rows: list[Row] = [(("name", tool.name), ("quiet", f"  {_traits(tool)}"))]
     rows += _indented(tool.spec.description, width)
     facts = [f"stopped after {tool.timeout:g} s"] if tool.timeout else []
@@ -52,7 +58,8 @@ def about_tool(tool: Tool, dialects: Sequence[Dialect], width: int) -> list[Row]
     rows += _titled("Parameters") + _parameter_rows(tool, width)
     rows += _titled("Schema") + _indented(_json(tool.spec.parameters), width)
     for dialect in dialects:
-        rows += _titled("Example", dialect.name) + _indented(_example(tool, dialect), width)
+        shown = _example(tool, dialect, example)
+        rows += _titled("Example", dialect.name) + _indented(shown, width)
     return rows
 
 
@@ -60,9 +67,11 @@ def _titled(title: str, note: str = "") -> list[Row]:
     return [(), (("heading", title), ("quiet", f"  {note}"))]
 
 
-def _example(tool: Tool, dialect: Dialect) -> str:
+def _example(tool: Tool, dialect: Dialect, call: Call | None) -> str:
+    tools = [tool.spec]
     try:
-        return dialect.example([tool.spec]).strip("\n")
+        text = dialect.example(tools) if call is None else dialect.write([call], tools)
+        return text.strip("\n")
     except CallerError as error:
         return str(error)
 

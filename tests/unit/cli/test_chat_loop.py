@@ -64,6 +64,8 @@ def options() -> ChatOptions:
         model="first",
         dialect=None,
         workspace=".",
+        office="local",
+        only=(),
         tools=(),
         store=None,
         team=None,

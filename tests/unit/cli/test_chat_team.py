@@ -47,6 +47,8 @@ def options(team: str) -> ChatOptions:
         dialect=None,
         team=team,
         workspace=".",
+        office="local",
+        only=(),
         tools=(),
         store=None,
         skills=None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import mailbox
 import os
 import signal
 import socket
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 import httpx2
@@ -88,6 +90,29 @@ def test_it_serves_the_page_works_on_the_sample_asks_and_ends_quietly(tmp_path: 
     assert str(place.workspace) in told
 
 
+def test_mail_is_read_unasked_and_what_it_leads_to_is_asked(tmp_path: Path) -> None:
+    place = DemoPlace(tmp_path / "demo")
+    asked: dict[str, str] = {}
+    with _running("--port", "0", "--state", os.fspath(place.folder)) as (_, client, _told):
+        body = {**posted("What is new in the mail?", "one"), "scenario": "05-answer-the-mail"}
+        with client.stream("POST", "/api/chat", json=body) as response:
+            for one in lines(response.iter_lines()):
+                if one["type"] == "data-approval" and one["data"]["id"] not in asked:
+                    asked[one["data"]["id"]] = one["data"]["preview"]
+                    answer = f"/api/approvals/{one['data']['id']}"
+                    client.post(answer, json={"verdict": "once"})
+    changed, sent = asked.values()
+    assert "22 pupils" in changed
+    assert "24 pupils" in changed
+    assert "petra.novak@northschool.example" in sent
+    event = (place.workspace / "office/calendar/primary/schooltrip.ics").read_text("utf-8")
+    assert "24 pupils" in event
+    mails = mailbox.Maildir(place.workspace / "office/mail", create=False)
+    newest = max(mails, key=lambda mail: mail["Date"] and parsedate_to_datetime(mail["Date"]))
+    assert newest["To"] == "petra.novak@northschool.example"
+    assert newest["In-Reply-To"] == "<14-school-trip-more@holmferry.example>"
+
+
 def test_what_a_person_changed_stays(tmp_path: Path) -> None:
     place = DemoPlace(tmp_path / "demo")
     place.prepare()
@@ -102,7 +127,8 @@ def test_the_sample_is_what_its_readme_says(tmp_path: Path) -> None:
     place = DemoPlace(tmp_path / "demo")
     place.prepare()
     named = {path.name for path in place.workspace.iterdir()}
-    assert named == {*("README.md", "plan.md", "tides.csv", "soundings.csv", "windows.py", "notes")}
+    files = {"README.md", "plan.md", "tides.csv", "soundings.csv", "windows.py"}
+    assert named == files | {"notes", "office"}
     text = (place.workspace / "README.md").read_text("utf-8")
     assert all(f"`{name}" in text for name in named - {"README.md"})
     assert not list(place.workspace.rglob("__pycache__"))

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from callblocks.dialects import dialects
+from callblocks.model.catalogue import CATALOGUE
+from callblocks.toolkits.workspace.examples import EXAMPLES
 from support.command import run
 from support.home import TOOLS, move_in
 
@@ -19,10 +21,24 @@ def test_the_table_has_every_tool() -> None:
     result = run("tools", "-T", "tools.py")
     assert result.exit_code == 0
     names = [line.split()[0] for line in result.stdout.splitlines() if not line.startswith(" ")]
-    assert names == [
-        *("add", "note", "fail", "shout", "file_read", "file_list", "file_write", "file_upload"),
-        *("terminal_execute", "api_call"),
-    ]
+    assert names[:4] == ["add", "note", "fail", "shout"]
+    assert set(names[4:]) == {*CATALOGUE, "file_read", "file_list", "file_write"}
+    assert len(names) == 4 + 37 + 3
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_type_of_the_catalogue_shows_an_example_that_names_real_things(name: str) -> None:
+    result = run("tools", name, "-d", "scissors-cat")
+    example = result.stdout.partition("Example  scissors-cat\n")[2].partition("✂️🐱")[0]
+    joined = " ".join(line.strip() for line in example.splitlines())
+    (call,) = json.loads(joined)
+    assert call["type"] == name
+    assert call["parameters"] == EXAMPLES[name]
+
+
+def test_a_tool_of_ones_own_has_no_example_of_another() -> None:
+    Path("own.py").write_text(TOOLS.replace("def add(", "def gmail_list("))
+    assert "INBOX" not in run("tools", "gmail_list", "-T", "own.py").stdout
 
 
 def test_a_tool_of_ones_own_takes_the_place_of_one_that_comes_along() -> None:

@@ -9,9 +9,14 @@ import pytest
 
 from callblocks.model.errors import TimelineError, UnknownDialect
 from callblocks.session import host as host_module
+from callblocks.session.team_settings import Member
+from callblocks.toolkits.workspace.catalogue import OFFICE_TOOLS
+from callblocks.toolkits.workspace.local.office import LocalOffice
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
+from support.offices import copy_office
 from support.speaking import Never, Replies, run_turn, some_host
+from support.teams import team_host
 
 
 def test_a_name_is_one_session(tmp_path: Path) -> None:
@@ -88,3 +93,43 @@ def test_a_host_that_is_made_anew_knows_all_that_was_said(tmp_path: Path) -> Non
             session = host.session("one")
             asyncio.run(run_turn(session, f"Prompt {number}."))
             assert list(session.recorder.state.ended) == [f"turn_{at + 1}" for at in range(number)]
+
+
+def test_the_tools_of_an_office_are_known_where_there_is_one(tmp_path: Path) -> None:
+    with some_host(tmp_path, Replies()) as host:
+        assert not {*OFFICE_TOOLS} & {*host.registry.names}
+        assert {"file_read", "search", "terminal_execute"} <= {*host.registry.names}
+    copy_office(tmp_path / "work")
+    with some_host(tmp_path, Replies()) as host:
+        assert {*OFFICE_TOOLS} < {*host.registry.names}
+
+
+def test_an_office_that_is_given_is_known_and_used(tmp_path: Path) -> None:
+    office = LocalOffice(copy_office(tmp_path / "elsewhere"))
+    with some_host(tmp_path, Replies(), office=office) as host:
+        found = host.registry["tasks_get"](taskListId="boat", taskId="leftpump")
+    assert found["title"] == "Have the left pump looked at"
+
+
+def test_a_model_is_taught_only_the_tools_that_are_named(tmp_path: Path) -> None:
+    @tool
+    def add(number: int) -> int:
+        """Add one."""
+        return number + 1
+
+    model = Replies(["Fine."])
+    only = ("file_r*", "tasks_list", "add")
+    with some_host(tmp_path, model, only=only, tools=Registry([add])) as host:
+        assert host.registry.names == ("add", "file_read", "tasks_list")
+        asyncio.run(run_turn(host.session("one"), "Hello."))
+    told = str(model.requests[0])
+    for name in ("add", "file_read", "tasks_list", "react.read"):
+        assert f"## {name}" in told
+    for name in ("file_write", "gmail_list", "terminal_execute"):
+        assert name not in told
+
+
+def test_a_team_may_name_tools_of_an_office_that_is_not_there_yet(tmp_path: Path) -> None:
+    member = Member(name="one", model=Replies(), tools=("gmail_list",))
+    with team_host(tmp_path, Replies(), member) as host:
+        assert "gmail_list" in host.registry

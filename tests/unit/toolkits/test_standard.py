@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from callblocks.model.catalogue import CATALOGUE
 from callblocks.model.outcomes import Outcome
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.net.client import Client
@@ -20,11 +23,42 @@ from support.sites import PUBLIC, SECOND, Net, Site, ok, redirect
 def test_these_tools_come_with_callblocks(tmp_path: Path) -> None:
     with Root(tmp_path) as root:
         tools = standard_tools(root).tools
-    assert [tool.name for tool in tools] == [
-        *("file_read", "file_list", "file_write", "file_upload"),
-        *("terminal_execute", "api_call"),
-    ]
+    assert {tool.name for tool in tools} == {*CATALOGUE, "file_read", "file_list", "file_write"}
     assert {tool.origin for tool in tools} == {"builtin"}
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_kit_is_imported_and_made_when_one_of_its_tools_is_asked_for() -> None:
+    program = (
+        "import sys\n"
+        "from callblocks.runtime.files.root import Root\n"
+        "from callblocks.toolkits.standard import standard_tools\n"
+        "def heavy():\n"
+        "    kits = ('gmail', 'drive', 'sheets', 'tasks', 'local.mail', 'google.office')\n"
+        "    known = {f'callblocks.toolkits.workspace.{kit}': kit for kit in kits}\n"
+        "    known |= {'pydantic': 'pydantic', 'httpx2': 'httpx2', 'sqlite3': 'sqlite3'}\n"
+        "    print(*sorted(known[name] for name in known if name in sys.modules))\n"
+        "with Root('.') as root:\n"
+        "    tools = standard_tools(root)\n"
+        "    heavy()\n"
+        "    tools['tasks_list']\n"
+        "    heavy()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["", "pydantic tasks"]
+
+
+def test_tools_of_one_kind_are_read_once_for_all_workspaces(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    with Root(tmp_path / "one") as one, Root(tmp_path / "two") as two:
+        first, second = standard_tools(one)["file_write"], standard_tools(two)["file_write"]
+        assert first.spec is second.spec
+        second(path="a.md", content="two")
+    assert (tmp_path / "two" / "a.md").read_text() == "two"
+    assert not (tmp_path / "one" / "a.md").exists()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,213 @@
+"""What `callblocks workspace show` reads of an office, part by part.
+
+mail, drive, calendar, tasks, sheets, docs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import msgspec
+
+from callblocks.model.shown import format_size
+from callblocks.toolkits.workspace.backend import Json, Office, Page
+from callblocks.toolkits.workspace.drive_types import DOCUMENT, FOLDER, SPREADSHEET
+from callblocks.views.office_table import Line, PartTable
+from callblocks.views.rows import Kind
+
+__all__ = ("PARTS", "OfficePart", "read_part")
+
+_PAGE = 100
+_MARKS = {"UNREAD": "●", "STARRED": "★"}
+_MAIL: tuple[Kind, ...] = ("quiet", "mark", "name", "plain", "mark")
+
+
+class OfficePart(msgspec.Struct, frozen=True):
+    """A part that was read: as a table, as Google's resources, and what could not be read."""
+
+    table: PartTable
+    resources: list[Json]
+    faults: tuple[str, ...] = ()
+
+
+def read_part(office: Office, name: str, limit: int) -> OfficePart:
+    """Read one of `PARTS`, with at most so many lines."""
+    return PARTS[name](office, limit)
+
+
+def _mail(office: Office, limit: int) -> OfficePart:
+    def page(token: str, size: int) -> Page:
+        return office.mail.messages(query="", labels=(), spam_trash=False, limit=size, page=token)
+
+    found, count = _some(page, limit)
+    faults = (*found.faults, *getattr(office.mail, "faults", ()))
+    lines = [_mail_line(one) for one in found.items]
+    table = PartTable("Mail", count, lines, _MAIL, flexible=2)
+    return OfficePart(table, found.items, faults)
+
+
+def _mail_line(message: Json) -> Line:
+    headers = {one["name"].lower(): one["value"] for one in message["payload"]["headers"]}
+    labels: list[str] = message.get("labelIds", [])
+    marks = "".join(mark if name in labels else " " for name, mark in _MARKS.items())
+    sender = headers.get("from", "").partition("<")[0].strip(' "') or headers.get("from", "")
+    subject = headers.get("subject", "")
+    return (_moment(headers.get("date", "")), marks, subject, sender, message["id"])
+
+
+def _moment(date: str) -> str:
+    """When a mail was written, by the clock of the one who wrote it."""
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return f"{parsedate_to_datetime(date):%Y-%m-%d %H:%M}"
+    except ValueError:
+        return "-" * 16
+
+
+def _drive(office: Office, limit: int) -> OfficePart:
+    found, count = _files(office, "trashed = false", limit)
+    lines = [
+        (_minute(one["modifiedTime"]), one["name"], _type(one["mimeType"]), _size(one), one["id"])
+        for one in found.items
+    ]
+    return OfficePart(PartTable("Drive", count, lines), found.items, found.faults)
+
+
+def _files(office: Office, query: str, limit: int) -> tuple[Page, str]:
+    def page(token: str, size: int) -> Page:
+        return office.drive.files(query=query, order="modifiedTime desc", limit=size, page=token)
+
+    return _some(page, limit)
+
+
+def _type(mime: str) -> str:
+    native = {FOLDER: "folder", DOCUMENT: "document", SPREADSHEET: "spreadsheet"}
+    return native.get(mime, mime)
+
+
+def _size(file: Json) -> str:
+    return format_size(int(file["size"])) if "size" in file else ""
+
+
+def _calendar(office: Office, limit: int) -> OfficePart:
+    calendars = _all(lambda token: office.calendars.calendars(limit=_PAGE, page=token))
+    found: list[tuple[Line, Json]] = []
+    faults = calendars.faults
+    for calendar in calendars.items:
+        events = _events(office, calendar["id"])
+        faults += events.faults
+        found += [
+            (_event_line(calendar, one), {"calendarId": calendar["id"], **one})
+            for one in events.items
+        ]
+    count = f"{len(found)} in {_counted(len(calendars.items), 'calendar')}"
+    chosen = sorted(found, key=lambda one: one[0][0])[-limit:]
+    table = PartTable("Calendar", count, [line for line, _ in chosen])
+    return OfficePart(table, [event for _, event in chosen], faults)
+
+
+def _events(office: Office, calendar_id: str) -> Page:
+    return _all(
+        lambda token: office.calendars.events(
+            calendar_id,
+            time_min="",
+            time_max="",
+            query="",
+            single=False,
+            zone="",
+            limit=_PAGE,
+            page=token,
+        )
+    )
+
+
+def _event_line(calendar: Json, event: Json) -> Line:
+    start: Json = event.get("start", {})
+    when = start.get("date") or _minute(start.get("dateTime", ""))
+    again = "again and again" if "recurrence" in event else ""
+    return (when, event.get("summary", ""), calendar.get("summary", ""), again, event["id"])
+
+
+def _tasks(office: Office, limit: int) -> OfficePart:
+    lists = _all(lambda token: office.tasks.lists(limit=_PAGE, page=token)).items
+    found: list[tuple[Line, Json]] = []
+    for held in lists:
+        for task in _tasks_of(office, held["id"]):
+            due = task.get("due", "")[:10] or " " * 10
+            done = "done" if task.get("status") == "completed" else ""
+            line = (due, task.get("title", ""), held.get("title", ""), done, task["id"])
+            found.append((line, {"taskListId": held["id"], **task}))
+    count = f"{len(found)} in {_counted(len(lists), 'list')}"
+    table = PartTable("Tasks", count, [line for line, _ in found[:limit]])
+    return OfficePart(table, [task for _, task in found[:limit]])
+
+
+def _tasks_of(office: Office, list_id: str) -> list[Json]:
+    return _all(
+        lambda token: office.tasks.tasks(
+            list_id, completed=True, due_min="", due_max="", limit=_PAGE, page=token
+        )
+    ).items
+
+
+def _sheets(office: Office, limit: int) -> OfficePart:
+    found, count = _files(office, f"mimeType = '{SPREADSHEET}' and trashed = false", limit)
+    lines: list[Line] = []
+    shown: list[Json] = []
+    for file in found.items:
+        spreadsheet = office.sheets.spreadsheet(file["id"])
+        shown.append(spreadsheet)
+        titles = [one["properties"]["title"] for one in spreadsheet.get("sheets", [])]
+        lines.append((_minute(file["modifiedTime"]), file["name"], ", ".join(titles), file["id"]))
+    table = PartTable("Sheets", count, lines, kinds=("quiet", "name", "plain", "mark"))
+    return OfficePart(table, shown, found.faults)
+
+
+def _docs(office: Office, limit: int) -> OfficePart:
+    found, count = _files(office, f"mimeType = '{DOCUMENT}' and trashed = false", limit)
+    lines = [(_minute(one["modifiedTime"]), one["name"], one["id"]) for one in found.items]
+    table = PartTable("Docs", count, lines, kinds=("quiet", "name", "mark"))
+    return OfficePart(table, found.items, found.faults)
+
+
+def _some(page: Callable[[str, int], Page], limit: int) -> tuple[Page, str]:
+    """The first items, and how many there are: those of one page are counted, no more."""
+    first = page("", max(limit, _PAGE))
+    count = f"{len(first.items)}{'+' if first.next else ''}"
+    return Page(first.items[:limit], faults=first.faults), count
+
+
+def _all(page: Callable[[str], Page]) -> Page:
+    """Every page as one."""
+    found = page("")
+    items, faults = list(found.items), found.faults
+    while found.next:
+        found = page(found.next)
+        items += found.items
+        faults += found.faults
+    return Page(items, faults=faults)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _minute(moment: str) -> str:
+    """`2026-11-13 12:00`, as it is written."""
+    try:
+        return f"{datetime.fromisoformat(moment):%Y-%m-%d %H:%M}"
+    except ValueError:
+        return moment[:16]
+
+
+PARTS: dict[str, Callable[[Office, int], OfficePart]] = {
+    "mail": _mail,
+    "drive": _drive,
+    "calendar": _calendar,
+    "tasks": _tasks,
+    "sheets": _sheets,
+    "docs": _docs,
+}
+"""What there is to show."""

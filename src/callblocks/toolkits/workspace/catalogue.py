@@ -1,0 +1,85 @@
+"""The tools of an office, by name: what a registry knows before any of them is made.
+
+    gmail_*      list, read, send, search              calendar_*   list, events, create, update, …
+    drive_*      list, read, create, update, …         docs_*       read, create, append, replace
+    sheets_*     read, write, append, create, clear    tasks_*      list, get, create, complete, …
+
+A service's module is imported when one of its tools is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib import import_module
+
+from callblocks.model.catalogue import CATALOGUE
+from callblocks.runtime.files.root import Root
+from callblocks.toolkits.workspace.backend import Office
+from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Tool
+
+__all__ = ("GOOGLE_METHODS", "OFFICE_TOOLS", "SERVICES", "add_workspace_tools", "workspace_tools")
+
+SERVICES: dict[str, tuple[str, ...]] = {
+    service: tuple(name for name in CATALOGUE if name.startswith(f"{service}_"))
+    for service in ("gmail", "drive", "calendar", "docs", "sheets", "tasks")
+}
+"""The tools of each service; its module has the service's name and makes them."""
+
+_WITH_FILES = ("gmail",)
+
+OFFICE_TOOLS = tuple(name for names in SERVICES.values() for name in names)
+"""Every tool that works on an office."""
+
+
+GOOGLE_METHODS = {
+    "gmail_list": "gmail.users.messages.list",
+    "gmail_read": "gmail.users.messages.get",
+    "gmail_send": "gmail.users.messages.send",
+    "gmail_search": "gmail.users.messages.list",
+    "drive_list": "drive.files.list",
+    "drive_read": "drive.files.get",
+    "drive_create": "drive.files.create",
+    "drive_update": "drive.files.update",
+    "drive_delete": "drive.files.update",
+    "drive_search": "drive.files.list",
+    "calendar_list": "calendar.calendarList.list",
+    "calendar_events": "calendar.events.list",
+    "calendar_create": "calendar.events.insert",
+    "calendar_update": "calendar.events.patch",
+    "calendar_delete": "calendar.events.delete",
+    "docs_read": "docs.documents.get",
+    "docs_create": "docs.documents.create",
+    "docs_append": "docs.documents.batchUpdate",
+    "docs_replace": "docs.documents.batchUpdate",
+    "sheets_read": "sheets.spreadsheets.values.get",
+    "sheets_write": "sheets.spreadsheets.values.update",
+    "sheets_append": "sheets.spreadsheets.values.append",
+    "sheets_create": "sheets.spreadsheets.create",
+    "sheets_clear": "sheets.spreadsheets.values.clear",
+    "tasks_list": "tasks.tasks.list",
+    "tasks_get": "tasks.tasks.get",
+    "tasks_create": "tasks.tasks.insert",
+    "tasks_update": "tasks.tasks.patch",
+    "tasks_complete": "tasks.tasks.patch",
+    "tasks_delete": "tasks.tasks.delete",
+}
+"""The method of Google's that does what a tool does; it may ask others on the way."""
+
+
+def workspace_tools(office: Office, root: Root) -> tuple[Tool, ...]:
+    """Every tool of an office, made at once; what is attached to a mail comes from `root`."""
+    return tuple(tool for service in SERVICES for tool in _make(service, office, root))
+
+
+def add_workspace_tools(registry: Registry, office: Office, root: Root) -> None:
+    """Let a registry know the tools of an office; a service's are made together, when needed."""
+    for service, names in SERVICES.items():
+        registry.add_later(names, partial(_make, service, office, root))
+
+
+def _make(service: str, office: Office, root: Root) -> Iterable[Tool]:
+    module = import_module(f"callblocks.toolkits.workspace.{service}")
+    make: Callable[..., Iterable[Tool]] = getattr(module, f"{service}_tools")
+    return make(office, root) if service in _WITH_FILES else make(office)

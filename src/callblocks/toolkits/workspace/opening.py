@@ -1,0 +1,125 @@
+"""Which office the tools work on.
+
+    local     the folder `office/` of the workspace; it is made by the first write
+    google    Google Workspace, with the account that `callblocks workspace connect` let in
+
+Neither is opened before a tool needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import CallerError
+from callblocks.runtime.files.root import Root
+from callblocks.toolkits.workspace.backend import (
+    Calendars,
+    Documents,
+    Drive,
+    Mail,
+    Office,
+    Sheets,
+    Tasks,
+)
+
+__all__ = (
+    "FOLDER",
+    "OFFICES",
+    "LateOffice",
+    "google_office",
+    "has_office",
+    "local_office",
+    "open_office",
+    "require_google",
+)
+
+OFFICES = ("local", "google")
+FOLDER = "office"
+"""Where the local office is in its workspace."""
+
+_NEEDED = ("googleapiclient", "google_auth_oauthlib")
+
+
+class LateOffice:
+    """An office that is opened when a part of it is first asked for."""
+
+    def __init__(self, opened: Callable[[], Office]) -> None:
+        self._open = opened
+
+    @cached_property
+    def _office(self) -> Office:
+        return self._open()
+
+    @property
+    def mail(self) -> Mail:
+        return self._office.mail
+
+    @property
+    def drive(self) -> Drive:
+        return self._office.drive
+
+    @property
+    def calendars(self) -> Calendars:
+        return self._office.calendars
+
+    @property
+    def documents(self) -> Documents:
+        return self._office.documents
+
+    @property
+    def sheets(self) -> Sheets:
+        return self._office.sheets
+
+    @property
+    def tasks(self) -> Tasks:
+        return self._office.tasks
+
+
+def open_office(root: Root, choice: str, token: Path | None = None) -> Office:
+    """The office of that name; `token` is the file that lets callblocks in at Google."""
+    if choice == "local":
+        return local_office(root)
+    if choice == "google":
+        return google_office(token)
+    raise CallerError(f"an office is one of {', '.join(OFFICES)}, not {brief(choice)}")
+
+
+def local_office(root: Root) -> Office:
+    """The office in a workspace."""
+
+    def opened() -> Office:
+        from callblocks.toolkits.workspace.local.office import LocalOffice
+
+        return LocalOffice(Path(root.folder) / FOLDER)
+
+    return LateOffice(opened)
+
+
+def has_office(root: Root) -> bool:
+    """Whether a workspace has an office."""
+    return (Path(root.folder) / FOLDER).is_dir()
+
+
+def google_office(token: Path | None = None) -> Office:
+    """Google Workspace; raises `CallerError` where its packages are not installed."""
+    require_google()
+
+    def opened() -> Office:
+        from callblocks.toolkits.workspace.google.auth import load
+        from callblocks.toolkits.workspace.google.office import GoogleOffice
+
+        return GoogleOffice(load(token))
+
+    return LateOffice(opened)
+
+
+def require_google() -> None:
+    """Raise `CallerError` where the packages for Google are not installed."""
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        words = "the office of Google needs packages that are not installed"
+        raise CallerError(f"{words}: pip install 'callblocks[google]'")

@@ -1,0 +1,63 @@
+"""An office is chosen by its name, and opened when a part of it is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from callblocks.model.errors import CallerError, ToolError
+from callblocks.runtime.files.root import Root
+from callblocks.toolkits.workspace import opening
+from callblocks.toolkits.workspace.backend import Office
+from callblocks.toolkits.workspace.opening import LateOffice, has_office, open_office
+
+PARTS = ("mail", "drive", "calendars", "documents", "sheets", "tasks")
+
+
+def test_the_local_office_is_in_the_workspace_and_looking_makes_nothing(tmp_path: Path) -> None:
+    with Root(tmp_path) as root:
+        office = open_office(root, "local")
+        assert not has_office(root)
+        assert office.tasks.lists(limit=5, page="").items == []
+        assert list(tmp_path.iterdir()) == []
+        office.tasks.create("@default", {"title": "Order fenders"}, parent="", previous="")
+        assert (tmp_path / "office" / "tasks.sqlite").exists()
+        assert has_office(root)
+
+
+def test_an_office_is_opened_once_and_not_before_a_part_is_asked_for() -> None:
+    opened: list[int] = []
+
+    class Parts:
+        mail = drive = calendars = documents = sheets = tasks = "a part"
+
+    def make() -> Office:
+        opened.append(1)
+        return Parts()  # pyright: ignore[reportReturnType] it need not work
+
+    office = LateOffice(make)
+    assert opened == []
+    assert [getattr(office, part) for part in PARTS] == ["a part"] * 6
+    assert opened == [1]
+
+
+def test_an_office_of_no_known_name_is_refused(tmp_path: Path) -> None:
+    with Root(tmp_path) as root, pytest.raises(CallerError, match="one of local, google"):
+        open_office(root, "goggle")
+
+
+def test_google_without_its_packages_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "find_spec", lambda name: None)
+    with Root(tmp_path) as root, pytest.raises(CallerError, match="pip install 'callblocks"):
+        open_office(root, "google")
+
+
+def test_google_without_an_account_fails_at_the_first_call_and_not_before(tmp_path: Path) -> None:
+    with Root(tmp_path) as root:
+        office = open_office(root, "google", tmp_path / "token.json")
+        with pytest.raises(ToolError) as caught:
+            _ = office.mail
+    assert caught.value.code == "sign_in_needed"
