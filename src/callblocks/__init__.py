@@ -43,7 +43,7 @@ __all__ = (
     "tool",
 )
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"
 
 _HOMES = {
     "Call": "model.calls",
