@@ -35,6 +35,12 @@ _SLACK = 90
 _MOST = 2_000
 """Changed files that are brought back from one command."""
 
+_OF_THE_OFFICE = (
+    *("office/.index", "office/calendar", "office/drive.sqlite", "office/mail"),
+    *("office/tasks.sqlite", "office/trash"),
+)
+"""What a command does not see: of an office it has the files of the drive, for the rest are tools."""
+
 _Command = Annotated[str, Field(min_length=1, max_length=100_000)]
 _Seconds = Annotated[float, Field(gt=0, le=_LONGEST)]
 
@@ -63,7 +69,7 @@ def terminal_tools(
         job = Job(
             argv=("/bin/sh", "-c", command),
             folder=str(root.folder),
-            without=root.hidden,
+            without=(*root.hidden, *_OF_THE_OFFICE),
             limits=msgspec.structs.replace(given, seconds=timeout),
         )
         printed = _Printed(context)
