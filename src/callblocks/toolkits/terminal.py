@@ -39,7 +39,7 @@ _OF_THE_OFFICE = (
     *("office/.index", "office/calendar", "office/drive.sqlite", "office/mail"),
     *("office/tasks.sqlite", "office/trash"),
 )
-"""What a command does not see: of an office it has the files of the drive, for the rest are tools."""
+"""What a command does not see: of an office it has the drive, and for the rest there are tools."""
 
 _Command = Annotated[str, Field(min_length=1, max_length=100_000)]
 _Seconds = Annotated[float, Field(gt=0, le=_LONGEST)]

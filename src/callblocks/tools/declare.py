@@ -102,7 +102,7 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
     def declare(function: Callable[..., Any]) -> Tool:
         named = _name(function, name)
         _require_sense(named, traits, timeout, origin)
-        read = _read(function, named, description, body, caller, again=origin == "builtin")
+        read = _read(function, named, description, body, caller, again=_is_own(function, origin))
         _require_preview(named, preview, read.names)
         return Tool(
             spec=read.spec,
@@ -130,6 +130,7 @@ class _Read(msgspec.Struct, frozen=True):
     context: str | None
 
 
+_OWN = "callblocks."
 _known: dict[tuple[object, ...], _Read] = {}
 
 
@@ -142,11 +143,8 @@ def _read(
     *,
     again: bool,
 ) -> _Read:
-    """Read a function; one that is declared `again` and again, for each workspace, only once.
-
-    Of those that come with callblocks it is known that their types are the same each time.
-    """
-    key = (getattr(function, "__code__", function), name, description, body)
+    """Read a function; one that is declared `again` and again, for each workspace, only once."""
+    key = (function.__module__, getattr(function, "__code__", function), name, description, body)
     if again and key in _known:
         return _known[key]
     signature = read_signature(function, _scope(function, caller))
@@ -162,6 +160,11 @@ def _read(
     if again:
         _known[key] = read
     return read
+
+
+def _is_own(function: Callable[..., Any], origin: Origin) -> bool:
+    """Whether it comes with callblocks: then its types and defaults are the same each time."""
+    return origin == "builtin" and function.__module__.startswith(_OWN)
 
 
 def _caller() -> FrameType | None:

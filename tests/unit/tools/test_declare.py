@@ -122,6 +122,24 @@ def test_everything_that_is_said_is_kept() -> None:
     assert (other.preview, other.origin) == (preview, "builtin")
 
 
+def test_two_functions_of_one_place_are_two_tools() -> None:
+    def make(kind: Any, most: int) -> Tool:
+        @tool(origin="builtin")
+        def take(what: kind, count: int = most) -> str:
+            """Take it."""
+            return f"{what} {count}"
+
+        return take
+
+    numbers, texts = make(int, 1), make(str, 2)
+    assert [one.spec.properties["what"]["type"] for one in (numbers, texts)] == [
+        "integer",
+        "string",
+    ]
+    assert [one.spec.properties["count"]["default"] for one in (numbers, texts)] == [1, 2]
+    assert texts.check({"what": "x"}).values == {"what": "x", "count": 2}
+
+
 def test_an_async_function_stays_async() -> None:
     @tool
     async def later(number: int) -> int:

@@ -1,7 +1,7 @@
 """A call that was let through with one path may meet others: the files that a search finds.
 
 Each is judged as the call itself would be with that path. To show a passage of a file is to read
-it: a rule that keeps `file_read` from a path keeps every such call from it.
+it: a rule that keeps `file_read` from a path, or asks before, keeps every such call from it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ def path_refusal(policy: Policy, facts: Facts, path: str) -> str | None:
     whole was asked about.
     """
     met = msgspec.structs.replace(facts, paths=(path,), person=False)
-    decision = policy.decide(met)
-    if decision.verdict != "allow" and not (decision.asked and policy.decide(facts).asked):
-        return f"{path} was not read: {decision.reason}"
-    as_read = Facts(
+    read = Facts(
         tool=_READ, traits=_READS, input={"path": path}, paths=(path,), tainted=facts.tainted
     )
-    decision = policy.decide(as_read)
-    is_kept = decision.code == "policy_denied" and decision.rule is not None and decision.rule.path
-    return f"{path} was not read: {decision.reason}" if is_kept else None
+    judged, of_reading = [policy.decide(met)], policy.decide(read)
+    if of_reading.rule is not None and of_reading.rule.path:
+        judged.append(of_reading)
+    was_asked = policy.decide(facts).asked
+    for decision in judged:
+        if decision.verdict != "allow" and not (decision.asked and was_asked):
+            return f"{path} was not read: {decision.reason}"
+    return None

@@ -10,6 +10,7 @@ Mail is text of others: reading it taints the turn.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -149,6 +150,7 @@ def _send(office: Office, root: Root) -> Tool:
         to: _People,
         subject: str,
         body: str,
+        context: Context,
         cc: _People = "",
         bcc: _People = "",
         html: str = "",
@@ -170,6 +172,7 @@ def _send(office: Office, root: Root) -> Tool:
             replyTo: the id of the message that this one answers
             threadId: the thread to answer in, where no message is named
         """
+        _require_readable(attachments, root, context)
         mail = prepare(
             office,
             root,
@@ -189,6 +192,15 @@ def _send(office: Office, root: Root) -> Tool:
         return {key: sent[key] for key in ("id", "threadId", "labelIds") if key in sent}
 
     return gmail_send
+
+
+def _require_readable(paths: Iterable[str], root: Root, context: Context) -> None:
+    """To send a file is to read it: what keeps `file_read` from it keeps it from a mail."""
+    for path in paths:
+        real = root.resolve(path)
+        refusal = None if real is None else context.path_refusal(real)
+        if refusal is not None:
+            raise ToolError("policy_denied", refusal)
 
 
 def _listed(office: Office, context: Context, page: Page, full: bool) -> Json:
