@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from hypothesis.internal.conjecture import providers
 
 # No deadlines: a slow machine is no failure.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=30, database=None)
@@ -28,6 +29,14 @@ settings.register_profile(
     "mutate", settings.get_profile("ci"), phases=(Phase.explicit, Phase.generate)
 )
 settings.load_profile("ci")
+
+
+def pytest_sessionstart() -> None:
+    """Try the same examples each time, whatever a process has loaded before."""
+    if settings().derandomize:
+        # Hypothesis tries constants of the modules that are loaded, and those differ by worker.
+        providers._get_local_constants = lambda: providers._local_constants
+
 
 _WATCHED = (
     "corpus",

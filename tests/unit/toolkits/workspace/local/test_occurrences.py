@@ -45,7 +45,7 @@ PARTS = {
     "YEARLY": (
         *SOME,
         "BYYEARDAY=1,60,366,-1",
-        "BYWEEKNO=1,20,53;BYDAY=MO,SU",
+        "BYWEEKNO=2,20,51;BYDAY=MO,SU",
         "BYWEEKNO=-1;BYDAY=WE;WKST=SU",
         "BYDAY=1MO,-1FR,20TU",
         "BYDAY=2SU;BYMONTH=3,11",
@@ -86,6 +86,16 @@ def test_a_rule_fires_when_another_library_says(begin: datetime, rule: str) -> N
     )
     theirs = (one for one in takewhile(lambda one: one <= end, theirs))
     assert list(islice(ours, 40)) == list(islice(theirs, 40))
+
+
+@pytest.mark.parametrize("week", [1, 52, 53])
+def test_weeks_at_the_turn_of_a_year_are_those_of_the_standard(week: int) -> None:
+    begin, end = datetime(2020, 1, 1), datetime(2045, 1, 1)
+    rule = read_rule(f"FREQ=YEARLY;BYWEEKNO={week};BYDAY=MO,SU")
+    fired = {one for one in steps(rule, begin, 0, end) if one is not None and one < end}
+    days = (begin + timedelta(days=at) for at in range((end - begin).days))
+    wanted = {one for one in days if one.isocalendar()[1:] in ((week, 1), (week, 7))}
+    assert fired == wanted
 
 
 @given(STARTS, st.sampled_from(ZONES), RULES, st.integers(0, 900))
