@@ -48,6 +48,7 @@ from callblocks.timeline.rounds import CacheSettings
 from callblocks.tools.declare import Options
 from callblocks.tools.traits import KINDS, TRAITS
 from support.pages import PAGES, ROOT
+from support.sources import nodes
 
 CONTEXT = click.Context(cli, info_name="callblocks")
 
@@ -240,11 +241,10 @@ def test_every_metric_has_a_row(metric: str) -> None:
 
 def _named(*makers: str) -> Iterator[str]:
     """The codes that the sources give to what makes a failure or a notice, as plain text."""
-    for path in (ROOT / "src").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.Call) and _called(node) in makers:
-                given = [*node.args, *(one.value for one in node.keywords if one.arg == "code")]
-                yield from (code for one in given if (code := _code(one)))
+    for node in nodes(*(f"{maker}(" for maker in makers)):
+        if isinstance(node, ast.Call) and _called(node) in makers:
+            given = [*node.args, *(one.value for one in node.keywords if one.arg == "code")]
+            yield from (code for one in given if (code := _code(one)))
 
 
 def _called(node: ast.Call) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from callblocks import dialects
 from callblocks.parsing.codes import GENERAL_CODES
+from support.sources import nodes
 
 ROOT = Path(__file__).parents[3]
 DECLARED = {*GENERAL_CODES, *(code for dialect in dialects.values() for code in dialect.codes)}
@@ -59,8 +60,7 @@ def _said() -> set[str]:
     """The codes that stand as the first argument of whatever says a problem."""
     calls = [
         node
-        for path in (ROOT / "src").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_bytes()))
+        for node in nodes(*(f"{name}(" for name in SAYING))
         if isinstance(node, ast.Call) and node.args and _name(node.func) in SAYING
     ]
     first = [call.args[0] for call in calls]
