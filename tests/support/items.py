@@ -105,14 +105,25 @@ def _row(
     return row
 
 
+# Text that looks like a parameter given by its name.
+NAMED = st.builds("p{}={}".format, st.integers(0, 4), STRINGS)
 TYPES: dict[str, st.SearchStrategy[Any]] = {
-    "string": STRINGS,
+    "string": STRINGS | STRINGS | NAMED,
     "integer": st.integers(),
     "number": NUMBERS,
     "boolean": st.booleans(),
     "array": st.lists(VALUES, max_size=2),
     "object": OBJECTS,
 }
+
+
+# Lines of text, and JSON.
+BODIES: tuple[dict[str, Any], ...] = (
+    {"type": "array", "items": {"type": "string"}},
+    {"type": "array"},
+    {"type": "array", "items": {"type": "array"}},
+    {"type": "object"},
+)
 
 
 @st.composite
@@ -122,8 +133,8 @@ def _tools(draw: st.DrawFn, name: str) -> ToolSpec:
     strings = [key for key, schema in properties.items() if schema["type"] == "string"]
     body = draw(st.none() | st.sampled_from(strings)) if strings else None
     if body is None and draw(st.integers(0, 3)) == 0:
-        body = "lines"
-        properties = {**properties, body: {"type": "array", "items": {"type": "string"}}}
+        body = "body"
+        properties = {**properties, body: draw(st.sampled_from(BODIES))}
     return ToolSpec(name, parameters={"properties": properties}, body=body)
 
 
@@ -131,6 +142,8 @@ def _tools(draw: st.DrawFn, name: str) -> ToolSpec:
 def _calls_of(draw: st.DrawFn, tool: ToolSpec) -> Call:
     positional = [name for name in tool.properties if name != tool.body]
     given = positional[: draw(st.integers(0, len(positional)))]
+    if draw(st.integers(0, 3)) == 0:
+        given = [name for name in given if draw(st.booleans())]
     given += [tool.body] if tool.body and draw(st.booleans()) else []
     value = {name: draw(_values(tool, name)) for name in given}
     return Call(id="", name=tool.name, input=value)

@@ -29,6 +29,7 @@ from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.expressions import Expr, alt, lit, many, none_of, seq
 from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.json_rules import strings_without
 from callblocks.parsing.json_value import read_json
 from callblocks.parsing.machines import until, without
 from callblocks.parsing.markers import Markers, Shape
@@ -72,6 +73,7 @@ class EmojiBracket(Dialect):
         "emoji-bracket.result": "a result that says it is JSON and is not",
         "unbound-arguments": "the arguments do not fit the tool's parameters; they were kept raw",
         "mistyped-argument": "an argument is not of the type its schema says; it was kept as text",
+        "named-argument": "arguments were written `name=value`; they were bound by their names",
     }
     keeps_ids = False
     one_line = False
@@ -215,7 +217,8 @@ RAW_KEYS = {"args", "body"}
 
 
 def _json_body(grammar: Grammar, tool: ToolSpec, end: str) -> list[Expr]:
-    """A body that is a value of its parameter's schema."""
+    """A body that is a value of its parameter's schema; in its strings the end is escaped."""
+    strings_without(grammar, [f"{tool}[/end]" for tool in spellings(TOOL)])
     schema = tool.properties.get(tool.body or "", {})
     value = json_rule(grammar, schema, f"{tool.name}-body", tool.parameters)
     return [seq(lit("]\n"), value, lit(f"\n{end}"))]
@@ -233,10 +236,12 @@ def _read_input(block: Block, args: str, body: str) -> tuple[dict[str, Any], lis
     raw = {"args": args, "body": body}
     if tool is None:
         return raw, []
-    value, misfits = bind(args, body, tool)
+    value, misfits, named = bind(args, body, tool)
     if value is None:
         return raw, [("unbound-arguments", f"{tool.name} takes {', '.join(tool.properties)}")]
-    return value, [("mistyped-argument", f"{name}: {brief(value[name])}") for name in misfits]
+    by_name = [("named-argument", f"by name: {', '.join(named)}")] if named else []
+    mistyped = [("mistyped-argument", f"{name}: {brief(value[name])}") for name in misfits]
+    return value, by_name + mistyped
 
 
 def _note_damage(block: Block, marker: str, start: int) -> None:

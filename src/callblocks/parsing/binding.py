@@ -4,6 +4,10 @@
 parameters and the body to the parameter marked as body, or else to the last string one that
 is not given yet. Words are split as a shell would.
 
+A word `name=value` whose name is a parameter goes to that one, wherever it stands; the words
+without a name go to the parameters that are left. A value that would be taken for a named one is
+written by its own name, `query=limit=5`, and so is one that comes after a parameter left out.
+
 A body that goes to a list of strings has one string on each line, or is a JSON list. Words
 that no other parameter takes come before them: `read a.md b.md` reads two. A body that goes to
 another list, or to an object, is JSON.
@@ -14,15 +18,15 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping
-from typing import Any, TypeGuard, cast
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeGuard, cast
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.json_value import read_json
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.typed import typed
 
-__all__ = ("bind", "split_words", "unbind")
+__all__ = ("Bound", "bind", "split_words", "unbind")
 
 # Most words need no shell: `shlex` takes fifty times as long.
 _QUOTING = re.compile(r"""['"\\]""")
@@ -39,34 +43,76 @@ def split_words(text: str) -> list[str]:
         return _WORD.findall(text)
 
 
-def bind(args: str, body: str, tool: ToolSpec) -> tuple[dict[str, Any] | None, list[str]]:
-    """Return the input, or None if there are more words than parameters; and what did not fit."""
-    words = split_words(args)
-    names = [name for name in tool.properties if name != tool.body]
-    if len(words) > len(names) and not tool.body_is_lines:
-        return None, []
+class Bound(NamedTuple):
+    """What words and a body give; `value` is None where they do not fit the parameters.
+
+    `misfits` are parameters whose text is not of their type, `named` those given by their name.
+    """
+
+    value: dict[str, Any] | None
+    misfits: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+
+
+def bind(args: str, body: str, tool: ToolSpec) -> Bound:
+    """Return the input that the words and the body give a tool."""
+    said = _by_name(split_words(args), tool)
+    if said is None:
+        return Bound(None)
+    named, words = said
+    names = [name for name in tool.properties if name != tool.body and name not in named]
+    left = words[len(names) :]
+    if left and not tool.body_is_lines:
+        return Bound(None)
+    texts = {**named, **dict(zip(names, words, strict=False))}
     given: dict[str, Any] = {}
     misfits: list[str] = []
-    for name, word in zip(names, words, strict=False):
-        given[name], fits = typed(word, tool.properties[name])
-        if not fits:
-            misfits.append(name)
+    for name in tool.properties:
+        if name in texts and not (name == tool.body and tool.body_is_lines):
+            given[name], fits = typed(texts[name], tool.properties[name])
+            misfits += [] if fits else [name]
     if tool.body and tool.body_is_lines:
-        lines = [*words[len(names) :], *_read_lines(body)]
-        if lines or body.strip() or tool.body in tool.required:
+        lines = [*_read_lines(named.get(tool.body, "")), *left, *_read_lines(body)]
+        if lines or body.strip() or tool.body in named or tool.body in tool.required:
             given[tool.body] = lines
-        return given, misfits
-    if tool.body and tool.body_is_json:
-        if body.strip() or tool.body in tool.required:
-            given[tool.body], fits = typed(body, tool.properties[tool.body])
-            misfits += [] if fits else [tool.body]
-        return given, misfits
+    elif not _bind_body(given, misfits, body, tool):
+        return Bound(None)
+    return Bound(given, tuple(misfits), tuple(named))
+
+
+def _by_name(words: list[str], tool: ToolSpec) -> tuple[dict[str, str], list[str]] | None:
+    """The words that name their parameter, and the others; None if one is named twice."""
+    named: dict[str, str] = {}
+    others: list[str] = []
+    for word in words:
+        name = _name_in(word, tool)
+        if name is None:
+            others.append(word)
+        elif name in named:
+            return None
+        else:
+            named[name] = word[len(name) + 1 :]
+    return named, others
+
+
+def _name_in(word: str, tool: ToolSpec) -> str | None:
+    name, equals, _ = word.partition("=")
+    return name if equals and name in tool.properties else None
+
+
+def _bind_body(given: dict[str, Any], misfits: list[str], body: str, tool: ToolSpec) -> bool:
+    """Whether a parameter takes the body, or there is none to take."""
     target = _body_target(tool, given)
-    if target and (body or (tool.body and target in tool.required)):
+    is_required = tool.body is not None and target in tool.required
+    if target is None or target in given:
+        return not body.strip()
+    if tool.body_is_json:
+        if body.strip() or is_required:
+            given[target], fits = typed(body, tool.properties[target])
+            misfits += [] if fits else [target]
+    elif body or is_required:
         given[target] = body
-    elif body.strip():
-        return None, []
-    return given, misfits
+    return True
 
 
 def unbind(value: Mapping[str, Any], tool: ToolSpec) -> tuple[str, str] | None:
@@ -80,10 +126,21 @@ def unbind(value: Mapping[str, Any], tool: ToolSpec) -> tuple[str, str] | None:
         body = _write_lines(body)
     elif tool.body_is_json and tool.body in value and not isinstance(body, str):
         body = f"{_word(body)}\n"
-    names = [name for name in tool.properties if name != tool.body][: len(rest)]
-    if list(rest) != names or not isinstance(body, str):
+    if not isinstance(body, str):
         return None
-    return " ".join(shlex.quote(_word(rest[name])) for name in names), body
+    return " ".join(_arguments(rest, tool)), body
+
+
+def _arguments(rest: Mapping[str, Any], tool: ToolSpec) -> Iterator[str]:
+    """Each value as a word; by its name after a gap, or where it would be read as another's."""
+    is_gap = False
+    for name in tool.properties:
+        if name not in rest:
+            is_gap = is_gap or name != tool.body
+            continue
+        word = _word(rest[name])
+        by_name = is_gap or _name_in(word, tool) is not None
+        yield f"{shlex.quote(name)}={shlex.quote(word)}" if by_name else shlex.quote(word)
 
 
 def _body_target(tool: ToolSpec, given: Mapping[str, Any]) -> str | None:

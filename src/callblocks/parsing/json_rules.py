@@ -7,8 +7,8 @@ nothing, one space, or a newline and its indentation.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias, cast
 
 from callblocks.parsing.expressions import (
     EMPTY,
@@ -26,7 +26,7 @@ from callblocks.parsing.expressions import (
     seq,
 )
 from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.machines import one_of
+from callblocks.parsing.machines import one_of, without
 
 __all__ = (
     "any_value",
@@ -42,6 +42,7 @@ __all__ = (
     "other_key",
     "pair",
     "string",
+    "strings_without",
 )
 
 INDENT = 32  # sixteen levels of two, eight of four
@@ -49,6 +50,9 @@ _PLAIN = none_of('"\\\x00-\x1f')
 _DIGITS = many(chars("0-9"), least=1)
 _HEX = chars("0-9a-fA-F")
 _ESCAPED = chars('"\\/bfnrt')
+
+Steps: TypeAlias = tuple[tuple[Chars, int], ...]
+"""Where each character leads."""
 
 
 def blank(grammar: Grammar) -> Ref:
@@ -66,6 +70,33 @@ def string(grammar: Grammar) -> Ref:
     """A string."""
     escape = seq(lit("\\"), alt(_ESCAPED, seq(lit("u"), repeat(_HEX, 4, 4))))
     return grammar.once("json-string", lambda: seq(lit('"'), many(alt(_PLAIN, escape)), lit('"')))
+
+
+def strings_without(grammar: Grammar, markers: Sequence[str]) -> None:
+    """From now on no string of the grammar holds one of these markers as it is."""
+    grammar.once("json-string", lambda: seq(lit('"'), _without(markers), lit('"')))
+
+
+def _without(markers: Sequence[str]) -> Machine:
+    """The inside of a string: an escape breaks a marker, so the machine starts again after it."""
+    free = without(markers)
+    escape = len(free.steps)
+    steps = [(*_within_string(one), (one_of("\\"), escape)) for one in free.steps]
+    return Machine((*steps, *_escape_steps(escape, then=0)), free.ends)
+
+
+def _within_string(steps: Steps) -> Steps:
+    """The same steps, but for what a string cannot hold as it is."""
+    return tuple(
+        (Chars((*_PLAIN.ranges, *taken.ranges), negated=True) if taken.negated else taken, to)
+        for taken, to in steps
+    )
+
+
+def _escape_steps(at: int, then: int) -> tuple[Steps, ...]:
+    """What comes after a backslash, from the state `at` on: a letter, or `u` and four digits."""
+    digits = tuple(((_HEX, at + 2 + done if done < 3 else then),) for done in range(4))
+    return (((_ESCAPED, then), (one_of("u"), at + 1)), *digits)
 
 
 def integer(grammar: Grammar) -> Ref:
@@ -162,11 +193,10 @@ def other_key(grammar: Grammar, known: Iterable[str]) -> Expr:
     other = len(states)
     steps = [_key_steps(state, states, other) for state in states]
     # After the states come: any other key, an escape, and its digits.
-    escape = ((_ESCAPED, other), (one_of("u"), other + 2))
-    digits = tuple(((_HEX, other + 3 + at if at < 3 else other),) for at in range(4))
     free = ((_PLAIN, other), (one_of("\\"), other + 1))
+    escape = _escape_steps(other + 1, then=other)
     ends = frozenset(at for at, state in enumerate(states) if state not in names)
-    return seq(lit('"'), Machine((*steps, free, escape, *digits), ends | {other}), lit('"'))
+    return seq(lit('"'), Machine((*steps, free, *escape), ends | {other}), lit('"'))
 
 
 def _key_steps(state: str, states: list[str], other: int) -> tuple[tuple[Chars, int], ...]:

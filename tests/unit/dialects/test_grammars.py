@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from callblocks import Call, dialects
+from callblocks import Call, ToolSpec, dialects
 from callblocks.model.errors import CallerError, Unsupported, Unwritable
 from callblocks.parsing.grammar import Kind
 from support.guidance import accepts
@@ -161,3 +162,49 @@ def test_words_that_begin_like_a_boolean_are_words(kind: Kind) -> None:
         text = dialects["tool-fence"].write([call], TOOLS)
         assert f"path: {path}\n" in text
         assert accepts(grammar("tool-fence", kind), kind, text)
+
+
+ROWS = ToolSpec(
+    "write-rows",
+    "Write rows.",
+    {
+        "type": "object",
+        "properties": {"at": {"type": "string"}, "rows": {"type": "array", "items": {}}},
+        "required": ["at", "rows"],
+    },
+    body="rows",
+)
+END = "🛠️[/end]"
+INSIDE = st.text('ab"\\/[]\n🛠\ufe0f', max_size=6) | st.sampled_from([END, f"{END}{END}", "🛠[/en"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | INSIDE,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(INSIDE, inner, max_size=2),
+    max_leaves=5,
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dialect", ["emoji-bracket", "emoji-bracket+"])
+@given(rows=st.lists(VALUES, max_size=3))
+@settings(max_examples=60, deadline=None)
+def test_a_body_of_json_is_written_as_its_grammar_says(
+    dialect: str, kind: Kind, rows: list[Any]
+) -> None:
+    call = Call(id="c1", name="write-rows", input={"at": "A1", "rows": rows})
+    text = dialects[dialect].write([call], [ROWS])
+    assert accepts(rows_grammar(dialect, kind), kind, text)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("body", [f'["{END}"]', '["🛠[/end]"]', f'[{{"{END}": 1}}]', "rows", ""])
+def test_a_body_of_json_holds_no_end_in_its_strings(body: str, kind: Kind) -> None:
+    text = f"🛠️[write-rows A1]\n{body}\n{END}"
+    assert not accepts(rows_grammar("emoji-bracket", kind), kind, text)
+    escaped = text.replace("[/end]", "[\\/end]").removesuffix("🛠️[\\/end]") + END
+    is_json = body.startswith("[")
+    assert accepts(rows_grammar("emoji-bracket", kind), kind, escaped) == is_json
+
+
+@cache
+def rows_grammar(dialect: str, kind: Kind) -> str:
+    return dialects[dialect].grammar([ROWS], kind)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks import ToolSpec
-from callblocks.parsing.binding import bind, split_words, unbind
+from callblocks.parsing.binding import Bound, bind, split_words, unbind
 from callblocks.parsing.same import same
 from support.items import TYPES
 
@@ -80,35 +80,85 @@ def test_words_are_split_as_a_shell_would_and_an_open_quote_is_a_letter(
 def test_words_go_to_parameters_in_order_and_the_body_to_its_own(
     tool: ToolSpec, args: str, body: str, value: dict[str, Any] | None
 ) -> None:
-    assert bind(args, body, tool) == (value, [])
+    assert bind(args, body, tool) == Bound(value)
 
 
 def test_a_required_body_may_be_empty_where_it_is_marked() -> None:
     schema = {"properties": {"text": STRING}, "required": ["text"]}
-    assert bind("", "", ToolSpec("w", parameters=schema, body="text")) == ({"text": ""}, [])
-    assert bind("", "", ToolSpec("w", parameters=schema)) == ({}, [])
+    assert bind("", "", ToolSpec("w", parameters=schema, body="text")) == Bound({"text": ""})
+    assert bind("", "", ToolSpec("w", parameters=schema)) == Bound({})
 
 
 def test_a_word_that_does_not_fit_its_parameter_stays_text_and_is_told() -> None:
-    assert bind("one 2", "", COUNT) == ({"from": "one", "to": 2}, ["from"])
+    assert bind("one 2", "", COUNT) == Bound({"from": "one", "to": 2}, ("from",))
 
 
 def test_a_schema_may_be_true_or_false() -> None:
     tool = ToolSpec("t", parameters={"properties": {"a": True, "b": False}})
-    assert bind("x y", "", tool) == ({"a": "x", "b": "y"}, [])
-    assert bind("x", "body", tool) == (None, [])
+    assert bind("x y", "", tool) == Bound({"a": "x", "b": "y"})
+    assert bind("x", "body", tool) == Bound(None)
 
 
 @pytest.mark.parametrize(
     "value",
     [
         {"unknown": 1},
-        {"to": 2},
         {"from": 1, "to": 2, "step": 3},
     ],
 )
 def test_an_input_that_no_words_would_give_is_not_unbound(value: dict[str, Any]) -> None:
     assert unbind(value, COUNT) is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "body", "bound"),
+    [
+        (WRITE, "path=a.txt", "x", Bound({"path": "a.txt", "text": "x"}, (), ("path",))),
+        (WRITE, "text='a b' c.txt", "", Bound({"path": "c.txt", "text": "a b"}, (), ("text",))),
+        (WRITE, "text='' c.txt", "", Bound({"path": "c.txt", "text": ""}, (), ("text",))),
+        (WRITE, "text=a", "b", Bound(None)),
+        (SAY, "times=2", "hi", Bound({"times": 2, "text": "hi"}, (), ("times",))),
+        (SAY, "hi times=2", "", Bound({"times": 2, "text": "hi"}, (), ("times",))),
+        (SAY, "text=hi times=2", "", Bound({"times": 2, "text": "hi"}, (), ("text", "times"))),
+        (SAY, "times=two", "", Bound({"times": "two"}, ("times",), ("times",))),
+        (SAY, "times=1 times=2", "", Bound(None)),
+        (SAY, "1 volume=2", "", Bound({"times": 1, "text": "volume=2"})),
+        (SAY, "1 =2", "", Bound({"times": 1, "text": "=2"})),
+        (SAY, "text=text=2", "", Bound({"text": "text=2"}, (), ("text",))),
+        (COUNT, "to=2", "", Bound({"to": 2}, (), ("to",))),
+        (COUNT, "2 from=1 3", "", Bound(None)),
+        (READ, "paths=a 1 b", "c", Bound({"depth": 1, "paths": ["a", "b", "c"]}, (), ("paths",))),
+        (READ, "paths=", "", Bound({"paths": []}, (), ("paths",))),
+        (PUT, "values={} A1", "", Bound({"range": "A1", "values": "{}"}, ("values",), ("values",))),
+        (PUT, "values={} A1", "[]", Bound(None)),
+    ],
+)
+def test_a_word_that_names_a_parameter_goes_to_it_and_the_others_by_place(
+    tool: ToolSpec, args: str, body: str, bound: Bound
+) -> None:
+    assert bind(args, body, tool) == bound
+
+
+def test_an_optional_list_that_is_named_is_given_even_if_empty() -> None:
+    schema = {"properties": {"paths": {"type": "array", "items": STRING}}}
+    tool = ToolSpec("read", parameters=schema, body="paths")
+    assert bind("paths=", "", tool) == Bound({"paths": []}, (), ("paths",))
+
+
+@pytest.mark.parametrize(
+    ("tool", "value", "args"),
+    [
+        (COUNT, {"to": 2}, "to=2"),
+        (SAY, {"times": 1, "text": "times=2"}, "1 text=times=2"),
+        (SAY, {"times": 1, "text": "times=a b"}, "1 text='times=a b'"),
+        (SAY, {"times": 1, "text": "volume=2"}, "1 volume=2"),
+        (WRITE, {"path": "text=", "text": ""}, "path=text="),
+    ],
+)
+def test_a_value_is_written_by_its_name_after_a_gap_or_where_it_looks_named(
+    tool: ToolSpec, value: dict[str, Any], args: str
+) -> None:
+    assert unbind(value, tool) == (args, "")
 
 
 def test_a_body_that_is_no_text_is_not_unbound() -> None:
@@ -131,12 +181,12 @@ def test_a_body_that_is_no_text_is_not_unbound() -> None:
 def test_a_body_for_a_list_of_strings_has_one_on_each_line_and_takes_the_words_left(
     args: str, body: str, paths: list[str]
 ) -> None:
-    assert bind(args, body, READ) == ({"depth": 1, "paths": paths}, [])
+    assert bind(args, body, READ) == Bound({"depth": 1, "paths": paths})
 
 
 def test_a_list_of_strings_that_need_not_be_given_is_not_made_of_nothing() -> None:
     schema = {"properties": {"paths": {"type": "array", "items": STRING}}}
-    assert bind("", " \n", ToolSpec("read", parameters=schema, body="paths")) == ({}, [])
+    assert bind("", " \n", ToolSpec("read", parameters=schema, body="paths")) == Bound({})
 
 
 @pytest.mark.parametrize(
@@ -151,7 +201,7 @@ def test_a_list_of_strings_that_need_not_be_given_is_not_made_of_nothing() -> No
 )
 def test_a_list_of_strings_is_written_in_lines_or_else_as_json(paths: list[str], body: str) -> None:
     assert unbind({"depth": 1, "paths": paths}, READ) == ("1", body)
-    assert bind("1", body, READ) == ({"depth": 1, "paths": paths}, [])
+    assert bind("1", body, READ) == Bound({"depth": 1, "paths": paths})
 
 
 @pytest.mark.parametrize("paths", [5, [5], "a.md", None])
@@ -165,7 +215,7 @@ def calls(draw: st.DrawFn) -> tuple[ToolSpec, dict[str, Any]]:
     tool = ToolSpec(
         "t", parameters={"properties": {f"p{at}": {"type": kind} for at, kind in enumerate(kinds)}}
     )
-    given_ = list(tool.properties)[: draw(st.integers(0, len(kinds)))]
+    given_ = [name for name in tool.properties if draw(st.integers(0, 3))]
     return tool, {name: draw(TYPES[tool.properties[name]["type"]]) for name in given_}
 
 
@@ -174,21 +224,21 @@ def test_what_is_unbound_binds_to_the_same_input(case: tuple[ToolSpec, dict[str,
     tool, value = case
     said = unbind(value, tool)
     if said is not None:
-        found, misfits = bind(*said, tool)
+        found, misfits, _ = bind(*said, tool)
         lost = {name for name in value if value[name] == ""} - (found or {}).keys()
         assert same(found, {name: value[name] for name in value if name not in lost})
-        assert misfits == []
+        assert misfits == ()
 
 
 def test_a_body_that_is_no_json_stays_text_and_is_told() -> None:
-    assert bind("A1", "1, 2\n", PUT) == ({"range": "A1", "values": "1, 2\n"}, ["values"])
-    assert bind("A1", "", PUT) == ({"range": "A1", "values": ""}, ["values"])
+    assert bind("A1", "1, 2\n", PUT) == Bound({"range": "A1", "values": "1, 2\n"}, ("values",))
+    assert bind("A1", "", PUT) == Bound({"range": "A1", "values": ""}, ("values",))
     assert unbind({"range": "A1", "values": "1, 2\n"}, PUT) == ("A1", "1, 2\n")
 
 
 def test_a_body_of_json_that_need_not_be_given_may_be_left_out() -> None:
     optional = ToolSpec("put", parameters={"properties": PUT.properties}, body="values")
-    assert bind("A1", "", optional) == ({"range": "A1"}, [])
+    assert bind("A1", "", optional) == Bound({"range": "A1"})
     assert unbind({"range": "A1"}, optional) == ("A1", "")
 
 
@@ -196,4 +246,4 @@ def test_a_body_of_json_that_need_not_be_given_may_be_left_out() -> None:
 def test_a_list_of_lists_is_written_and_read_again(values: list[list[Any]]) -> None:
     said = unbind({"range": "A1", "values": values}, PUT)
     assert said is not None
-    assert bind(*said, PUT) == ({"range": "A1", "values": values}, [])
+    assert bind(*said, PUT) == Bound({"range": "A1", "values": values})
