@@ -4,8 +4,8 @@
     limit: must be an integer, got "ten"
     colour: not a field of this tool; its fields are to, limit; did you mean `color`?
 
-An input is taken as it is if it fits; if not, quoted numbers are read (`lenient`), and what
-then does not fit are its faults. Nothing that a model can write raises.
+An input is taken as it is if it fits; if not, it is read as it can only be meant (`lenient`), and
+what then does not fit are its faults. Nothing that a model can write raises.
 """
 
 from __future__ import annotations
@@ -38,16 +38,14 @@ def check_input(given: dict[str, Any], schema: Schema, judge: Judge) -> Checked:
     if isinstance(judged, dict):
         return Checked(judged)
     odd = list(islice(odd_values(given), _COUNTED))
-    judged = iter(odd) if odd else _judge_softened(given, schema, judge)
-    return Checked(judged) if isinstance(judged, dict) else Checked(faults=_listed(judged))
-
-
-def _judge_softened(
-    given: dict[str, Any], schema: Schema, judge: Judge
-) -> dict[str, Any] | Iterator[FieldFault]:
-    softened = lenient(given, schema)
-    text = written(softened)
-    return _NO_FAULTS if text is None else judge(softened, text)
+    if odd:
+        return Checked(faults=_listed(iter(odd)))
+    meant = lenient(given, schema)
+    text = written(meant)
+    judged = _NO_FAULTS if text is None else judge(meant, text)
+    if isinstance(judged, dict):
+        return Checked(judged, input=meant)
+    return Checked(faults=_listed(judged))
 
 
 def faults_text(faults: Iterable[FieldFault]) -> str:

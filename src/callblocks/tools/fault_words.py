@@ -15,9 +15,11 @@ __all__ = ("Place", "has_part", "missing", "must_be", "unexpected", "value_at")
 Place: TypeAlias = Sequence[str | int]
 
 
-def missing(place: Place) -> FieldFault:
-    """A field that must be given."""
-    return FieldFault(path_text(place), "required, missing")
+def missing(place: Place, root: Schema) -> FieldFault:
+    """A field that must be given; such as the first of its `examples`, where it has some."""
+    examples = [one for held in schemas_at(root, place) for one in held.get("examples", ())]
+    hint = f"; such as {said(examples[0], ())}" if examples else ""
+    return FieldFault(path_text(place), f"required, missing{hint}")
 
 
 def unexpected(place: Place, root: Schema) -> FieldFault:
@@ -35,7 +37,9 @@ def unexpected(place: Place, root: Schema) -> FieldFault:
 
 def must_be(place: Place, what: str, value: object) -> FieldFault:
     """A value that is not what it must be: `must be an integer, got "ten"`."""
-    return FieldFault(path_text(place), f"must be {what}, got {said(value, place)}")
+    is_row = what == "a list" and isinstance(place[-1] if place else None, int)
+    rows = "; rows are lists: [[…]]" if is_row else ""
+    return FieldFault(path_text(place), f"must be {what}, got {said(value, place)}{rows}")
 
 
 def has_part(given: object, part: str | int) -> bool:

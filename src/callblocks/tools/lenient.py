@@ -1,23 +1,30 @@
-"""Text where a schema means a number or a truth value: dialects give text, and models quote.
+"""What a model wrote where a schema means something else, if it can mean one thing only.
 
-    schema        given            taken
-    integer       "3"  3.0  "3.0"  3
-    number        "2.5"            2.5
-    boolean       "true"  "False"  true, false
-    string        "3"              "3": text stays text
-    integer       true  "three"    as given, and a fault
+    schema             given              taken
+    integer            "3"  3.0  "3.0"    3
+    number             "2.5"              2.5
+    boolean            "true"  "False"    true, false
+    string             2026               "2026"; not where a date or a time is meant
+    enum GET, POST     "get"              "GET"
+    list of strings    "INBOX"            ["INBOX"]; not "INBOX, SENT", and no row of a table
+    list               "[[1, 2]]"         [[1, 2]]
+    object             "{\\"a\\": 1}"       {"a": 1}
+    string             "3"  true  null    as given: text stays text
+    integer            true  "three"      as given, and a fault
 
 Nothing else is changed, and only in an input that does not fit as it is.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from callblocks.tools.places import Schema, branches, first_items, schemas_of_part
+from callblocks.tools.plain import odd_values
 
 __all__ = ("lenient",)
 
@@ -25,46 +32,41 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))(?:\.0+)?")
 # Python refuses to read longer integers.
 _MAX_DIGITS = 4000
+# A number there may be seconds, days or a year.
+_OF_TIME = {"date", "date-time", "time", "duration"}
+# Several strings in one, a list that is broken, or none at all.
+_NOT_ONE = re.compile(r"(?s).*[,;\n].*|\s*[\[{].*|\s*|\s*(?i:null|none)\s*")
+_OF_JSON = {"array": list, "object": dict}
 
 
 def lenient(given: dict[str, Any], root: Schema) -> dict[str, Any]:
-    """The input with quoted numbers and truth values as its schema means them."""
-    if not _may_soften(given):
-        return given
+    """The input with each value as its schema means it, where that is beyond doubt."""
     return _softened(given, branches((root,), root), root)
 
 
-def _may_soften(value: object) -> bool:
-    """Whether a schema could mean anything in it differently: in most inputs there is nothing."""
+def _softened(
+    value: Any, schemas: tuple[Schema, ...], root: Schema, *, is_item: bool = False
+) -> Any:
     if isinstance(value, str):
-        text = value.strip() if len(value) <= _MAX_DIGITS else ""
-        return _NUMBER.fullmatch(text) is not None or text.lower() in ("true", "false")
+        value = _from_text(value, schemas, root, is_item=is_item)
     if isinstance(value, dict):
-        return any(map(_may_soften, cast("dict[str, Any]", value).values()))
-    if isinstance(value, list):
-        return any(map(_may_soften, cast("list[Any]", value)))
-    return isinstance(value, float)
-
-
-def _softened(value: Any, schemas: tuple[Schema, ...], root: Schema) -> Any:
-    if isinstance(value, dict) and schemas:
         parts = cast("dict[str, Any]", value).items()
         return {
             key: _softened(part, schemas_of_part(schemas, key, root), root) for key, part in parts
         }
-    if isinstance(value, list) and schemas:
+    if isinstance(value, list):
         return list(_items(cast("list[Any]", value), schemas, root))
-    return _scalar(value, _types(schemas))
+    return _number(value, schemas)
 
 
 def _items(items: list[Any], schemas: tuple[Schema, ...], root: Schema) -> Iterator[Any]:
     """The items: the first may have schemas of their own, all others share one."""
     own = max((len(first_items(one)) for one in schemas), default=0)
     for at, item in enumerate(items[:own]):
-        yield _softened(item, schemas_of_part(schemas, at, root), root)
+        yield _softened(item, schemas_of_part(schemas, at, root), root, is_item=True)
     shared = schemas_of_part(schemas, own, root)
     for item in items[own:]:
-        yield _softened(item, shared, root)
+        yield _softened(item, shared, root, is_item=True)
 
 
 def _types(schemas: Iterable[Schema]) -> set[str]:
@@ -77,12 +79,47 @@ def _types(schemas: Iterable[Schema]) -> set[str]:
     }
 
 
-def _scalar(value: Any, types: set[str]) -> Any:
+def _number(value: Any, schemas: tuple[Schema, ...]) -> Any:
+    """A number that an integer or a text was meant by."""
+    types = _types(schemas)
     if isinstance(value, float) and "integer" in types and "number" not in types:
         return int(value) if value.is_integer() else value
-    if isinstance(value, str) and "string" not in types and len(value) <= _MAX_DIGITS:
-        return _read(value, types)
-    return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    is_text = "string" in types and not types & {"integer", "number"}
+    of_time = any(one.get("format") in _OF_TIME for one in schemas)
+    return json.dumps(value) if is_text and not of_time else value
+
+
+def _from_text(value: str, schemas: tuple[Schema, ...], root: Schema, *, is_item: bool) -> Any:
+    types = _types(schemas)
+    if "string" in types:
+        return _choice(value, schemas)
+    wanted = tuple(kind for name, kind in _OF_JSON.items() if name in types)
+    if wanted and isinstance(read := _read_json(value), wanted):
+        return cast("Any", read)
+    found = _read(value, types) if len(value) <= _MAX_DIGITS else value
+    # In a list of lists, nobody knows whether strings are one row or one each.
+    if found is value and "array" in types and not is_item and _takes_one(value, schemas, root):
+        return [value]
+    return found
+
+
+def _takes_one(value: str, schemas: tuple[Schema, ...], root: Schema) -> bool:
+    """Whether a text is one string of a list of strings."""
+    if _NOT_ONE.fullmatch(value) or any(map(first_items, schemas)):
+        return False
+    return "string" in _types(schemas_of_part(schemas, 0, root))
+
+
+def _choice(value: str, schemas: Iterable[Schema]) -> str:
+    """The choice that is this text but for its capitals, where nothing but choices is taken."""
+    taken = [one for one in schemas if "string" in _types((one,))]
+    if any(not isinstance(one.get("enum"), list) for one in taken):
+        return value
+    known = {choice for one in taken for choice in one["enum"] if isinstance(choice, str)}
+    near = [choice for choice in known if choice.casefold() == value.casefold()]
+    return near[0] if value not in known and len(near) == 1 else value
 
 
 def _read(value: str, types: set[str]) -> Any:
@@ -94,3 +131,21 @@ def _read(value: str, types: set[str]) -> Any:
     if "boolean" in types:
         return {"true": True, "false": False}.get(text.lower(), value)
     return value
+
+
+def _read_json(text: str) -> object:
+    """A list or an object; None for any other text, and for one that readers take differently."""
+    if text.lstrip()[:1] not in ("[", "{"):
+        return None
+    try:
+        read = json.loads(text, object_pairs_hook=_object)
+    except (ValueError, RecursionError):
+        return None
+    return read if next(odd_values(read), None) is None else None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        raise ValueError("a key stands twice")
+    return read

@@ -14,9 +14,9 @@ many programs never call are known by name only, and made when one of them is as
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from functools import cached_property
 from typing import Any
 
 from callblocks.model.brief import brief
@@ -145,9 +145,18 @@ class _Later:
     def __init__(self, names: tuple[str, ...], make: Callable[[], Iterable[Tool]]) -> None:
         self.names = names
         self._make = make
+        self._made: dict[str, Tool] | None = None
+        self._lock = threading.RLock()
 
-    @cached_property
+    @property
     def tools(self) -> dict[str, Tool]:
+        """The tools by name; of several threads that ask, one makes them."""
+        if self._made is None:
+            with self._lock:
+                self._made = self._made or self._make_all()
+        return self._made
+
+    def _make_all(self) -> dict[str, Tool]:
         made = {tool.name: tool for tool in self._make()}
         if made.keys() != set(self.names):
             odd = ", ".join(sorted(made.keys() ^ set(self.names)))

@@ -75,7 +75,7 @@ class SchemaCheck:
         kind: Any = error.kind
         match _kind(error):
             case "Required":
-                yield missing((*place, str(kind.property).strip('"')))
+                yield missing((*place, str(kind.property).strip('"')), self._schema)
             case "AdditionalProperties" | "UnevaluatedProperties":
                 for field in kind.unexpected:
                     yield unexpected((*place, field), self._schema)

@@ -30,10 +30,14 @@ class FieldFault(msgspec.Struct, frozen=True):
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """An input after checking: values as the function takes them, or what is wrong."""
+    """An input after checking: values as the function takes them, or what is wrong.
+
+    `input` is the input that was meant, as JSON, where it was not taken as it was given.
+    """
 
     values: dict[str, Any] = {}
     faults: tuple[FieldFault, ...] = ()
+    input: dict[str, Any] | None = None
 
 
 Check: TypeAlias = Callable[[dict[str, Any]], Checked]
@@ -48,7 +52,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     `function` takes the checked values as keywords; a tool without one is known but cannot run
     here. `context` names the parameter that takes a `Context`. `preview` tells what a call would
     change, for a person to see before it is approved: it takes the same values, and changes
-    nothing. `paths` gives the paths that an input means, where its single parameters do not.
+    nothing. A `ToolError` that it raises for what the call says is its outcome, and nobody is
+    asked. `paths` gives the paths that an input means, where its single parameters do not.
     `isolated` runs the function in a process of its own. With `stands_for` a call of this tool is
     another way to write a call of another: that one is judged, approved and run in its place.
     """
@@ -76,6 +81,16 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def name(self) -> str:
         """The name that a call uses."""
         return self.spec.name
+
+    @property
+    def brings_text_of_others(self) -> bool:
+        """Whether that is known before it runs; some tools say so when they do.
+
+        What reaches out may bring such text. A tool that comes with callblocks tells: by its kind,
+        or by `context.taint`.
+        """
+        reaches_out = self.traits.open_world and self.origin != "builtin"
+        return reaches_out or self.traits.kind == "source"
 
     @cached_property
     def _formats(self) -> frozenset[str]:

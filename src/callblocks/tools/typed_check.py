@@ -98,7 +98,7 @@ class TypedCheck:
     def _fault(self, place: Place, errors: list[ErrorDetails], given: dict[str, Any]) -> FieldFault:
         types = {error["type"] for error in errors}
         if "missing" in types:
-            return missing(place)
+            return missing(place, self._schema)
         if types & _UNEXPECTED:
             return unexpected(place, self._schema)
         expected = dict.fromkeys(_expected(error) for error in errors)

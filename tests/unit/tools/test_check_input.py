@@ -108,8 +108,11 @@ def faults(made: Tool, **values: Any) -> str:
         ({"limit": [1, 2]}, "limit: must be an integer, got a list of 2"),
         ({"ratio": "x"}, 'ratio: must be a number, got "x"'),
         ({"sure": 1}, "sure: must be true or false, got 1"),
-        ({"to": 5}, "to: must be a string, got 5"),
-        ({"rows": [{"name": "a"}, {"name": 1}]}, "rows[1].name: must be a string, got 1"),
+        ({"to": True}, "to: must be a string, got true"),
+        (
+            {"rows": [{"name": "a"}, {"name": []}]},
+            "rows[1].name: must be a string, got a list of 0",
+        ),
         ({"rows": [{"count": 1}]}, "rows[0].name: required, missing"),
         ({"rows": {}}, "rows: must be a list, got an empty object"),
         ({"node": {"kids": [{"size": "q"}]}}, 'node.kids[0].size: must be an integer, got "q"'),
@@ -194,8 +197,8 @@ def test_a_fault_of_two_kinds_tells_both() -> None:
         ({"lasting": 5}, "lasting: must be a duration such as PT5M, got 5"),
         ({"id_": "x"}, 'id_: must be a UUID, got "x"'),
         ({"url": "x"}, 'url: must be an address such as https://example.org/, got "x"'),
-        ({"path": 5}, "path: must be a string, got 5"),
-        ({"names": "x"}, 'names: must be a list, got "x"'),
+        ({"path": True}, "path: must be a string, got true"),
+        ({"names": "x, y"}, 'names: must be a list, got "x, y"'),
         ({"pair": [1]}, "pair[1]: required, missing"),
     ],
 )
@@ -221,7 +224,9 @@ def test_an_input_comes_typed() -> None:
 
 def test_an_input_of_another_s_schema_stays_what_it_is_but_for_quoted_numbers() -> None:
     assert OTHER.check({"to": "x"}) == Checked({"to": "x"})
-    assert OTHER.check({"to": "x", "limit": "4"}) == Checked({"to": "x", "limit": 4})
+    assert OTHER.check({"to": "x", "limit": "4"}) == Checked(
+        {"to": "x", "limit": 4}, input={"to": "x", "limit": 4}
+    )
 
 
 @BOTH
@@ -402,3 +407,15 @@ def test_declared_and_foreign_tools_agree_on_plain_types(given: dict[str, Any]) 
     assume(not isinstance(ratio, int) or abs(ratio) < 10**300)
     own, other = PLAIN.check(given), PLAIN_OTHER.check(given)
     assert {fault.field for fault in own.faults} == {fault.field for fault in other.faults}
+
+
+def test_a_row_that_is_no_list_is_told_how_rows_are_written() -> None:
+    @tool
+    def put(values: list[list[str | int]]) -> None: ...
+
+    other = foreign_tools([{"name": "put", "parameters": put.spec.parameters}])[0]
+    for made in (put, other):
+        assert made.check({"values": "[[1, 2], [3, 4]]"}).values == {"values": [[1, 2], [3, 4]]}
+        told = faults_text(made.check({"values": ["x", "y"]}).faults)
+        assert told.splitlines()[0] == 'values[0]: must be a list, got "x"; rows are lists: [[…]]'
+        assert faults_text(made.check({"values": 5}).faults) == "values: must be a list, got 5"

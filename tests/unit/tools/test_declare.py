@@ -125,7 +125,7 @@ def test_everything_that_is_said_is_kept() -> None:
 def test_two_functions_of_one_place_are_two_tools() -> None:
     def make(kind: Any, most: int) -> Tool:
         @tool(origin="builtin")
-        def take(what: kind, count: int = most) -> str:
+        def take(what: kind, count: int = most) -> str:  # pyright: ignore[reportInvalidTypeForm] that is the point
             """Take it."""
             return f"{what} {count}"
 

@@ -22,9 +22,16 @@ from callblocks.tools.lenient import lenient
         ("boolean", "true", True),
         ("boolean", "False", False),
         (["integer", "null"], "3", 3),
+        ("string", 2026, "2026"),
+        ("string", 2.5, "2.5"),
+        (["string", "null"], -1, "-1"),
+        ("array", " [[1, 2], [3]]", [[1, 2], [3]]),
+        ("object", '{"a": "b"}', {"a": "b"}),
+        (["array", "object"], "{}", {}),
+        (["array", "null"], "[]", []),
     ],
 )
-def test_quoted_values_are_read(kind: Any, given: object, taken: object) -> None:
+def test_what_can_mean_one_thing_only_is_read(kind: Any, given: object, taken: object) -> None:
     found = lenient({"x": given}, {"properties": {"x": {"type": kind}}})["x"]
     assert found == taken
     assert type(found) is type(taken)
@@ -51,10 +58,22 @@ def test_quoted_values_are_read(kind: Any, given: object, taken: object) -> None
         ("boolean", "yes"),
         ("boolean", 1),
         ("string", "3"),
-        ("string", 3),
+        ("string", True),
+        ("string", None),
+        ("string", [3]),
         (["string", "integer"], "3"),
+        (["string", "integer"], 3),
+        (["string", "number"], 2.5),
         ("null", "null"),
-        ("array", "[1]"),
+        ("array", "[1"),
+        ("array", "x"),
+        ("array", '{"a": 1}'),
+        ("array", "[1e999]"),
+        ("array", "[" * 900 + "]" * 900),
+        ("array", "[" * 9000 + "]" * 9000),
+        ("object", "[1]"),
+        ("object", '{"a": 1, "a": 2}'),
+        ("object", "a"),
         ("no such type", "3"),
         ([7], "3"),
     ],
@@ -91,3 +110,43 @@ def test_text_stays_text_where_one_of_two_objects_takes_it() -> None:
         ]
     }
     assert lenient({"x": "3"}, schema) == {"x": "3"}
+
+
+STRINGS = {"type": "array", "items": {"type": "string"}}
+METHOD = {"type": "string", "enum": ["GET", "Post", "POST"]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "taken"),
+    [
+        (STRINGS, "UNREAD", ["UNREAD"]),
+        (STRINGS, "a label", ["a label"]),
+        (STRINGS, '["a", "b"]', ["a", "b"]),
+        (STRINGS, "[1]", ["1"]),
+        ({"anyOf": [STRINGS, {"type": "null"}]}, "a", ["a"]),
+        (STRINGS, "a, b", "a, b"),
+        (STRINGS, "a\nb", "a\nb"),
+        (STRINGS, "[a", "[a"),
+        (STRINGS, " ", " "),
+        (STRINGS, "null", "null"),
+        ({"type": "array", "items": STRINGS}, "a", "a"),
+        ({"type": "array", "prefixItems": [{"type": "string"}]}, "a", "a"),
+        ({"anyOf": [STRINGS, {"type": "string"}]}, '["a"]', '["a"]'),
+        (METHOD, "get", "GET"),
+        (METHOD, "post", "post"),
+        (METHOD, "POST", "POST"),
+        (METHOD, "PUT", "PUT"),
+        ({"anyOf": [METHOD, {"type": "null"}]}, "Get", "GET"),
+        ({"anyOf": [METHOD, {"type": "string"}]}, "get", "get"),
+        ({"type": "string", "enum": ["1", "2"]}, 1, "1"),
+        ({"type": "string", "format": "path"}, 2026, "2026"),
+        ({"type": "string", "format": "date"}, 2026, 2026),
+    ],
+)
+def test_lists_of_strings_choices_and_times(schema: Any, given: object, taken: object) -> None:
+    assert lenient({"x": given}, {"properties": {"x": schema}}) == {"x": taken}
+
+
+def test_json_in_text_is_read_as_its_own_schema_means_it() -> None:
+    schema = {"properties": {"x": {"type": "object", "properties": {"n": {"type": "integer"}}}}}
+    assert lenient({"x": '{"n": "3"}'}, schema) == {"x": {"n": 3}}

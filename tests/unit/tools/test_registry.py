@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -156,6 +159,28 @@ def test_registries_join_into_a_new_one() -> None:
     assert (len(one), len(two)) == (1, 1)
     with pytest.raises(BadTool):
         _ = joined | Registry([tool(plain, name="read")])
+
+
+def test_tools_that_are_made_later_are_made_once_for_all_threads() -> None:
+    made: list[Tool] = []
+    together = threading.Barrier(8)
+
+    def make() -> list[Tool]:
+        time.sleep(0.01)
+        made.append(tool(plain))
+        return made[-1:]
+
+    registry = Registry()
+    registry.add_later(["plain"], make)
+
+    def ask(_: int) -> Tool:
+        together.wait()
+        return registry["plain"]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(ask, range(8)))
+    assert len(made) == 1
+    assert all(one is made[0] for one in found)
 
 
 def test_what_is_neither_tool_nor_function_is_refused() -> None:
