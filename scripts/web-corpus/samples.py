@@ -66,6 +66,8 @@ SIZES = (*SIZES, 10_485_760, 123_456_789, 5_000_000_000)
 SECRETS = (
     "api_key=abc123xyz",
     '{"password": "hunter2"}',
+    '{"nextPageToken": "abc123xyz", "page_token": "abc123xyz", "my_page_token": "abc123xyz"}',
+    "list --page-token=abc123xyz NEXT_SYNC_TOKEN=abc123xyz ACCESS_TOKEN=abc123xyz",
     "{'dbPassword': 'hunter2 and more'}",
     '{\\"token\\": \\"abc def\\"}',
     "Authorization: Basic dTpw",

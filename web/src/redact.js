@@ -13,12 +13,17 @@
 export const REDACTED = "[redacted]";
 const MARGIN = 512;
 
+const EDGE = "(?:(?<![A-Za-z0-9_-])|(?<=\\\\[nrt]))";
+// Whole names, up to `token`, of what says where a list goes on or what has been seen of it.
+const PLACE =
+  `(?:${EDGE}|(?<=[ \t\n\r\f\v]--))` +
+  "(?:(?:(?:next|prev|previous|start|new[_-]?start)[_-]?)?page|(?:next[_-]?)?sync" +
+  "|(?:next[_-]?)?continuation|next)[_-]?";
 const KEY = anyCase(
-  "(?:(?:api|access|secret|private|signing|encryption)[_-]?key|token|secret|authorization" +
-    "|passwor[dt]|passwd|passphrase|credentials?|[_-]pass)",
+  `(?:(?:api|access|secret|private|signing|encryption)[_-]?key|(?<!${PLACE})token|secret` +
+    "|authorization|passwor[dt]|passwd|passphrase|credentials?|[_-]pass)",
 );
 const IS = `\\\\*["']?\\]?[ \\t]{0,8}(?::=|=>|[:=])[ \\t]{0,8}`;
-const EDGE = "(?:(?<![A-Za-z0-9_-])|(?<=\\\\[nrt]))";
 const BREAK = "(?:\\r?\\n|(?:\\\\r)?\\\\n)";
 const PRIVATE = "[A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----";
 const WORD = "\\p{L}\\p{N}_";

@@ -10,6 +10,8 @@ r"""Secrets never reach a screen or a trace: what plainly is one becomes `[redac
     curl -u me:hunter2             curl -u me:[redacted]
     ghp_… sk-… AKIA… eyJ….….…      [redacted]
 
+A token that only says where a list goes on is no secret: `nextPageToken`, `sync_token`.
+
 This is a net for the obvious, not a proof: a secret of no known shape under a harmless
 name passes. Every pattern is linear: a run of characters is entered only at its edge and
 never given back. A pattern is tried only where one of the words stands with which it can
@@ -31,14 +33,33 @@ Replacement: TypeAlias = Callable[[re.Match[str]], str]
 REDACTED = "[redacted]"
 """What stands in place of a secret."""
 
+# Inside JSON a line break is the two characters `\n`, and its letter is no part of a word.
+_EDGE = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
+# Whole names, up to `token`, of what says where a list goes on or what has been seen of it.
+_PLACES = (
+    *("page", "next page", "prev page", "previous page", "start page", "new start page"),
+    *("sync", "next sync", "next", "continuation", "next continuation"),
+)
+
+
+def _ways(words: str) -> list[str]:
+    """All ways to write words as one name before another word; each of a fixed length."""
+    ways = [""]
+    for word in words.split():
+        ways = [f"{way}{word}{between}" for way in ways for between in ("", "[_-]")]
+    return ways
+
+
+_NO_PLACE = "".join(
+    rf"(?<!(?:{_EDGE}|(?<=\s--)){way})" for words in _PLACES for way in _ways(words)
+)
 _KEY = (
-    r"(?:(?:api|access|secret|private|signing|encryption)[_-]?key|token|secret|authorization"
+    r"(?:(?:api|access|secret|private|signing|encryption)[_-]?key"
+    rf"|{_NO_PLACE}token|secret|authorization"
     r"|passwor[dt]|passwd|passphrase|credentials?|[_-]pass)"
 )
 # Between a key and its value: the key's closing quote and bracket, then `:`, `=`, `:=`, `=>`.
 _IS = r"\\*[\"']?\]?[ \t]{0,8}(?::=|=>|[:=])[ \t]{0,8}"
-# Inside JSON a line break is the two characters `\n`, and its letter is no part of a word.
-_EDGE = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
 _BREAK = r"(?:\r?\n|(?:\\r)?\\n)"
 _SHAPES = (
     r"sk-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{10,}+",

@@ -107,6 +107,12 @@ def test_a_secret_is_known_by_what_stands_before_it(text: str, redacted: str) ->
         "<secret>The lost city</secret>",
         "if token>limit</p>",
         "mysql -p -h host",
+        '{"nextPageToken": "1731412800-76aafcc7ca1744b1"}',
+        "pageToken=abc123xyz next_page_token: abc123xyz\nsync-token := 'abc123xyz'",
+        json.dumps('{"a": 1}\nnextPageToken: abc123xyz'),
+        "<pageToken>abc123xyz</pageToken>",
+        "list --page-token=abc123xyz --page-token abc123xyz",
+        "nextSyncToken:\n  abc123xyz\n",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
@@ -121,6 +127,45 @@ def test_a_key_says_that_its_value_is_secret(key: str) -> None:
 @pytest.mark.parametrize("key", ["max_tokens", "key", "tokenizer", "secretary", "path"])
 def test_an_ordinary_key_says_nothing(key: str) -> None:
     assert not is_secret_key(key)
+
+
+PLACES = (
+    *("pageToken", "nextPageToken", "page_token", "next_page_token", "next-page-token"),
+    *("NEXT_PAGE_TOKEN", "prevPageToken", "newStartPageToken", "syncToken", "nextSyncToken"),
+    *("NextToken", "continuationToken", "NextContinuationToken", "answer.nextPageToken"),
+)
+
+
+@pytest.mark.parametrize("key", PLACES)
+def test_a_token_that_says_where_a_list_goes_on_is_no_secret(key: str) -> None:
+    assert not is_secret_key(key)
+    assert redact(f'{{"{key}": "CAUQAA-0123456789"}}') == f'{{"{key}": "CAUQAA-0123456789"}}'
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *(
+            "token",
+            "access_token",
+            "refreshToken",
+            "id_token",
+            "nexttime_token",
+            "page_access_token",
+        ),
+        *("homepageToken", "my_page_token", "x-page-token", "pageTokenSecret", "page token"),
+        *("async_token", "contextToken", "api_next_token", "page.token", "nextPage_api_key"),
+    ],
+)
+def test_a_token_of_any_other_name_stays_a_secret(key: str) -> None:
+    assert is_secret_key(key)
+    assert redact(f'{{"{key}": "CAUQAA-0123456789"}}') == f'{{"{key}": "[redacted]"}}'
+
+
+def test_a_secret_is_hidden_under_the_name_of_a_place_too() -> None:
+    for secret in SHAPES[:-1]:
+        assert redact(f"pageToken={secret}") == "pageToken=[redacted]"
+    assert redact("pageToken: token=abc123xyz") == "pageToken: token=[redacted]"
 
 
 @given(
@@ -208,6 +253,9 @@ PIECES = (
         "password:\n ",
         "<token>",
         "</token>",
+        "next",
+        "Page",
+        "sync_",
     ),
     *("sk-", "sk_live_", "rk_test_", "ghp_", "xoxoxb-", "AKIAKIA", "ASIASIA", "AIza", "hf_", "eyJ"),
     *("=", ": ", ":=", " => ", "'", '"', '\\"', "[", "]", "(", ".", " ", "\n", "/", "é", "Σ", "😀"),

@@ -75,6 +75,9 @@ def test_a_secret_is_found_beside_its_name(value: Any, shown: Any) -> None:
         {"name": "report", "value": SECRET},
         {"name": "password", "type": "varchar", "max_tokens": 5},
         [[], [1, 2], ["a"], None, True, 1.5],
+        {"messages": [], "nextPageToken": SECRET, "page_token": [SECRET], "maxTokens": 2000},
+        [["pageToken", SECRET], {"name": "nextSyncToken", "value": SECRET}],
+        ["list", "--page-token", SECRET],
     ],
 )
 def test_what_is_no_secret_value_stays(value: Any) -> None:
