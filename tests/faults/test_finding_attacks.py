@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -133,7 +134,19 @@ def test_of_a_million_pages_only_the_first_are_read() -> None:
 
 def test_what_takes_too_long_is_stopped() -> None:
     with pytest.raises(ToolError, match="too long"):
-        read_apart("html", b"<!--" * 1_000_000, Context(), seconds=0.6)
+        read_apart("pdf", page_of(b"BT (a) Tj ET " * 100_000), Context(), seconds=0.6)
+
+
+def test_a_program_with_many_open_files_reads_on() -> None:
+    """`select` itself knows files up to 1,024 only."""
+    spare, other = os.pipe()
+    held = [os.dup(spare) for _ in range(1_100)]
+    try:
+        title, parts = read_apart("html", b"<title>Tides</title>Low", Context())
+    finally:
+        for one in (spare, other, *held):
+            os.close(one)
+    assert (title, [part.text for part in parts]) == ("Tides", ["Low"])
 
 
 @pytest.fixture

@@ -354,13 +354,9 @@ def run(world: World, attack: Attack, use: str, opener: Opener, *, steering: boo
         assert code == attack.code
     if attack.code == "unsafe_path":
         assert real is None
-        assert refused(code, got) or may_pass(attack.path, use)
+        assert code == "unsafe_path" or may_pass(attack.path, use)
     if steering and use in ("writable", "write", "write_new", "file_write", "delete"):
         assert code == "protected_path"
-
-
-def refused(code: str, got: object) -> bool:
-    return code == "unsafe_path" or str(got).startswith("this would fail: unsafe_path: ")
 
 
 def may_pass(path: str, use: str) -> bool:

@@ -7,7 +7,7 @@ It says one line of JSON for each page or section, as it finds them.
 from __future__ import annotations
 
 import os
-import select
+import selectors
 import subprocess
 import sys
 import tempfile
@@ -119,11 +119,13 @@ def _lines(child: subprocess.Popen[bytes], context: Context, latest: float) -> I
 
 
 def _read(source: int, context: Context, latest: float) -> bytes:
-    while not select.select([source], [], [], _GLANCE)[0]:
-        if context.cancelled:
-            raise ToolError("cancelled", "nobody waits for it any more")
-        if time.monotonic() > latest:
-            raise ToolError("file_invalid", "it takes too long to read; it may be made to")
+    with selectors.DefaultSelector() as selector:
+        selector.register(source, selectors.EVENT_READ)
+        while not selector.select(_GLANCE):
+            if context.cancelled:
+                raise ToolError("cancelled", "nobody waits for it any more")
+            if time.monotonic() > latest:
+                raise ToolError("file_invalid", "it takes too long to read; it may be made to")
     return os.read(source, 1 << 20)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import msgspec
 
@@ -43,32 +44,34 @@ class Passage(Part, frozen=True, kw_only=True):
 
 def cut_all(parts: Iterable[Part]) -> list[Passage]:
     """The passages of all parts of a file."""
-    found: list[Passage] = []
-    for part in parts:
-        found += cut(part)
-        if len(found) > MOST:
-            break
-    return found[:MOST]
+    passages = (passage for part in parts for passage in cut(part))
+    return list(islice(passages, MOST))
 
 
 def cut(part: Part) -> Iterator[Passage]:
     """The passages of one part; none where it is blank."""
+    line, counted = part.line, 0
+    for start, end in _stretches(part.text):
+        text = _CONTROL.sub(" ", part.text[start:end])
+        if not text.strip():
+            continue
+        begin = start + len(text) - len(text.lstrip())
+        line += part.text.count("\n", counted, begin)
+        counted = begin
+        where = line if part.line else 0
+        yield Passage(text=text.strip(), heading=part.heading, page=part.page, line=where)
+
+
+def _stretches(text: str) -> Iterator[tuple[int, int]]:
+    """As many pieces together as fit into one passage."""
     start, end = 0, 0
-    for piece_start, piece_end in _pieces(part.text):
+    for piece_start, piece_end in _pieces(text):
         if end > start and piece_end - start > LENGTH:
-            yield from _passage(part, start, end)
+            yield start, end
             start = piece_start
         end = piece_end
     if end > start:
-        yield from _passage(part, start, end)
-
-
-def _passage(part: Part, start: int, end: int) -> Iterator[Passage]:
-    text = _CONTROL.sub(" ", part.text[start:end])
-    if text.strip():
-        lead = len(text) - len(text.lstrip())
-        line = part.line and part.line + part.text.count("\n", 0, start + lead)
-        yield Passage(text=text.strip(), heading=part.heading, page=part.page, line=line)
+        yield start, end
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:

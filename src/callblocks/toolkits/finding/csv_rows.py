@@ -9,9 +9,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
+from itertools import islice
 
 from callblocks.model.errors import ToolError
-from callblocks.toolkits.finding.chunks import LENGTH, Part
+from callblocks.toolkits.finding.chunks import LENGTH, MOST, Part
 
 __all__ = ("read_csv",)
 
@@ -22,7 +23,7 @@ _SAMPLE = 4_096
 def read_csv(text: str) -> tuple[str, list[Part]]:
     """The rows, some at a time; a table has no title."""
     try:
-        return "", list(_parts(text))
+        return "", list(islice(_parts(text), MOST))
     except csv.Error as error:
         raise ToolError("file_invalid", f"it is no CSV: {error}") from error
 

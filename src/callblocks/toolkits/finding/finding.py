@@ -27,22 +27,32 @@ class Answer(msgspec.Struct, frozen=True):
     partly: bool = False
 
 
-def find(index: Index, query: Query, scope: Scope, limit: int, context: Context) -> Answer:
-    """The best passages that the policy lets this call read.
+def find(
+    index: Index,
+    query: Query,
+    scope: Scope,
+    limit: int,
+    context: Context,
+    *,
+    partly: bool = True,
+) -> Answer:
+    """The best passages that the policy lets this call read; with some of the words if `partly`.
 
-    A file that it must not read is as if it were not there: not even a number tells of it, or a
-    query could ask word by word what it says.
+    A file that it must not read is as if it were not there: no number tells of it, or a query
+    could ask word by word what it says. Only the order of the others may: how rare a word is
+    counts in all files.
     """
     if not query.groups:
         return Answer()
     hidden: dict[str, bool] = {}
-    for expression in dict.fromkeys((query.exact, query.started, query.loose)):
+    whole = (query.exact, query.started)
+    for expression in dict.fromkeys((*whole, query.loose) if partly else whole):
         hits = index.hits(expression, scope.where, scope.values)
         chosen = _chosen(index, hits, limit, context, hidden)
         if chosen:
             words = query.words if expression == query.exact else query.words.opened
-            partly = expression not in (query.exact, query.started)
-            return Answer([index.passage(number) for number in chosen], words, partly)
+            some = expression not in whole
+            return Answer([index.passage(number) for number in chosen], words, some)
     return Answer()
 
 

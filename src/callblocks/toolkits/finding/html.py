@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html.parser import HTMLParser
 
 from callblocks.toolkits.finding.apart import Said
 from callblocks.toolkits.finding.unreadable import Unreadable
+from callblocks.toolkits.workspace.html_text import Kind, break_of, name_of, pieces, plain, tidy
 
 __all__ = ("read_html",)
 
-_SILENT = frozenset(("script", "style", "template", "noscript", "svg", "head"))
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_BLOCKS = frozenset(
-    (
-        *("address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "footer"),
-        *("form", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "table"),
-        *("tr", "ul", *_HEADINGS),
-    )
-)
 _HEADING_LENGTH = 120
 
 
@@ -31,68 +23,42 @@ def read_html(content: bytes) -> Iterator[Said]:
     if "\0" in text:
         raise Unreadable("it is no HTML: it has NUL characters")
     page = _Page()
-    page.feed(text)
-    page.close()
-    yield Said(title=" ".join("".join(page.title).split())[:_HEADING_LENGTH])
-    for heading, pieces in page.sections:
-        yield Said(heading=heading, text=_tidy("".join(pieces)))
+    for kind, piece in pieces(text):
+        page.take(kind, piece)
+    yield Said(title=page.title)
+    for heading, written in page.sections:
+        yield Said(heading=heading, text=tidy("".join(written)))
 
 
-class _Page(HTMLParser):
+class _Page:
     """Gathers text in sections; `title` is what the page calls itself."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.title: list[str] = []
+        self.title = ""
         self.sections: list[tuple[str, list[str]]] = [("", [])]
-        self._silent: list[str] = []
-        self._in_title = False
-        self._heading: list[str] | None = None
+        self._in_heading = False
 
-    def parse_html_declaration(self, i: int) -> int:
-        """A section such as `<![if IE]>` is passed over; the parser itself would break at some."""
-        if self.rawdata.startswith("<![", i):
-            return self.parse_bogus_comment(i)
-        return super().parse_html_declaration(i)
+    def take(self, kind: Kind, piece: str) -> None:
+        """The next piece of the page."""
+        if kind == "title":
+            self.title = self.title or _line(piece)
+        elif kind == "text":
+            self.sections[-1][1].append(plain(piece))
+        else:
+            name = name_of(piece)
+            if name in _HEADINGS:
+                self._turn(begins=not piece.startswith("/"))
+            self.sections[-1][1].append(break_of(name, piece))
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self._in_title = tag == "title"
-        if tag == "body":
-            self._silent.clear()
-        elif tag in _SILENT:
-            self._silent.append(tag)
-        if tag in _HEADINGS:
-            self._heading = []
+    def _turn(self, *, begins: bool) -> None:
+        """A heading begins a section; when it ends, what was written is what it says."""
+        if begins:
             self.sections.append(("", []))
-        self._break(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        self._in_title = False
-        if tag in self._silent:
-            del self._silent[self._silent.index(tag) :]
-        if tag in _HEADINGS and self._heading is not None:
-            words = " ".join("".join(self._heading).split())[:_HEADING_LENGTH]
-            self.sections[-1] = (words, self.sections[-1][1])
-            self._heading = None
-        self._break(tag)
-
-    def handle_data(self, data: str) -> None:
-        if self._in_title:
-            self.title.append(data)
-        elif not self._silent:
-            self.sections[-1][1].append(data)
-            if self._heading is not None:
-                self._heading.append(data)
-
-    def _break(self, tag: str) -> None:
-        if tag in _BLOCKS:
-            self.sections[-1][1].append("\n\n" if tag != "br" else "\n")
-        elif tag in ("td", "th"):
-            self.sections[-1][1].append(" ")
+        elif self._in_heading:
+            written = self.sections[-1][1]
+            self.sections[-1] = (_line("".join(written)), written)
+        self._in_heading = begins
 
 
-def _tidy(text: str) -> str:
-    """Lines without blanks around them, and at most one empty line between."""
-    lines = [" ".join(line.split()) for line in text.split("\n")]
-    kept = [line for at, line in enumerate(lines) if line or (at and lines[at - 1])]
-    return "\n".join(kept).strip()
+def _line(text: str) -> str:
+    return " ".join(plain(text).split())[:_HEADING_LENGTH]

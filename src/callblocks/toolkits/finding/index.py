@@ -17,6 +17,7 @@ __all__ = ("Index",)
 
 _FILE = "id, path, size, mtime, digest, kind, state, title, given, tags"
 _WAITING = 50
+_TAGGED = 1_000
 _RANKED = 3_000
 """Passages that are ranked: of a word that stands nearly everywhere, the latest."""
 _SCORES = "select rowid, bm25(words, 4.0, 2.0, 1.0) from words where words match ?"
@@ -65,14 +66,17 @@ class Index:
             (after, limit),
         ).fetchall()
 
-    def waiting(self, below: str) -> list[str]:
-        """The paths of some files that wait for `file_ingest`."""
-        where, values = "state in ('unread', 'stale')", tuple[str, ...]()
-        if below != ".":
-            where += " and (path = ? or path > ? and path < ?)"
-            values = (below, f"{below}/", f"{below}0")
-        query = f"select path from files where {where} order by path limit {_WAITING}"
+    def waiting(self, where: str, values: Sequence[object]) -> list[str]:
+        """The paths of some files that wait for `file_ingest`, and meet a condition."""
+        states = "state in ('unread', 'stale')"
+        meant = f"{states} and {where}" if where else states
+        query = f"select path from files where {meant} order by path limit {_WAITING}"
         return [path for (path,) in self._store.execute(query, values)]
+
+    def tagged(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The paths of some files that have tags, and those."""
+        query = f"select path, tags from files where tags != '' order by path limit {_TAGGED}"
+        return [(path, tuple(tags.split())) for path, tags in self._store.execute(query)]
 
     def count(self) -> tuple[int, int]:
         """How many files were read, and how many passages they have."""

@@ -22,7 +22,7 @@ from callblocks.toolkits.finding.index import Index
 from callblocks.toolkits.finding.kinds import kind_of
 from callblocks.toolkits.finding.known_files import File
 from callblocks.toolkits.finding.readers import read_content
-from callblocks.toolkits.finding.reading import is_same, load, put, settled
+from callblocks.toolkits.finding.reading import file_of, is_same, load, put, settled
 from callblocks.toolkits.finding.store import use_store
 from callblocks.toolkits.finding.walking import Seen, look_at, walk
 from callblocks.tools.context import Context
@@ -88,6 +88,7 @@ class _Ingest:
         except ToolError as error:
             if error.code not in _OF_CONTENT:
                 raise
+            self._flush()
             raise ToolError(error.code, f"{brief(seen.path)}: {error.message}") from error
         return self._report()
 
@@ -135,7 +136,20 @@ class _Ingest:
             touched = msgspec.structs.replace(known, size=seen.size, mtime=settled(seen.mtime))
             self._later(lambda: self._index.note(touched))
             return
-        self._put(seen, content, digest, known)
+        try:
+            self._put(seen, content, digest, known)
+        except ToolError as error:
+            if error.code in _OF_CONTENT:
+                self._remember(seen, digest, known)
+            raise
+
+    def _remember(self, seen: Seen, digest: str, known: File | None) -> None:
+        """Note that a file cannot be read, so that nobody is told to try it again."""
+        given, tags = (known.given, known.tags) if known else ("", ())
+        failed = msgspec.structs.replace(
+            file_of(seen), digest=digest, state="skipped", given=given, tags=tags
+        )
+        self._later(lambda: self._index.put(failed, ()))
 
     def _put(self, seen: Seen, content: bytes, digest: str, known: File | None) -> None:
         read = read_content(kind_of(seen.path), content, self._context)

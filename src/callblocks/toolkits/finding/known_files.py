@@ -3,7 +3,7 @@
 read      its passages are those that it has now
 stale     read once, and changed since: it waits for `file_ingest`
 unread    it waits for `file_ingest`
-skipped   it has no words
+skipped   it has no words, or cannot be read: nobody is told to try
 """
 
 from __future__ import annotations

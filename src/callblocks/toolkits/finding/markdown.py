@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
-from callblocks.toolkits.finding.chunks import Part
+from callblocks.toolkits.finding.chunks import MOST, Part
 
 __all__ = ("read_markdown",)
 
@@ -23,7 +24,7 @@ _LONGEST = 120
 def read_markdown(text: str) -> tuple[str, list[Part]]:
     """The first heading, and the sections."""
     lines = text.split("\n")
-    starts = list(_headings(lines))
+    starts = list(islice(_headings(lines), MOST))
     title = starts[0][2] if starts else ""
     return title, list(_sections(lines, starts))
 

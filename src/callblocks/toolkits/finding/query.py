@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from callblocks.toolkits.finding.words import words_of
+from callblocks.toolkits.finding.words import IDLE, words_of
 
 __all__ = ("Query", "Term", "Words", "read_query")
 
@@ -84,6 +84,15 @@ class Query(msgspec.Struct, frozen=True):
         starts = frozenset(term.words[-1] for term in terms if term.prefix)
         return Words(frozenset(word for term in terms for word in term.words), starts)
 
+    @property
+    def telling(self) -> Query:
+        """The same without single words that say nothing, such as `the`; all if there are no more.
+
+        A question is asked in whole sentences; what it is about must be found.
+        """
+        groups = tuple(group for group in self.groups if not all(map(_is_idle, group)))
+        return Query(groups or self.groups, self.without)
+
     def _excluding(self, wanted: str) -> str:
         return f"({wanted}) NOT {_any(self.without)}" if self.without else wanted
 
@@ -119,6 +128,10 @@ def _only_words(text: str) -> Query:
 def _term(text: str, prefix: bool) -> Term | None:
     words = tuple(words_of(text)[:_PHRASE])
     return Term(words, prefix) if words else None
+
+
+def _is_idle(term: Term) -> bool:
+    return len(term.words) == 1 and not term.prefix and term.words[0] in IDLE
 
 
 def _open(term: Term) -> Term:

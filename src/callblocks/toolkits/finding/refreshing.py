@@ -147,10 +147,12 @@ class Refresher:
         """A file that only `file_ingest` reads: what it said before stays until then."""
         if known is None or not known.digest:
             index.put(file_of(seen), ())
-        elif load(self._root, seen.path)[1] == known.digest:
-            index.note(msgspec.structs.replace(_touched(known, seen), state="read"))
-        else:
-            index.note(msgspec.structs.replace(_touched(known, seen), state="stale"))
+            return
+        same = load(self._root, seen.path)[1] == known.digest
+        # What could not be read is not tried again, until it is another one.
+        failed = known.state == "skipped"
+        state = ("skipped" if failed else "read") if same else "unread" if failed else "stale"
+        index.note(msgspec.structs.replace(_touched(known, seen), state=state))
 
 
 def _compare(folder: Folder, known: dict[str, File], changes: _Changes) -> None:

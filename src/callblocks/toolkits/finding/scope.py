@@ -23,11 +23,11 @@ _WORDS = ("all", "files", "documents", *KINDS)
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """A condition on files, its values, and the folder or file that it is all below."""
+    """A condition on files and its values; `tag` is the one that it asks for."""
 
     where: str = ""
     values: tuple[str, ...] = ()
-    below: str = HERE
+    tag: str = ""
 
 
 def path_of(scope: object) -> str:
@@ -48,7 +48,7 @@ def read_scope(text: str, root: Root) -> Scope:
     if word in KINDS:
         return Scope("files.kind = ?", (word,))
     if word.startswith("#"):
-        return Scope("instr(files.tags, ?) > 0", (f" {tag_of(word)} ",))
+        return Scope("instr(files.tags, ?) > 0", (f" {tag_of(word)} ",), tag_of(word))
     return _of_path(word, root)
 
 
@@ -72,8 +72,8 @@ def _of_path(path: str, root: Root) -> Scope:
     if entry.path == HERE:
         return Scope()
     if entry.kind == "folder":
-        return Scope(_BELOW, _range(entry.path), entry.path)
-    return Scope("files.path = ?", (entry.path,), entry.path)
+        return Scope(_BELOW, _range(entry.path))
+    return Scope("files.path = ?", (entry.path,))
 
 
 def _range(folder: str) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from callblocks.model.errors import ToolError
+from callblocks.runtime.files.journals import foreign_journal
 from callblocks.runtime.files.root import Root
 
 __all__ = ("PLACE", "use_store")
@@ -65,6 +66,9 @@ def use_store(root: Root, work: Callable[[sqlite3.Connection], T]) -> T:
 
 
 def _use(place: Path, work: Callable[[sqlite3.Connection], T]) -> T:
+    foreign = foreign_journal(place)
+    if foreign:
+        raise sqlite3.DatabaseError(foreign)
     with _opened(str(place)) as store:
         return work(store)
 
@@ -143,9 +147,9 @@ def _make(place: Path) -> None:
 
 
 def _remove(place: Path) -> None:
-    for name in (place, place.with_name(f"{place.name}-journal")):
+    for ending in ("", "-journal", "-wal", "-shm"):
         with suppress(OSError):
-            name.unlink()
+            os.unlink(f"{place}{ending}")
     with suppress(OSError):
         _make(place)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ("LONGEST", "RUN", "fold", "words_of")
+__all__ = ("IDLE", "LONGEST", "RUN", "fold", "words_of")
 
 LONGEST = 64
 """Characters of a word that count; one that is longer is found by its start."""
@@ -32,6 +32,19 @@ _UNSPACED = re.compile(
 _SIGNS = "\u0900-\u0963\u0966-\u0dff"
 _WORD = re.compile(rf"[^\W_{_SIGNS}]+(?:[{_SIGNS}]+[^\W_{_SIGNS}]*)*|[{_SIGNS}]+")
 _ASCII_WORD = re.compile("[a-z0-9]+")
+
+IDLE = frozenset(
+    (
+        *("a", "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be"),
+        *("been", "but", "by", "can", "could", "did", "do", "does", "for", "from", "get", "had"),
+        *("has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "just", "me", "my"),
+        *("no", "not", "now", "of", "on", "or", "our", "please", "s", "should", "so", "some"),
+        *("tell", "than", "that", "the", "their", "them", "then", "there", "these", "they"),
+        *("this", "to", "today", "up", "us", "was", "we", "were", "what", "when", "where"),
+        *("which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your"),
+    )
+)
+"""Words of English that questions are made of, and that say nothing of what is asked for."""
 
 RUN = re.compile(
     rf"(?:[^\W_]|[{_SIGNS}]|[\u00ad\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a"

@@ -47,3 +47,12 @@ def test_a_long_paragraph_is_cut_at_a_sentence() -> None:
 def test_a_file_has_only_so_many_passages() -> None:
     part = Part(text="x" * LENGTH)
     assert len(cut_all([part] * (MOST + 10))) == MOST
+
+
+def test_a_long_part_is_cut_in_one_go() -> None:
+    """Lines are counted on from the last passage: to count them all each time takes minutes."""
+    text = "a |\n" * 2_000_000
+    passages = cut_all([Part(text=text, line=1)])
+    assert len(passages) == len(text) // LENGTH + 1
+    assert [one.line for one in passages[:3]] == [1, 301, 601]
+    assert passages[-1].line == 300 * (len(passages) - 1) + 1

@@ -122,7 +122,7 @@ def test_html_is_read_without_scripts() -> None:
     content = read("a.html", page)
     assert content.title == "Tides & sands"
     assert places(content) == [
-        ("Low water", 0, "Low water\n\nCross now.\n\none\n\ntwo"),
+        ("Low water", 0, "Low water\n\nCross now.\n\n- one\n- two"),
         ("High", 0, "High\n\na b"),
     ]
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -225,6 +226,63 @@ def test_files_that_wait_are_told(root: Root, find: Finding) -> None:
     root.write("a.pdf", pdf_of("gulls"))
     assert find.paths("harbour", scope="pdf") == ["a.pdf"]
     assert find.notices == ["not_ingested"]
+
+
+def test_a_file_that_cannot_be_read_is_named_no_more_until_it_is_another(
+    root: Root, find: Finding
+) -> None:
+    root.write("docs/bad.pdf", b"not a pdf")
+    root.write("a.md", b"gulls")
+    for path in ("docs", "docs/bad.pdf"):
+        assert find.paths("harbour") == []
+        with suppress(ToolError):
+            find("file_ingest", path=path)
+        for _ in range(2):
+            assert find.paths("harbour") == []
+            assert find.notices == []
+        age(root.folder / "docs" / "bad.pdf")
+        assert find.paths("harbour") == []
+        assert find.notices == []
+        root.write("docs/bad.pdf", f"not a pdf after {path}".encode())
+        assert find.paths("harbour") == []
+        assert find.notices == ["not_ingested"]
+
+
+def test_only_files_in_scope_are_named_and_only_where_more_could_be_found(
+    root: Root, find: Finding
+) -> None:
+    root.write("a.pdf", pdf_of("harbour"))
+    root.write("notes/a.md", b"harbour")
+    for scope in ("markdown", "notes", "notes/a.md", "#trip"):
+        find("search", query="harbour", scope=scope)
+        assert "not_ingested" not in find.notices
+    for scope in ("all", "files", "pdf", "a.pdf"):
+        find("search", query="harbour", scope=scope)
+        assert find.notices == ["not_ingested"]
+    find("search", query="harbour", limit=1)
+    assert find.notices == []
+
+
+def test_a_tag_that_nothing_has_says_so(root: Root, find: Finding) -> None:
+    put(root, a_md="harbour")
+    assert find.paths("harbour", scope="#trip") == []
+    assert find.notices == ["unknown_tag"]
+    find("file_ingest", path="a.md", tags=["Trip"])
+    assert find.paths("harbour", scope="#trip") == ["a.md"]
+    assert find.notices == []
+    find("search", query="harbour", scope="#trap")
+    assert "there are: #trip" in find.context.notices[0].message
+
+
+def test_what_is_in_no_file_may_be_in_the_office(root: Root, find: Finding) -> None:
+    put(root, a_md="harbour")
+    assert find.paths("gulls") == []
+    assert find.notices == []
+    root.write("office/mail/new/1.M1.host", b"Subject: gulls")
+    assert find.paths("gannets") == []
+    assert find.notices == ["not_in_files"]
+    assert find.paths("harbour") == ["a.md"]
+    assert find.notices == []
 
 
 @pytest.mark.parametrize(

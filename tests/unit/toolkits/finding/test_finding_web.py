@@ -93,6 +93,21 @@ def test_without_an_engine_the_workspace_is_searched_and_that_is_said(root: Root
     assert find.notices == ["no_search_engine"]
 
 
+def test_without_an_engine_only_what_has_all_words_that_say_something_is_given(root: Root) -> None:
+    root.write("notes/a.md", b"# Tides\n\nhigh at six")
+    root.write("a.pdf", b"%PDF")
+    find = Finding(root)
+
+    def found(query: str) -> list[str]:
+        return [one["path"] for one in ask(find, query=query)["results"]]
+
+    assert found("when is the high tide") == ["notes/a.md"]
+    assert found("high tide in Whitby") == []
+    assert find.notices == ["no_search_engine"]
+    assert "no file of the workspace has all these words" in find.context.notices[0].message
+    assert found("the") == []
+
+
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "file:///etc", "https://a/\nb", "", "a"])
 def test_only_addresses_of_pages_are_passed_on(root: Root, url: str) -> None:
     find = Finding(root, [Engine("gull", Found(url, "x"), PAGE)])

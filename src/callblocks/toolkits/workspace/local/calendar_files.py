@@ -50,9 +50,14 @@ def calendar_names(office: Path) -> list[str]:
             names = [
                 entry.name
                 for entry in entries
-                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
+                if _is_plain(entry.name) and entry.is_dir(follow_symlinks=False)
             ]
     return sorted(names, key=lambda name: (name != "primary", name))
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name is text and not hidden; what is no UTF-8 has no id that could be said."""
+    return name.isprintable() and not name.startswith(".")
 
 
 @contextmanager
@@ -65,9 +70,11 @@ def open_calendar(
 
 
 def own_address(office: Path) -> str:
-    """The address of the person whose office it is: what `mail/address` says, or ""."""
+    """The address of the person whose office it is: the one in `mail/address`, or ""."""
     with _opened(office, ("mail",)) as folder:
-        return read_line(folder, "address") if folder is not None else ""
+        said = read_line(folder, "address") if folder is not None else ""
+    # With a name before it, the address stands in angle brackets.
+    return said.rpartition("<")[2].removesuffix(">").strip()
 
 
 def scan(folder: int) -> dict[str, str]:
@@ -75,7 +82,7 @@ def scan(folder: int) -> dict[str, str]:
     found: dict[str, str] = {}
     with os.scandir(folder) as entries:
         for entry in entries:
-            if not entry.name.endswith(".ics") or entry.name.startswith("."):
+            if not entry.name.endswith(".ics") or not _is_plain(entry.name):
                 continue
             with suppress(FileNotFoundError):
                 status = entry.stat(follow_symlinks=False)

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from callblocks.model.errors import ToolError
+from callblocks.runtime.files.journals import foreign_journal
 from callblocks.toolkits.workspace.local.calendar_files import scan
 from callblocks.toolkits.workspace.local.reading_events import Read, read_events
 from callblocks.toolkits.workspace.local.series import Series, Window
@@ -41,6 +42,14 @@ CREATE INDEX series_by_file ON series (calendar, name);
 CREATE INDEX series_by_time ON series (calendar, last, first);
 """
 _TIMEOUT = 5.0
+# An index with wrong bytes in it gives wrong JSON, or an error whose words are no text.
+_WRONG = (sqlite3.Error, UnicodeDecodeError, msgspec.MsgspecError)
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+# What says that the file cannot be used, not that it is wrong.
+_UNUSABLE = (
+    *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL),
+    *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH),
+)
 _GRACE = 86_400.0
 """Seconds by which zones may move what has none of its own."""
 
@@ -68,39 +77,41 @@ class CalendarIndex:
     @contextmanager
     def fresh(self, folder: int, calendar: str) -> Generator[Rows, None, None]:
         """What the index knows of one calendar, after looking which files have changed."""
-        with self._usable(), closing(self._open()) as index:
-            rows = Rows(index, calendar)
-            rows.refresh(folder)
-            yield rows
+        with self._usable(), closing(self._refreshed(folder, calendar)) as index:
+            yield Rows(index, calendar)
 
     @contextmanager
     def _usable(self) -> Generator[None, None, None]:
         try:
             yield
-        except sqlite3.OperationalError as error:
-            why = f"the index of the calendars cannot be used now ({error}); try again"
-            raise ToolError("busy", why) from error
-        except sqlite3.DatabaseError as error:
+        except _WRONG as error:
+            if _code(error) in _BUSY:
+                why = f"the index of the calendars cannot be used now ({error}); try again"
+                raise ToolError("busy", why) from error
             self._drop()
             why = f"the index of the calendars was damaged ({error}) and is made anew; try again"
             raise ToolError("busy", why) from error
 
-    def _open(self) -> sqlite3.Connection:
+    def _refreshed(self, folder: int, calendar: str) -> sqlite3.Connection:
+        """An index that knows what the files say: the one on the disk, or one in memory."""
         for _ in range(2):
             try:
-                return self._open_file()
-            except sqlite3.DatabaseError as error:
-                if isinstance(error, sqlite3.OperationalError):
+                return _brought_up(self._open_file(), folder, calendar)
+            except _WRONG as error:
+                if _code(error) in _BUSY:
+                    raise
+                if _code(error) in _UNUSABLE:
                     break
                 # Nothing is in it that is not in the files.
                 self._drop()
             except OSError:
                 break
-        return _prepared(sqlite3.connect(":memory:"))
+        return _brought_up(_prepared(sqlite3.connect(":memory:")), folder, calendar)
 
     def _drop(self) -> None:
-        with suppress(OSError):
-            os.unlink(self._path)
+        for ending in ("", "-journal", "-wal", "-shm"):
+            with suppress(OSError):
+                os.unlink(f"{self._path}{ending}")
 
     def _open_file(self) -> sqlite3.Connection:
         with suppress(FileExistsError):
@@ -109,6 +120,8 @@ class CalendarIndex:
             with suppress(FileNotFoundError):
                 if stat.S_ISLNK(os.lstat(path).st_mode):
                     raise OSError("a link is not followed")
+        if foreign_journal(self._path):
+            raise sqlite3.DatabaseError("its journal is not its own")
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
         return _prepared(sqlite3.connect(self._path, timeout=_TIMEOUT))
 
@@ -188,6 +201,20 @@ class Rows:
         if self._index.execute(asked, (self._calendar, series.id)).fetchone() is None:
             return series
         return series.renamed(name)
+
+
+def _brought_up(index: sqlite3.Connection, folder: int, calendar: str) -> sqlite3.Connection:
+    try:
+        Rows(index, calendar).refresh(folder)
+    except BaseException:
+        index.close()
+        raise
+    return index
+
+
+def _code(error: Exception) -> int:
+    """The kind of an error of SQLite's; an extended code has it in its lowest byte."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def _prepared(index: sqlite3.Connection) -> sqlite3.Connection:

@@ -47,7 +47,7 @@ def page_of(series: list[Series], asked: Asked, counting: Counting) -> tuple[lis
     window = asked.window
     if after is not None and asked.single:
         window = Window(max(window.low, after[0]), window.high)
-    each = (_events(one, asked, window, counting) for one in series)
+    each = (_readable(one, asked, window, counting) for one in series)
     found = heapq.merge(*each, key=order)
     rest = (one for one in found if after is None or order(one) > after)
     items = list(islice(rest, asked.limit + 1))
@@ -61,6 +61,14 @@ def _events(series: Series, asked: Asked, window: Window, counting: Counting) ->
         return iter(())
     found = occurrences(narrowed, window, asked.zone, counting)
     return found if asked.single else iter(_unexpanded(narrowed, found))
+
+
+def _readable(series: Series, asked: Asked, window: Window, counting: Counting) -> Iterator[Found]:
+    """The events of a series as far as they can be told: one that is odd hides no other."""
+    try:
+        yield from _events(series, asked, window, counting)
+    except (ToolError, ArithmeticError, LookupError, TypeError, ValueError):
+        counting.given_up.add(series.id)
 
 
 def _unexpanded(series: Series, found: Iterator[Found]) -> list[Found]:

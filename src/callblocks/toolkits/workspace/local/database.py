@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import tempfile
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
@@ -19,11 +20,24 @@ from urllib.parse import quote
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
+from callblocks.runtime.files.journals import foreign_journal
 
 __all__ = ("damaged", "database", "make_database")
 
 _WAIT = 5.0
 _PRIMARY = 0xFF
+_LONGEST = 1_000_000
+"""Bytes of one value in a file of others."""
+
+# What has no pages of its own is a view, a trigger or a virtual table.
+_ODD = """
+select type, name from sqlite_schema where ifnull(rootpage, 0) = 0
+union all
+select 'computed column', found.name
+from sqlite_schema one, pragma_table_xinfo(one.name) found
+where one.type = 'table' and one.rootpage > 0 and found.hidden in (2, 3)
+limit 1
+"""
 _CODES = {
     sqlite3.SQLITE_BUSY: ("busy", "is held by another program; try again"),
     sqlite3.SQLITE_LOCKED: ("busy", "is held by another program; try again"),
@@ -36,11 +50,16 @@ _CODES = {
 
 
 @contextmanager
-def database(path: Path, *, write: bool = False) -> Generator[sqlite3.Connection]:
-    """A file that is there, within one transaction."""
+def database(
+    path: Path, *, write: bool = False, ours: bool = False
+) -> Generator[sqlite3.Connection]:
+    """A file that is there, within one transaction; `ours` is one that nobody else writes."""
+    _require_own(path)
     with _told(path), closing(_connect(path)) as connection:
         connection.execute("begin immediate" if write else "begin")
-        _require_plain(path, connection)
+        if not ours:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+            _require_plain(path, connection)
         yield connection
         connection.execute("commit")
 
@@ -49,6 +68,7 @@ def make_database(path: Path, schema: str) -> None:
     """Make the tables of a new or an empty file, which only its owner may read."""
     with _told(path):
         _create(path)
+        _require_own(path)
         with closing(_connect(path)) as connection:
             connection.executescript(f"begin immediate; {schema}; commit")
 
@@ -70,6 +90,18 @@ def damaged(path: Path, why: str) -> ToolError:
     return ToolError("workspace_damaged", f"the file {name} is damaged: {why}", file=path.name)
 
 
+def _require_own(path: Path) -> None:
+    """Only a plain file is opened, and nothing that others put beside it."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise damaged(path, "it is no file, but a link, a folder or a device")
+    except FileNotFoundError:
+        return
+    foreign = foreign_journal(path)
+    if foreign:
+        raise damaged(path, foreign)
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     # Never made by looking; a file of others may hold functions and triggers of its own.
     place = f"file:{quote(str(path))}?mode=rw"
@@ -79,10 +111,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _require_plain(path: Path, connection: sqlite3.Connection) -> None:
-    """Only tables and indexes: a view or a trigger would do what nobody sees."""
-    odd = connection.execute(
-        "select type, name from sqlite_schema where type in ('view', 'trigger') limit 1"
-    ).fetchone()
+    """Only tables and indexes: anything else would do what nobody sees."""
+    odd = connection.execute(_ODD).fetchone()
     if odd is not None:
         raise damaged(path, f"it has a {odd[0]} {brief(odd[1], 40)}; remove it")
 
@@ -95,6 +125,8 @@ def _told(path: Path) -> Generator[None]:
         raise
     except sqlite3.DatabaseError as error:
         raise _failure(path, error) from error
+    except UnicodeDecodeError as error:  # in the words of an error of SQLite's
+        raise damaged(path, "its tables are not readable") from error
 
 
 def _failure(path: Path, error: sqlite3.DatabaseError) -> ToolError:

@@ -6,17 +6,18 @@ that its first and last characters have there (in UTF-16 units, from 1 on).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.backend import Json
+from callblocks.toolkits.workspace.docs_text import replaced
 from callblocks.toolkits.workspace.drive_types import DOCUMENT
 from callblocks.toolkits.workspace.local.drive import LocalDrive
 
 __all__ = ("LocalDocuments",)
 
+_MOST_LINES = 100_000
 _TEXTS = ("text/", "application/json", "application/yaml", "application/xml", DOCUMENT)
 
 
@@ -31,6 +32,7 @@ class LocalDocuments:
         file = self._file(document_id)
         content, _ = self._drive.content(document_id, "text/markdown")
         text = _decode(content, file["name"])
+        _require_lines(text, file["name"])
         return {
             "documentId": file["id"],
             "title": file["name"],
@@ -50,13 +52,13 @@ class LocalDocuments:
 
     def replace(self, document_id: str, find: str, new: str, *, match_case: bool) -> int:
         """Replace each place; how many there were."""
-        pattern = re.compile(re.escape(find), 0 if match_case else re.IGNORECASE)
         count = 0
 
         def edit(old: str) -> str:
             nonlocal count
-            changed, count = pattern.subn(lambda _: new, old)
-            return changed
+            body = old.removesuffix("\n")
+            changed, count = replaced(body, find, new, match_case=match_case)
+            return changed + old[len(body) :]
 
         self._edit(document_id, edit)
         return count
@@ -79,6 +81,17 @@ def _decode(content: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         message = f"the document {brief(name)} is damaged: it is not UTF-8 text"
         raise ToolError("workspace_damaged", message) from error
+
+
+def _require_lines(text: str, name: str) -> None:
+    """Each line is a paragraph with its places, which takes a thousand times its memory."""
+    lines = text.count("\n")
+    if lines > _MOST_LINES:
+        raise ToolError(
+            "file_too_large",
+            f"{brief(name)} has {lines} lines; a document is read up to {_MOST_LINES}; read it "
+            "with drive_read",
+        )
 
 
 def _ended(text: str) -> str:

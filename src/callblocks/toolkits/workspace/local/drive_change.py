@@ -15,6 +15,7 @@ from callblocks.toolkits.workspace.drive_types import FOLDER, SPREADSHEET, is_na
 from callblocks.toolkits.workspace.local.drive_names import stored_names
 from callblocks.toolkits.workspace.local.drive_places import Place, Tops, aside, opened_place
 from callblocks.toolkits.workspace.local.drive_row import ROOT, TRASH, Row, new_id
+from callblocks.toolkits.workspace.local.drive_scan import DEEPEST
 from callblocks.toolkits.workspace.local.drive_seen import stamped
 from callblocks.toolkits.workspace.local.drive_view import View
 
@@ -39,6 +40,8 @@ class Change:
             metadata.get("name") or "Untitled",
             metadata.get("mimeType") or "application/octet-stream",
         )
+        if mime == FOLDER:
+            self._refuse_deep(folder.id, 1)
         stored = self._put(folder.id, name, mime, make)
         row = Row(new_id(), folder.id, stored, name, mime, 0, 0, 0, 0, 0)
         row = self._stamped(self._told(row, metadata))
@@ -127,10 +130,23 @@ class Change:
                 raise ToolError("invalid_input", why, folderId=why)
             folder = self.view.row(folder).folder
 
+    def _refuse_deep(self, folder: str, height: int) -> None:
+        """What lies too deep would never be seen again."""
+        above = self.view.place(self.view.row(folder))[1]
+        if len(above.split("/")) + height > DEEPEST:
+            why = f"folders are at most {DEEPEST} deep; choose a folder nearer to the top"
+            raise ToolError("invalid_input", why, folderId=why)
+
+    def _height(self, row: Row) -> int:
+        inner = self.view.known.folders.get(row.id, {}).values()
+        return 1 + max((self._height(one) for one in inner if one.is_folder), default=0)
+
     def _move(self, row: Row, folder: str, name: str) -> Row:
         origin = "" if folder != TRASH else row.origin or row.folder
         if row.folder == folder and (folder == TRASH or self._lies_so(row, name)):
             return msgspec.structs.replace(row, name=name)
+        if row.is_folder and folder != TRASH:
+            self._refuse_deep(folder, self._height(row))
         with self._place(row) as place:
             _refuse_in_use(row, place)
             stored = self._put(folder, name, row.mime, place.move)

@@ -33,6 +33,7 @@ __all__ = ("DriveFolder",)
 
 _MANY = 2_000
 _RECENT = 2.0
+_UNWRITABLE = ("access_denied", "disk_full", "file_error")
 
 
 class DriveFolder:
@@ -43,16 +44,18 @@ class DriveFolder:
         self.faults: list[str] = []
         self._files = DriveFiles(office / "drive.sqlite", self.faults)
         self._compared = -_RECENT
+        nothing = Known({}, {})
+        self._unwritten = (nothing, nothing)
 
     def view(self, *, content: bool = False) -> View:
         """All files as they are; with `content`, their sizes and times too."""
         with naming("drive"), opened_tops(self.office) as tops:
-            known = self._files.known()
+            known = self._remembered(self._files.known())
             quick = not content or self._is_compared(known)
             found = scan(known, tops.drive, tops.trash, quick=quick)
             self._tell(found)
             if found:
-                known = self._files.change(lambda known: _settle(known, tops, quick=quick))
+                known = self._kept(known, found, tops, quick)
             if not quick:
                 self._compared = time.monotonic()
         return View(known, self.office)
@@ -110,6 +113,21 @@ class DriveFolder:
         with naming(TRASH), opened_tops(self.office) as tops:
             if tops.trash is not None:
                 remove_aside(tops.trash)
+
+    def _kept(self, known: Known, found: Found, tops: Tops, quick: bool) -> Known:
+        """What was found, in the database; or only remembered where nothing can be written."""
+        try:
+            return self._files.change(lambda known: _settle(known, tops, quick=quick))
+        except ToolError as error:
+            if error.code not in _UNWRITABLE:
+                raise
+        seen = known.changed(found.rows, found.gone)
+        self._unwritten = (self._files.known(), seen)
+        return seen
+
+    def _remembered(self, known: Known) -> Known:
+        before, seen = self._unwritten
+        return seen if before is known or not (before.rows or known.rows) else known
 
     def _is_compared(self, known: Known) -> bool:
         return len(known.rows) > _MANY and time.monotonic() - self._compared < _RECENT

@@ -49,7 +49,7 @@ def stored_names(name: str, mime: str, folder: str) -> Iterator[str]:
     """Names to try for a file, one after the other; `folder` is the path of its folder."""
     suffix = SUFFIXES.get(mime, "")
     stem, ending = _split(_fit(name), suffix)
-    stem = _shorten(stem, MAX_NAME - len(ending.encode()) - _ROOM)
+    stem = _BESIDE.sub("_", _shorten(stem, MAX_NAME - len(ending.encode()) - _ROOM))
     if _is_protected(f"{folder}/{stem}{ending}".lstrip("/")):
         stem = f"_{stem}"
     yield f"{stem}{ending}"

@@ -24,12 +24,14 @@ from callblocks.toolkits.workspace.local.drive_files import Known
 from callblocks.toolkits.workspace.local.drive_row import ROOT, TRASH, Row
 from callblocks.toolkits.workspace.local.drive_seen import is_folder, moved_row, new_row, stamped
 
-__all__ = ("REMOVING", "Found", "is_unfinished", "scan")
+__all__ = ("DEEPEST", "REMOVING", "Found", "is_unfinished", "scan")
 
 REMOVING = ".removing-"
 """How the name of what is being deleted for ever starts."""
 
-_DEEPEST = 128
+DEEPEST = 128
+"""How many folders within folders are looked into."""
+
 _UNFINISHED = re.compile(r".*\.sheet-(?:journal|wal|shm)", re.DOTALL)
 
 
@@ -93,9 +95,11 @@ class _Walk:
                 seen.add(row.id)
                 if row.mime == FOLDER:
                     below.append((row.id, entry.name))
-        if depth < _DEEPEST:
+        if depth < DEEPEST:
             for inner, name in below:
                 self._enter(inner, name, opened, depth + 1)
+        elif below:
+            self._faults.append(f"folders more than {DEEPEST} deep are not looked into")
 
     def _enter(self, folder: str, name: str, above: int, depth: int) -> None:
         try:

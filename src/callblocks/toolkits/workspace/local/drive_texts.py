@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
+from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.drive_types import DOCUMENT
 from callblocks.toolkits.workspace.local.drive_files import Known
 from callblocks.toolkits.workspace.local.drive_row import Row
@@ -24,6 +25,7 @@ Read: TypeAlias = Callable[[Row, int], bytes]
 
 _Stamp: TypeAlias = tuple[int, int, int, str, str]
 
+_MOST_WORDS = 100
 _INDEXED = 1024 * 1024
 _SCHEMA = """
     CREATE TABLE IF NOT EXISTS stamps (
@@ -102,7 +104,11 @@ def _text(row: Row, read: Read) -> str:
 
 def _match(value: str) -> str:
     """The words of a search, all of which must be there; those in double quotes side by side."""
-    return " AND ".join(f'"{phrase}"' for phrase in _phrases(value))
+    phrases = dict.fromkeys(_phrases(value.replace("\0", " ")))
+    if len(phrases) > _MOST_WORDS:
+        why = f"fullText has {len(phrases)} words; at most {_MOST_WORDS} are searched at once"
+        raise ToolError("invalid_input", why, query=why)
+    return " AND ".join(f'"{phrase}"' for phrase in phrases)
 
 
 def _phrases(value: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.backend import Json
-from callblocks.toolkits.workspace.drive_types import FOLDER
+from callblocks.toolkits.workspace.drive_types import FOLDER, SPREADSHEET
 from callblocks.toolkits.workspace.local.drive_files import Known
 from callblocks.toolkits.workspace.local.drive_row import ROOT, TRASH, Row, resource
 
@@ -85,6 +85,9 @@ class View:
         """A file as Google shows one."""
         link = self.path(row).absolute().as_uri()
         shown = resource(row, link=link, trashed=self.is_trashed(row))
+        if row.mime not in (FOLDER, SPREADSHEET):
+            # The office is a folder of the workspace; what a `.sheet` holds is read by drive_read.
+            shown["localPath"] = "/".join((self._office.name, *self.place(row)))
         if row.id == ROOT:
             # The folder itself is no file with times of its own.
             for name in ("parents", "createdTime", "modifiedTime"):

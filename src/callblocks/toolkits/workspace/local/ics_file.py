@@ -31,11 +31,9 @@ BROKEN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 """What reading a damaged file raises: the library has no exception of its own for it."""
 
 _ID = re.compile(r"[a-v0-9]{5,1024}", re.ASCII)
-_ZONE = re.compile(
-    rb"^BEGIN:VTIMEZONE\r?\n(?:(?!END:VTIMEZONE)[^\n]*\n)*?TZID(?:;[^:\r\n]*)?:([^\r\n]*)\r?\n"
-    rb"(?:(?!END:VTIMEZONE)[^\n]*\n)*END:VTIMEZONE\r?\n",
-    re.MULTILINE,
-)
+_ZONE_START = re.compile(rb"^BEGIN:VTIMEZONE\r?\n", re.MULTILINE)
+_ZONE_NAME = re.compile(rb"^TZID(?:;[^:\r\n]*)?:([^\r\n]*)", re.MULTILINE)
+_ZONE_END = re.compile(rb"^END:VTIMEZONE\r?\n", re.MULTILINE)
 # The name of a zone behind that of a vendor, in a property that has a zone or in the zone itself.
 _VENDOR = re.compile(
     rb"^(TZID:|(?:DTSTART|DTEND|RECURRENCE-ID|EXDATE|RDATE)(?:;[^:;\r\n]*)*?;TZID=)"
@@ -63,7 +61,7 @@ class IcsFile:
     def __init__(self, content: bytes, *, zones: bool = True) -> None:
         text = _VENDOR.sub(_without_vendor, content.removeprefix(b"\xef\xbb\xbf"))
         if not zones:
-            text = _ZONE.sub(_unless_known, text)
+            text = _without_known_zones(text)
         found: list[Any] = Calendar.from_ical(text, multiple=True)
         self._calendars = [one for one in found if isinstance(one, Calendar)]
         if not self._calendars:
@@ -145,8 +143,16 @@ def _without_vendor(found: re.Match[bytes]) -> bytes:
     return found[1] + zone.encode() if zone else found[0]
 
 
-def _unless_known(found: re.Match[bytes]) -> bytes:
-    return b"" if known_zone(found[1].decode(errors="replace")) else found[0]
+def _without_known_zones(text: bytes) -> bytes:
+    """The file without the zones that everybody knows: reading them takes long."""
+    kept: list[bytes] = []
+    at = 0
+    while (start := _ZONE_START.search(text, at)) and (end := _ZONE_END.search(text, start.end())):
+        name = _ZONE_NAME.search(text, start.end(), end.start())
+        known = name is not None and known_zone(name[1].decode(errors="replace"))
+        kept.append(text[at : start.start() if known else end.end()])
+        at = end.end()
+    return b"".join((*kept, text[at:]))
 
 
 def _add_zones(calendar: Calendar) -> None:

@@ -38,7 +38,8 @@ from callblocks.toolkits.workspace.local.mail_search import (
     asks_hidden,
     has_label,
 )
-from callblocks.toolkits.workspace.recipients import read_recipients
+from callblocks.toolkits.workspace.mime import address_text
+from callblocks.toolkits.workspace.recipients import Recipient, read_recipients
 
 __all__ = ("LocalMail",)
 
@@ -83,13 +84,16 @@ class LocalMail:
         self.faults: list[str] = []
 
     def address(self) -> str:
-        """What the file `mail/address` says."""
-        said = self._box.address()
+        """The address in the file `mail/address`."""
+        return self._person().address
+
+    def _person(self) -> Recipient:
+        """Whom the file `mail/address` names: an address, maybe with a name before it."""
         try:
-            found = read_recipients("address", said)
+            found = read_recipients("address", self._box.address())
         except ToolError:
             found = []
-        return found[0].address if found else _NOBODY
+        return found[0] if found else Recipient(_NOBODY)
 
     def labels(self) -> list[Json]:
         """The labels that every mailbox has, and those that messages here have."""
@@ -144,17 +148,22 @@ class LocalMail:
 
     def send(self, raw: bytes, thread_id: str) -> Json:
         """Put a message among those sent; one to the person's own address arrives, too."""
-        own, now = self.address(), datetime.now(UTC)
+        person, now = self._person(), datetime.now(UTC)
+        own = person.address
         mine = own.lower() in _receivers(raw)
         head = {
             "X-Gmail-Labels": "Sent,Inbox,Unread" if mine else "Sent",
-            "From": own,
+            "From": address_text(person).replace("\n", "\r\n"),
             "Date": format_datetime(now),
             "Message-ID": make_msgid(domain=own.rpartition("@")[2]),
         }
         lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
         unique = self._box.deliver(lines.encode("ascii") + raw, now, seen=not mine)
-        row = self._row(id_of(unique))
+        sent = id_of(unique)
+        try:
+            row = self._row(sent)
+        except ToolError:  # it is sent, whatever the index says: nobody shall send it again
+            return {"id": sent, "threadId": thread_id or sent, "labelIds": ["SENT"]}
         return {"id": row.id, "threadId": row.thread, "labelIds": row.labels}
 
     def _ask(self, question: Callable[[sqlite3.Connection], _T], nothing: _T) -> _T:

@@ -90,13 +90,12 @@ def whole_resource(file: MailFile, raw: bytes, status: os.stat_result) -> Json:
         mail = read_mail(raw)
         if not is_mail(mail):
             raise Damaged("it is no mail")
-        payload = payload_of(mail)
+        whole: Json = {"id": id_of(file.unique), "payload": payload_of(mail)}
+        text = " ".join(text_of_mail(whole).text[: 10 * _SNIPPET].split())[:_SNIPPET]
     except Damaged:
         raise
     except Exception as error:  # the standard library's parser fails in many ways
         raise Damaged(f"it cannot be read as mail: {type(error).__name__}") from error
-    whole: Json = {"id": id_of(file.unique), "payload": payload}
-    text = " ".join(text_of_mail(whole).text[: 10 * _SNIPPET].split())[:_SNIPPET]
     return whole | {
         "snippet": escape(text),
         "internalDate": str(_moment(header_of(whole, "Date"), file, status)),

@@ -14,7 +14,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from callblocks.model.errors import ToolError
+from callblocks.runtime.files.journals import foreign_journal
 from callblocks.toolkits.workspace.local.mail_box import MailBox
 from callblocks.toolkits.workspace.local.mail_refresh import refresh
 from callblocks.toolkits.workspace.local.mail_rows import SCHEMA, writing
@@ -32,6 +35,8 @@ _UNUSABLE = frozenset(
         *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH),
     )
 )
+# An index with wrong bytes in it gives wrong JSON, or an error whose words are no text.
+_WRONG = (sqlite3.Error, UnicodeDecodeError, msgspec.MsgspecError)
 _BUSY = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED))
 
 
@@ -47,16 +52,19 @@ class MailIndex:
         """The answer of an index that is up to date."""
         try:
             return self._asked(str(self._path), question)
-        except sqlite3.Error as error:
+        except _WRONG as error:
             code = _code(error)
             if code in _BUSY:
                 why = "another program holds the index of the mail for too long; try again"
                 raise ToolError("busy", why) from error
         if code not in _UNUSABLE:
             self._drop()
-            with suppress(sqlite3.Error):
+            with suppress(*_WRONG):
                 return self._asked(str(self._path), question)
-        return self._asked(":memory:", question)
+        try:
+            return self._asked(":memory:", question)
+        except _WRONG as error:
+            raise ToolError("file_error", f"the mail cannot be searched: {error}") from error
 
     def _asked(self, path: str, question: Callable[[sqlite3.Connection], _T]) -> _T:
         if path != ":memory:":
@@ -70,6 +78,8 @@ class MailIndex:
         """The path of the file, in a folder of its own; a link in its place is no index."""
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
+            if foreign_journal(self._path):
+                raise sqlite3.DatabaseError("its journal is not its own")
             if not self._folder.is_symlink() and not self._path.is_symlink():
                 with suppress(FileExistsError):
                     os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -79,9 +89,9 @@ class MailIndex:
         return ":memory:"
 
     def _drop(self) -> None:
-        for path in (self._path, self._path.with_name("mail.sqlite-journal")):
+        for ending in ("", "-journal", "-wal", "-shm"):
             with suppress(OSError):
-                path.unlink()
+                os.unlink(f"{self._path}{ending}")
 
 
 def _require_tables(index: sqlite3.Connection) -> None:
@@ -102,6 +112,6 @@ def _version(index: sqlite3.Connection) -> int:
     return int(index.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: Exception) -> int:
     """The kind of an error; an extended code has it in its lowest byte."""
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

@@ -44,7 +44,8 @@ def refresh(index: sqlite3.Connection, box: MailBox) -> None:
             forget(index, mended)
     elif state and _is_noted(index, state):
         return
-    there, known = box.places(), places_of(index)
+    # In this order: what another process adds meanwhile is new then, and never seems gone.
+    known, there = places_of(index), box.places()
     gone = [MailFile(place) for place in known - there]
     fresh = [MailFile(place) for place in sorted(there - known)]
     if gone or fresh:

@@ -44,8 +44,9 @@ _MOST_COMPARED = 10_000_000
 _MULTIPART = re.compile(rb"multipart/", re.IGNORECASE)
 # The time that the standard library takes for the parameters of a header grows with its square.
 _LONG_HEADER = re.compile(
-    rb"(?:\A|[\r\n])content-[a-z-]+:(?:[^\r\n]|\r?\n[ \t]|\r[ \t]){10000}", re.IGNORECASE
+    rb"(?:\A|[\r\n])content-[a-z-]+:(?:[^\r\n]|\r?\n[ \t]|\r[ \t]){4000}", re.IGNORECASE
 )
+_BLANK_LINE = re.compile(rb"\n\r?\n|\r\r")
 _FOLD = re.compile(r"\r?\n[ \t]*")
 _KNOWN = ("from", "to", "subject", "date", "message-id", "received", "return-path", "cc", "bcc")
 
@@ -59,6 +60,8 @@ def read_mail(raw: bytes) -> Mail:
     if _LONG_HEADER.search(raw):
         raise Damaged("a header of it is too long")
     parser = BytesParser(policy=compat32)
+    if not _BLANK_LINE.search(raw, 0, _HEAD) and len(raw) > _HEAD:
+        return parser.parsebytes(raw[:_HEAD], headersonly=True)
     # Each line is compared with the boundary of every multipart around it.
     lines = raw.count(b"\n") + raw.count(b"\r")
     if lines * (1 + len(_MULTIPART.findall(raw))) <= _MOST_COMPARED:

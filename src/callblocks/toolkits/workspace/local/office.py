@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from callblocks.toolkits.workspace.local.sheets import LocalSheets
     from callblocks.toolkits.workspace.local.tasks import LocalTasks
 
-__all__ = ("LocalOffice",)
+__all__ = ("LocalOffice", "is_office")
+
+_INDEX = ".index"
 
 _Part = TypeVar("_Part")
 _Given = TypeVar("_Given")
@@ -26,6 +29,11 @@ class LocalOffice:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._parts: dict[Any, Any] = {}
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether nothing was ever put there."""
+        return not is_office(self.folder)
 
     def _part(self, kind: Callable[[_Given], _Part], given: _Given) -> _Part:
         if kind not in self._parts:
@@ -73,3 +81,11 @@ class LocalOffice:
         from callblocks.toolkits.workspace.local.tasks import LocalTasks
 
         return self._part(LocalTasks, self.folder)
+
+
+def is_office(folder: Path) -> bool:
+    """Whether a folder holds an office: more than the index that a search leaves there."""
+    try:
+        return not set(os.listdir(folder)) <= {_INDEX}
+    except OSError:
+        return False

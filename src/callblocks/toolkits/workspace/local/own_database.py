@@ -82,7 +82,7 @@ class OwnDatabase:
                     return self._worked(work, write)
 
     def _worked(self, work: Callable[[sqlite3.Connection], T], write: bool) -> T:
-        with database(self.path, write=write) as base:
+        with database(self.path, write=write, ours=True) as base:
             try:
                 return work(base)
             except ToolError as error:
@@ -157,7 +157,7 @@ class OwnDatabase:
         try:
             if not self._is_made():
                 return True
-            with database(self.path) as base:
+            with database(self.path, ours=True) as base:
                 return _check(base)
         except ToolError as error:
             if error.code != "workspace_damaged":

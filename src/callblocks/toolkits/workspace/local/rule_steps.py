@@ -27,6 +27,7 @@ UNITS = {"SECONDLY": 1, "MINUTELY": 60, "HOURLY": 3_600, "DAILY": 86_400, "WEEKL
 
 _SHORT = ("SECONDLY", "MINUTELY", "HOURLY")
 _LAST_YEAR = 9999
+_LOOKED_AT = 100
 
 
 def steps(rule: Rule, begin: datetime, first: int, last: datetime) -> Iterator[datetime | None]:
@@ -146,6 +147,8 @@ def _times(rule: Rule, given: time, names: tuple[str, ...]) -> list[time]:
 def _given(rule: Rule, found: list[datetime], begin: datetime) -> Iterator[datetime | None]:
     positions = [int(text) for text in rule.by.get("BYSETPOS", ())]
     if positions:
+        # Whoever counts steps shall know that many times were looked at for the few taken.
+        yield from [None] * (len(found) // _LOOKED_AT)
         places = {one - 1 if one > 0 else len(found) + one for one in positions}
         found = [one for place, one in enumerate(found) if place in places]
     kept = [one for one in found if one >= begin]

@@ -127,7 +127,7 @@ def _regular(
     high = _on_clocks(window.high, plan, _GRACE)
     for start in plan.starts(low, high, counting, series.id):
         begin = to_utc(start, plan.zone)
-        if start in plan.without or not window.holds(begin, begin + plan.length):
+        if start in plan.without or not window.holds(begin, _later(begin, plan.length)):
             continue
         event = occurrence(series.id, master, plan, start, zone)
         if event["id"] not in taken:
@@ -182,6 +182,13 @@ def _start_of(stamp: str, plan: Plan) -> datetime:
     if plan.whole_days:
         return datetime(value.year, value.month, value.day)
     return clocks(value, plan.zone)
+
+
+def _later(when: datetime, length: timedelta) -> datetime:
+    try:
+        return when + length
+    except OverflowError:
+        return _LAST
 
 
 def _on_clocks(when: datetime, plan: Plan, change: timedelta) -> datetime:

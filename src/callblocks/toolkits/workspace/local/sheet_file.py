@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.a1 import COLUMNS, Box
 from callblocks.toolkits.workspace.entered import Cell
 from callblocks.toolkits.workspace.local.database import database, make_database
@@ -45,6 +46,10 @@ create table cells (
 ) strict, without rowid;
 create index cells_by_column on cells (sheet, col, row)
 """
+_MOST_READ = 32_000_000
+"""About how much of memory one answer takes."""
+
+_PER_CELL = 64
 _BOX = "sheet = ? and row between ? and ? and col between ? and ?"
 
 
@@ -79,7 +84,15 @@ class SheetTables:
             f"from cells where {_BOX} order by row, col",
             _where(sheet, box),
         )
+        left, before = _MOST_READ, (0, 0)
         for row, column, value, kind, pattern in found:
+            if (row, column) == before:  # a file of others may have a cell twice
+                continue
+            before = row, column
+            left -= len(value) + _PER_CELL if isinstance(value, (str, bytes)) else _PER_CELL
+            if left < 0:
+                why = "these cells hold too much to be read at once; ask for a smaller range"
+                raise ToolError("invalid_input", why, range=why)
             yield row, column, _cell(value, kind, pattern)
 
     def put(self, sheet: Sheet, cells: Mapping[Place, Cell | None]) -> None:

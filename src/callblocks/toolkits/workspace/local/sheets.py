@@ -6,7 +6,7 @@ Formulas are kept and given back as they were typed: nothing computes them here.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -86,7 +86,7 @@ class LocalSheets:
         with self._opened(spreadsheet_id, write=True) as tables:
             sheet = _sheet(tables, wanted)
             updates = enter_cells(tables, sheet, wanted.start, values, entered)
-        self._drive.touch(spreadsheet_id)
+        self._touch(spreadsheet_id)
         return {"spreadsheetId": spreadsheet_id} | updates
 
     def append(
@@ -104,7 +104,7 @@ class LocalSheets:
                 start = (table.bottom + 1, table.left)
             sheet = insert_rows(tables, sheet, start[0], len(values))
             updates = enter_cells(tables, sheet, start, values, entered)
-        self._drive.touch(spreadsheet_id)
+        self._touch(spreadsheet_id)
         return answer | {"updates": {"spreadsheetId": spreadsheet_id} | updates}
 
     def create(self, title: str, sheets: Sequence[str]) -> Json:
@@ -121,13 +121,29 @@ class LocalSheets:
         with self._opened(spreadsheet_id, write=True) as tables:
             sheet = _sheet(tables, wanted)
             tables.empty(sheet, _reach(wanted))
-        self._drive.touch(spreadsheet_id)
+        self._touch(spreadsheet_id)
         box = wanted.within(sheet.rows, sheet.columns)
         return {"spreadsheetId": spreadsheet_id, "clearedRange": print_box(sheet.title, box)}
 
+    def _path(self, spreadsheet_id: str) -> Path:
+        try:
+            return self._drive.place(spreadsheet_id, (SPREADSHEET,))
+        except ToolError as error:
+            if error.code != "invalid_input":
+                raise
+            file = self._drive.file(spreadsheet_id)
+            what = f"{brief(file['name'])} is {file['mimeType']}, not a spreadsheet"
+            why = f"{what}; read it with drive_read"
+            raise ToolError("invalid_input", why, spreadsheetId=why) from error
+
+    def _touch(self, spreadsheet_id: str) -> None:
+        # The cells are written: a call that failed now would be made again.
+        with suppress(ToolError):
+            self._drive.touch(spreadsheet_id)
+
     @contextmanager
     def _opened(self, spreadsheet_id: str, *, write: bool = False) -> Generator[SheetTables]:
-        path = self._drive.place(spreadsheet_id, (SPREADSHEET,))
+        path = self._path(spreadsheet_id)
         with database(path, write=write) as connection:
             tables = SheetTables(connection)
             if not tables.sheets():

@@ -75,6 +75,8 @@ class TaskFile:
             yield connection
 
     def _is_there(self) -> bool:
+        if self._path.parent.is_symlink():
+            raise damaged(self._path.parent, "it is a link, and links are not followed")
         if self._path.is_symlink():
             raise damaged(self._path, "it is a link, and links are not followed")
         try:

@@ -12,6 +12,7 @@ from callblocks.toolkits.workspace.due import day_start
 from callblocks.toolkits.workspace.local.task_file import now
 
 __all__ = (
+    "DEEPEST",
     "SELECT",
     "change_task",
     "found_task",
@@ -26,6 +27,18 @@ __all__ = (
     "task_of",
 )
 
+DEEPEST = 100
+"""How many tasks may be within one another."""
+
+_DEPTH = """
+with recursive above (id, depth) as (
+    select id, 1 from tasks where id = ?
+    union all
+    select tasks.parent, depth + 1 from tasks join above using (id)
+    where tasks.parent != '' and depth < ?
+)
+select ifnull(max(depth), 0) from above
+"""
 _FIELDS = ("id", "title", "notes", "due", "status", "completed", "parent", "position", "updated")
 SELECT = f"select {', '.join(f'tasks.{name}' for name in _FIELDS)}, tasks.deleted"
 """The fields of a task, as `task_of` takes them."""
@@ -56,6 +69,7 @@ def found_task(connection: sqlite3.Connection, owner: str, task_id: str) -> Json
 
 def make_place(connection: sqlite3.Connection, owner: str, parent: str, previous: str) -> int:
     """The place of a new task among its siblings; those after it move on by one."""
+    _require_shallow(connection, parent)
     place = 0
     if previous:
         before = found_task(connection, owner, previous)
@@ -72,9 +86,19 @@ def make_place(connection: sqlite3.Connection, owner: str, parent: str, previous
     return place
 
 
+def _require_shallow(connection: sqlite3.Connection, parent: str) -> None:
+    """A task that is too deep is not listed."""
+    (depth,) = connection.execute(_DEPTH, (parent, DEEPEST)).fetchone()
+    if depth >= DEEPEST:
+        why = f"tasks are at most {DEEPEST} deep; choose a parent nearer to the top"
+        raise ToolError("invalid_input", why, parent=why)
+
+
 def change_task(connection: sqlite3.Connection, task_id: str, changes: Json) -> None:
     """Change fields of a task; one that is `None` is emptied."""
     fields: Json = {name: changes[name] or "" for name in ("title", "notes") if name in changes}
+    if "deleted" in changes:
+        fields["deleted"] = int(changes["deleted"])
     if "due" in changes:
         fields["due"] = (changes["due"] or "")[:10]
     if "status" in changes:

@@ -7,6 +7,7 @@ from pathlib import Path
 from callblocks.toolkits.workspace.backend import Json, Page
 from callblocks.toolkits.workspace.local.task_file import TaskFile, new_id, now
 from callblocks.toolkits.workspace.local.task_rows import (
+    DEEPEST,
     SELECT,
     change_task,
     found_task,
@@ -26,12 +27,12 @@ __all__ = ("LocalTasks",)
 # A task, then those below it: a place is the positions from the top down. One whose parent is
 # gone stands at the top.
 _PAGE = f"""
-with recursive shown (id, place) as (
-    select id, position from tasks where list = :list and not deleted and parent not in
+with recursive shown (id, place, depth) as (
+    select id, position, 1 from tasks where list = :list and not deleted and parent not in
         (select id from tasks where list = :list and not deleted)
     union all
-    select tasks.id, place || '.' || position from tasks
-    join shown on parent = shown.id where list = :list and not deleted
+    select tasks.id, place || '.' || position, depth + 1 from tasks
+    join shown on parent = shown.id where list = :list and not deleted and depth < :deepest
 )
 {SELECT} from shown join tasks using (id)
 where (:completed or status != 'completed')
@@ -99,6 +100,7 @@ class LocalTasks:
                 "due_max": due_max[:10],
                 "limit": limit + 1,
                 "offset": start,
+                "deepest": DEEPEST,
             }
             found = connection.execute(_PAGE, wanted).fetchall()
         return page_of([task_of(row) for row in found], start, limit)

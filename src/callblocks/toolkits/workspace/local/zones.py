@@ -14,6 +14,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 __all__ = ("known_zone", "machine_zone", "place")
 
 
+_LONGEST = 200
+
+
 def machine_zone() -> str:
     """The time zone that this machine is set to; UTC where that is not known."""
     named = os.environ.get("TZ", "").lstrip(":")
@@ -27,6 +30,8 @@ def machine_zone() -> str:
 @cache
 def known_zone(name: str) -> str:
     """The usual name of a zone that a file names in its own way, or "" if it is unknown."""
+    if len(name) > _LONGEST:
+        return ""
     if _is_zone(name):
         return name
     parts = name.split("/")
