@@ -121,7 +121,9 @@ def _items(items: list[Any]) -> Iterator[Any]:
 
 
 def _is_option(item: Any) -> bool:
-    return isinstance(item, str) and bool(_OPTION.fullmatch(item)) and is_secret_key(item)
+    if not isinstance(item, str) or not _OPTION.fullmatch(item):
+        return False
+    return is_secret_key(item.lstrip("-"))
 
 
 def _is_pair(item: Any) -> bool:

@@ -14,7 +14,7 @@ A call is known by its `key`, a number in the turn, while it is being written, a
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -105,13 +105,15 @@ class CallBroken(_Happened, frozen=True, kw_only=True, tag="call-broken"):
 
 
 class CallAsked(_Happened, frozen=True, kw_only=True, tag="call-asked"):
-    """A person is asked whether a call may run; `preview` is what it would change."""
+    """A person is asked whether a call may run; `preview` is what it would change, `input` what
+    the tool takes where the model wrote it otherwise."""
 
     id: str
     approval: str
     reason: str
     preview: str = ""
     tainted: tuple[str, ...] = ()
+    input: dict[str, Any] | None = None
 
 
 class CallAnswered(_Happened, frozen=True, kw_only=True, tag="call-answered"):

@@ -4,7 +4,8 @@ An approval given earlier is used up first. Then, if somebody is there, the pers
 one question at a time. The answer goes into the book, and only what the book then says counts:
 an answer that came too late, for other arguments, or that was taken back is none. Two who ask
 about the same call at the same time have one question in the book: whoever finds its answer used
-up asks anew. Where the book cannot be used, nothing is approved.
+up asks anew. Where the book cannot be used, nothing is approved. Nobody is asked about a call that
+cannot work: its tool says so when it tells what the call would change.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class Approving:
     async def refusal(self, weighed: Weighed, turn: Turn) -> Failure | None:
         """`None` where a person approved just this; otherwise why it does not run."""
         if self._book is None:
-            return _required(weighed, "and nobody can be asked here")
+            preview = await preview_of(weighed, turn)
+            required = _required(weighed, "and nobody can be asked here")
+            return preview if isinstance(preview, Failure) else required
         try:
             async with self._one_at_a_time:
                 # The question before may have waited long for its answer.
@@ -84,9 +87,9 @@ class Approving:
         taken = book.take(*bond)
         while taken.status != "used" and not self._stands(taken):
             preview = await preview_of(weighed, turn)
+            if isinstance(preview, Failure) or self._asker is None:
+                return self._unasked(book, weighed, bond, preview, taken)
             asked = self._request(book, weighed, bond, preview)
-            if self._asker is None:
-                return _waiting(weighed, taken, asked)
             question = question_of(weighed, asked.id, preview)
             words, is_spent, is_cut = "", False, False
             try:
@@ -113,6 +116,19 @@ class Approving:
             if not taken.ok and not is_spent:
                 break
         return None if taken.ok else _refused(weighed, taken)
+
+    def _unasked(
+        self,
+        book: ApprovalBook,
+        weighed: Weighed,
+        bond: tuple[str, str],
+        preview: str | Failure,
+        taken: Taken,
+    ) -> Failure:
+        """Why a call does not run without a question: it cannot work, or nobody is there to ask."""
+        if isinstance(preview, Failure):
+            return preview
+        return _waiting(weighed, taken, self._request(book, weighed, bond, preview))
 
     def _noted(self, book: ApprovalBook, asked: Approval, answer: Answer) -> bool:
         """Put the answer into the book; false for a no that comes too late for it."""

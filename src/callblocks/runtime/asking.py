@@ -20,7 +20,10 @@ Verdict: TypeAlias = Literal["once", "while", "deny"]
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """May this call run? `preview` is what it would change, where the tool can tell."""
+    """May this call run? `preview` is what it would change, where the tool can tell.
+
+    `read` is whether the input of the call is not as the model wrote it, but as the tool takes it.
+    """
 
     call: Call
     tool: Tool
@@ -28,6 +31,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     preview: str = ""
     tainted: tuple[str, ...] = ()
+    read: bool = False
 
 
 class Answer(msgspec.Struct, frozen=True):

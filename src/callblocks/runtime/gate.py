@@ -3,7 +3,8 @@
     known?  ended?  runnable?  input fits?  meant?  policy: allow | ask | deny  →  approval
 
 Every step that cannot say yes says no, with a code and words that model and person understand. A
-call that stands for another is judged, shown and run as that other one.
+call that stands for another is judged, shown and run as that other one, and an input that was not
+taken as it was given is judged and shown as it was taken.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from callblocks.model.brief import brief
 from callblocks.model.calls import Call
 from callblocks.model.outcomes import Failure
 from callblocks.runtime.approving import Approving
+from callblocks.runtime.by_place import quoting_hint, unbound
 from callblocks.runtime.policy.facts import gather
 from callblocks.runtime.policy.policy import Decision, Policy
 from callblocks.runtime.turn import Turn
@@ -60,6 +62,8 @@ class Gate:
         checked = _checked(call, tool)
         if isinstance(checked, Failure):
             return checked
+        if checked.input is not None:
+            call = msgspec.structs.replace(call, input=checked.input)
         if tool.stands_for is not None:
             return self._weigh_meant(call, tool, checked, turn, through)
         try:
@@ -95,6 +99,7 @@ class Gate:
             facts=facts,
             decision=self.policy.decide(facts),
             policy=self.policy,
+            read=checked.input is not None,
         )
 
     async def refusal(self, weighed: Weighed, turn: Turn) -> Failure | None:
@@ -135,13 +140,16 @@ def _checked(call: Call, tool: Tool) -> Checked | Failure:
     if tool.function is None:
         return Failure(code="not_runnable", message=_UNABLE.format(name=tool.name))
     checked = tool.check(call.input)
-    if checked.faults:
-        return Failure(
-            code="invalid_input",
-            message=f"{tool.name}: {faults_text(checked.faults)}",
-            details={fault.field: fault.problem for fault in checked.faults},
-        )
-    return checked
+    if not checked.faults:
+        return checked
+    if words := unbound(call, tool.spec):
+        return Failure(code="invalid_input", message=f"{tool.name}: {words}")
+    hint = quoting_hint(call, tool.spec, checked.faults)
+    return Failure(
+        code="invalid_input",
+        message="\n".join(filter(None, (f"{tool.name}: {faults_text(checked.faults)}", hint))),
+        details={fault.field: fault.problem for fault in checked.faults},
+    )
 
 
 def _unknown(name: str, known: tuple[str, ...]) -> Failure:

@@ -23,6 +23,7 @@ from callblocks.runtime.policy.met_paths import path_refusal
 from callblocks.runtime.policy.redirects import redirect_refusal
 from callblocks.runtime.progress import Began, Listener, Said
 from callblocks.runtime.spilling import spill
+from callblocks.runtime.told import safe_failure, safe_notice, safe_text, told, words_of
 from callblocks.runtime.turn import Turn
 from callblocks.runtime.weighed import Weighed
 from callblocks.tools.context import Context, Keep
@@ -30,8 +31,6 @@ from callblocks.tools.envelope import unwrap
 from callblocks.tools.tool import Tool
 
 __all__ = ("RunLimits", "Running")
-
-_MESSAGE_LENGTH = 4_000
 
 
 class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +77,7 @@ class Running:
             listen(Began(call.id))
         output, failure = await self._answer(tool, weighed.values, context, turn)
         for why in _taints(tool, context):
-            turn.taint(_text(why))
+            turn.taint(safe_text(why))
         spilled = spill(output, call.id, self._limits.output, self._keep)
         return Outcome(
             id=call.id,
@@ -86,7 +85,7 @@ class Running:
             output=spilled.output,
             error=failure,
             artifacts=(*context.artifacts, *spilled.artifacts),
-            notices=(*map(_safe_notice, context.notices), *spilled.notices),
+            notices=(*map(safe_notice, context.notices), *spilled.notices),
             seconds=time.monotonic() - began,
         )
 
@@ -98,14 +97,14 @@ class Running:
             value = await invoke(tool, values, context, turn, tool.timeout or self._limits.seconds)
             output, failure = unwrap(plain(value), tool.origin)
         except ToolError as error:
-            return None, _told(tool, error)
+            return None, told(tool, error)
         except Exception as error:
             return None, _unexpected(tool, error)
         except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
             # Raised while the output was written down: a value of a tool may do anything.
             words = f"{type(error).__name__} when its output was read"
             return None, Failure(code="bad_output", message=words, where=tool.name)
-        return without_secrets(output), failure and _safe(failure)
+        return without_secrets(output), failure and safe_failure(failure)
 
     def _begin(self, call: Call, tool: Tool, turn: Turn, key: str) -> Outcome | None:
         """Record what is about to happen; or give the outcome, where it must not happen."""
@@ -156,14 +155,7 @@ def _reporter(id: str, listen: Listener | None) -> Callable[[str], None] | None:
 
 def _taints(tool: Tool, context: Context) -> list[str]:
     """Where text of others came from: the tool says so, or it is one that brings such text."""
-    brings = tool.traits.open_world or tool.traits.kind == "source"
-    return context.taints or ([tool.name] if brings else [])
-
-
-def _told(tool: Tool, error: ToolError) -> Failure:
-    return _safe(
-        Failure(code=error.code, message=error.message, where=tool.name, details=error.details)
-    )
+    return context.taints or ([tool.name] if tool.brings_text_of_others else [])
 
 
 def _unexpected(tool: Tool, error: Exception) -> Failure:
@@ -173,42 +165,5 @@ def _unexpected(tool: Tool, error: Exception) -> Failure:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == own]
     where = f"{tool.name}, {os.path.basename(own)} line {lines[-1]}" if lines else tool.name
-    words = f"{type(error).__name__}: {_words(error)}".removesuffix(": ")
-    return _safe(Failure(code="tool_error", message=words, where=where))
-
-
-def _words(said: object) -> str:
-    try:
-        return str(said)
-    except BaseException:  # a value of a tool may do anything when it is shown
-        return ""
-
-
-def _safe(failure: Failure) -> Failure:
-    """A failure without secrets, and of a length that a model can read."""
-    message = redact(_text(failure.message))
-    if len(message) > _MESSAGE_LENGTH:
-        message = f"{message[:_MESSAGE_LENGTH]}…"
-    return msgspec.structs.replace(
-        failure, code=_text(failure.code), message=message, details=_details(failure.details)
-    )
-
-
-def _safe_notice(notice: Notice) -> Notice:
-    return Notice(
-        code=_text(notice.code),
-        message=redact(_text(notice.message)),
-        details=_details(notice.details),
-    )
-
-
-def _text(said: object) -> str:
-    """What a tool said where text belongs; it may have said anything."""
-    return plain(said if isinstance(said, str) else _words(said))
-
-
-def _details(given: dict[str, Any]) -> dict[str, Any]:
-    try:
-        return without_secrets(plain(given))
-    except BaseException as error:  # a value of a tool may do anything when it is written
-        return {"left_out": f"details that cannot be written: {_text(error)}"}
+    words = f"{type(error).__name__}: {words_of(error)}".removesuffix(": ")
+    return safe_failure(Failure(code="tool_error", message=words, where=where))

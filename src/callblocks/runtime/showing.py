@@ -15,11 +15,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from callblocks.model.errors import ToolError
+from callblocks.model.outcomes import Failure
 from callblocks.model.secret_values import without_secrets
 from callblocks.model.shown import to_compact_text
 from callblocks.runtime.asking import Question
 from callblocks.runtime.plain import plain
 from callblocks.runtime.threads import run_in_thread
+from callblocks.runtime.told import told
 from callblocks.runtime.turn import Turn
 from callblocks.runtime.weighed import Weighed
 
@@ -29,20 +32,39 @@ _SECONDS = 10.0
 """How long a tool may take to tell what it would change."""
 
 
-async def preview_of(weighed: Weighed, turn: Turn) -> str:
-    """What the call would change, as its tool tells it; "" where it does not."""
-    preview = weighed.tool.preview
+_OWN_FAULTS = frozenset(
+    (
+        *("invalid_input", "not_found", "invalid_url", "unsafe_path", "protected_path"),
+        *("path_not_found", "path_exists", "wrong_file_type", "file_too_large", "not_text"),
+    )
+)
+"""The codes of faults of a call itself: it fails whoever says yes to it. Others may pass."""
+
+
+async def preview_of(weighed: Weighed, turn: Turn) -> str | Failure:
+    """What the call would change, as its tool tells it, or why it cannot work.
+
+    "" where the tool does not tell. Words of the tool's about a fault taint as its outcome would.
+    """
+    tool, preview = weighed.tool, weighed.tool.preview
     if preview is None:
         return ""
-    told = run_in_thread(lambda: str(preview(**weighed.values)))
+    shown = run_in_thread(lambda: str(preview(**weighed.values)))
     try:
-        if not await turn.wait(told, _SECONDS):
+        if not await turn.wait(shown, _SECONDS):
             return _unknown("that takes too long")
-        return told.result()
-    except Exception as error:  # whatever a preview does, the person is still asked
+        return shown.result()
+    except ToolError as error:
+        failure = told(tool, error)
+        if failure.code not in _OWN_FAULTS:
+            return _unknown(failure.message)
+        if tool.brings_text_of_others:
+            turn.taint(tool.name)
+        return failure
+    except Exception as error:  # whatever else a preview does, the person is still asked
         return _unknown(_words(error))
     finally:
-        told.cancel()
+        shown.cancel()
 
 
 def question_of(weighed: Weighed, approval_id: str, preview: str) -> Question:
@@ -54,6 +76,7 @@ def question_of(weighed: Weighed, approval_id: str, preview: str) -> Question:
         reason=weighed.decision.reason,
         preview=preview,
         tainted=weighed.facts.tainted,
+        read=weighed.read,
     )
 
 

@@ -15,7 +15,10 @@ __all__ = ("Weighed",)
 
 
 class Weighed(msgspec.Struct, frozen=True, kw_only=True):
-    """The call, its tool, the values that the tool would take, and what the policy says of it."""
+    """The call, its tool, the values that the tool would take, and what the policy says of it.
+
+    `read` is whether the input of the call is not as it was written, but as it was taken.
+    """
 
     call: Call
     tool: Tool
@@ -23,3 +26,4 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
     facts: Facts
     decision: Decision
     policy: Policy
+    read: bool = False

@@ -1,7 +1,7 @@
 """What a model is sent: what happened before as its view, and this turn as a talk in its dialect.
 
     system      what it is told, and how to call tools
-    user        the view of all earlier turns, then the prompt
+    user        the view of all earlier turns, then the date and the prompt
     assistant   its own reply, with its calls, in its dialect
     user        what they gave, in its dialect
     …
@@ -24,6 +24,7 @@ from callblocks.model.errors import Unwritable
 from callblocks.model.parts import Part, TextPart, text_of
 from callblocks.models.model import Message, Role
 from callblocks.parsing.dialect import Dialect
+from callblocks.session.dating import date_line
 from callblocks.timeline.emitting.call_blocks import params_of
 from callblocks.timeline.emitting.notices import ERROR_NOTICES
 from callblocks.timeline.rounds import CallKey
@@ -38,9 +39,10 @@ _SPOKEN = ("react.notes", "react.tool.call", "react.tool.code", "assistant.compl
 
 
 class Dialogue:
-    """Writes messages for a model that speaks `dialect`."""
+    """Writes messages for a model that speaks `dialect`; `zone` is that of the date."""
 
-    def __init__(self, dialect: Dialect, tools: Registry, system: str) -> None:
+    def __init__(self, dialect: Dialect, tools: Registry, system: str, zone: str = "UTC") -> None:
+        self._zone = zone
         self._dialect = dialect
         self._tools = tools
         self._system = Message("system", (TextPart(system),))
@@ -50,6 +52,8 @@ class Dialogue:
         """The messages of a turn; `before` is the last number of the timeline before it."""
         past, present = view.split(before)
         said = [Message(role, tuple(parts)) for role, parts in self._said(present)]
+        if present and (line := date_line(present[0].block.ts, self._zone)):
+            past = [*past, TextPart(line)]
         if past and said and said[0].role == "user":
             said[0] = Message("user", (*past, *said[0].parts))
         elif past:

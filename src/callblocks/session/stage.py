@@ -28,6 +28,7 @@ from callblocks.session.turn_run import TurnRun
 from callblocks.session.turn_writing import TurnWriting
 from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.react import react_tools
+from callblocks.toolkits.workspace.local.zones import machine_zone
 from callblocks.tools.context import Keep
 from callblocks.tools.registry import Registry
 from callblocks.views.model_view.view import ModelView
@@ -77,7 +78,8 @@ class Stage:
         own = react_tools(recorder, turn, lambda seq: talk is None or talk.shows(seq))
         tools = self._tools | Registry(tool for tool in own if tool.name not in self._tools)
         _, writes = taught_dialects(self.offers.chosen(choice).dialect)
-        dialogue = Dialogue(writes, tools, instructions(writes, tools, settings.system))
+        told = instructions(writes, tools, settings.system)
+        dialogue = Dialogue(writes, tools, told, machine_zone())
         talk = Talk(recorder.timeline, self._view, dialogue, turn, before)
         key = turn_key(recorder, turn)
         return TurnRun(
@@ -130,6 +132,7 @@ def _telling(asker: Asker, tell: Callable[[TurnEvent], None]) -> Asker:
                 reason=question.reason,
                 preview=question.preview,
                 tainted=question.tainted,
+                input=question.call.input if question.read else None,
             )
         )
         return asker(question)

@@ -1,7 +1,7 @@
 """Text of others that is in a transcript already: results of earlier calls.
 
-A result taints the turn as it would have done when it came: that of a tool which reaches out,
-brings text of others, or reads files of others, and that of one nobody knows. A call that did not
+A result taints the turn as it would have done when it came: that of a tool which brings text of
+others or reads files of others, and that of one nobody knows. A call that did not
 run brought nothing, and neither did one whose result stood in the reply itself.
 """
 
@@ -13,6 +13,8 @@ import msgspec
 
 from callblocks.model.blocks import Block, Entry
 from callblocks.model.calls import Call
+from callblocks.runtime.files.names import HERE
+from callblocks.runtime.policy.facts import gather
 from callblocks.timeline.emitting.call_blocks import params_of
 from callblocks.timeline.emitting.notices import NOT_RUN
 from callblocks.timeline.rounds import CallKey, call_key
@@ -36,11 +38,15 @@ def taint_of(call: Call, registry: Registry) -> str | None:
         # What was kept of the call may be too little to say what it stood for.
         name, given = tool.stands_for(checked.values) if not checked.faults else ("", {})
         return taint_of(Call(id=call.id, name=name or "another tool", input=given), registry)
-    if tool.traits.open_world or tool.traits.kind in ("source", "exec"):
+    if tool.brings_text_of_others or tool.traits.kind == "exec":
         return f"the result of {call.name}"
-    paths = tool.values_of_format(call.input, "path")
-    foreign = [path for path in paths if isinstance(path, str) and is_foreign(path)]
-    return f"file of others: {foreign[0]}" if foreign else None
+    paths = gather(tool, call.input, resolve=lambda path: path).paths
+    foreign = [path for path in paths if path is not None and is_foreign(path)]
+    if foreign:
+        return f"file of others: {foreign[0]}"
+    # It tells its paths itself: one that looks through the workspace meets all that is in it.
+    looks_through = tool.paths is not None and HERE in paths
+    return f"the result of {call.name}, which meets files of others" if looks_through else None
 
 
 class Taints:

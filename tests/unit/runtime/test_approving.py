@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from callblocks.model.errors import ToolError
 from callblocks.model.outcomes import Outcome
 from callblocks.runtime import showing
 from callblocks.runtime.approvals.book import ApprovalBook
@@ -432,6 +433,60 @@ def test_whatever_a_preview_does_the_person_is_asked(
         [write], call("write", number=12), policy=ASK, approving=Approving(book, person)
     ).ok
     assert person.questions[0].preview == shown
+
+
+def refusing(code: Any, **traits: Any) -> Tool:
+    """A tool whose preview fails with a code; that it runs fails the test."""
+
+    def preview(number: int) -> str:
+        raise ToolError(code, "token=hunter2 is no number", number="no number")
+
+    @tool(preview=preview, **traits)
+    def write(number: int) -> None:
+        """Write."""
+        raise AssertionError("it ran")
+
+    return write
+
+
+@pytest.mark.parametrize("code", ["invalid_input", "not_found", "unsafe_path"])
+def test_nobody_is_asked_about_a_call_that_cannot_work(book: ApprovalBook, code: str) -> None:
+    person, turn = Person(), Turn()
+    for approving in (Approving(book, person), Approving(book), Approving()):
+        outcome = run_one(
+            [refusing(code)], call("write", number=1), policy=ASK, approving=approving, turn=turn
+        )
+        assert outcome.error is not None
+        assert (outcome.error.code, outcome.error.where) == (code, "write")
+        assert outcome.error.message == "token=[redacted] is no number"
+        assert outcome.error.details == {"number": "no number"}
+    assert (person.questions, book.list(), turn.tainted) == ([], (), ())
+
+
+@pytest.mark.parametrize("code", ["service_unavailable", "sign_in_needed", "of_its_own", ["x"]])
+def test_a_preview_that_fails_for_another_reason_does_not_keep_from_asking(
+    book: ApprovalBook, code: Any
+) -> None:
+    person = Person(NO)
+    outcome = run_one(
+        [refusing(code)],
+        call("write", number=1),
+        policy=ASK,
+        approving=Approving(book, person),
+    )
+    assert outcome.error is not None
+    assert outcome.error.code == "approval_denied"
+    (question,) = person.questions
+    assert question.preview == (
+        "(what it would change is not known: token=[redacted] is no number)"
+    )
+
+
+def test_the_words_of_a_preview_that_fails_taint_as_an_outcome_would(book: ApprovalBook) -> None:
+    turn = Turn()
+    tools = [refusing("not_found", open_world=True)]
+    run_one(tools, call("write", number=1), policy=ASK, approving=Approving(book), turn=turn)
+    assert turn.tainted == ("write",)
 
 
 def test_a_preview_that_hangs_is_given_up_and_holds_nothing_up(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Literal
 
 import pytest
 
@@ -153,7 +154,7 @@ def test_the_turn_counts() -> None:
     [
         (call("red", path="a"), "unknown_tool"),
         (Call(id="c", name="read", input={"path": "a"}, ended=False), "unended_call"),
-        (call("read", path=5), "invalid_input"),
+        (call("read", path=True), "invalid_input"),
         (call("read"), "invalid_input"),
         (call("", path="a"), "unknown_tool"),
     ],
@@ -171,7 +172,7 @@ def test_what_cannot_run_is_refused_whatever_the_policy(
     ("policy", "code", "words"),
     [
         (Policy(), "policy_off", "nothing runs without a policy"),
-        (Policy((Rule(decide="deny"),)), "policy_denied", "rule 1 says deny"),
+        (Policy((Rule(decide="deny"),)), "policy_denied", "rule 1 of the policy denies"),
     ],
 )
 def test_a_refusal_says_who_decided(policy: Policy, code: str, words: str) -> None:
@@ -196,3 +197,32 @@ def test_text_of_others_that_comes_while_the_person_is_asked_voids_the_yes() -> 
     failure = asyncio.run(act())
     assert failure is not None
     assert failure.code == "approval_mismatch"
+
+
+@tool
+def ask(method: Literal["GET", "POST"], labels: list[PathText] = [], title: str = "") -> str:  # noqa: B006 nothing changes it
+    """Ask."""
+    return f"{method} {labels} {title}"
+
+
+def test_what_is_judged_and_shown_is_the_input_as_it_is_taken() -> None:
+    person = Person(YES)
+    policy = Policy((Rule(decide="deny", path=("secret",)), Rule(decide="ask")))
+    taken = {"method": "GET", "labels": ["a"], "title": "2026"}
+    with ApprovalBook(":memory:") as book:
+        door = Gate(Registry([ask]), policy, Approving(book, person), resolve=lambda path: path)
+        found = weighed(door, call("ask", method="get", labels="a", title=2026))
+        assert asyncio.run(door.refusal(found, Turn())) is None
+        asked = book.list()[0].shown
+    assert (found.values, found.facts.input, found.facts.paths) == (taken, taken, ("a",))
+    assert (person.questions[0].call.input, person.questions[0].read) == (taken, True)
+    assert asked == 'ask\n  "method": GET\n  "labels": ["a"]\n  "title": 2026'
+
+
+def test_a_path_that_was_no_list_is_denied_like_one_that_was() -> None:
+    policy = Policy((Rule(decide="deny", path=("secret",)), Rule(decide="allow", tool=("ask",))))
+    door = Gate(Registry([ask]), policy, Approving(), resolve=lambda path: path)
+    for labels in ("secret", ["secret"], '["secret"]'):
+        failure = refused(door, call("ask", method="GET", labels=labels))
+        assert failure
+        assert failure.code == "policy_denied"

@@ -359,6 +359,27 @@ def test_a_tool_that_reaches_out_taints_the_turn_by_its_name() -> None:
     assert turn.tainted == ("fetch",)
 
 
+@pytest.mark.parametrize(
+    ("traits", "tainted"),
+    [
+        ({"origin": "builtin"}, ()),
+        ({"origin": "builtin", "kind": "source"}, ("fetch",)),
+        ({"origin": "external"}, ("fetch",)),
+    ],
+)
+def test_a_tool_of_our_own_says_itself_whether_it_brings_text_of_others(
+    traits: dict[str, Any], tainted: tuple[str, ...]
+) -> None:
+    @tool(open_world=True, **traits)
+    def fetch() -> dict[str, Any]:
+        """Fetch."""
+        return {"ok": True, "error": None, "ret": "a page"}
+
+    turn = Turn()
+    run_one([fetch], call("fetch"), turn=turn)
+    assert turn.tainted == tainted
+
+
 def test_artifacts_are_kept_with_the_outcome(tmp_path: Path) -> None:
     from callblocks.timeline.keeping.artifacts import Artifacts
 

@@ -44,12 +44,33 @@ def read(path: Path, more: tuple[Path, ...] = ()) -> str:
     return path
 
 
-KNOWN = Registry([search, mail, shell, read])
+@tool(read_only=True, paths=lambda given: [given["scope"]])
+def find(scope: str = ".") -> str:
+    """Find something."""
+    return scope
+
+
+KNOWN = Registry([search, mail, shell, read, find])
 
 
 @pytest.mark.parametrize("name", ["search", "mail", "shell"])
 def test_what_comes_from_outside_taints(name: str) -> None:
     assert taint_of(call(name), KNOWN) == f"the result of {name}"
+
+
+def test_an_act_of_a_tool_that_comes_with_callblocks_does_not() -> None:
+    @tool(open_world=True, origin="builtin")
+    def send() -> str:
+        """Send."""
+        return ""
+
+    assert taint_of(call("send"), Registry([send])) is None
+
+
+def test_what_looks_through_the_workspace_may_have_met_files_of_others() -> None:
+    assert taint_of(call("find"), KNOWN) == "the result of find, which meets files of others"
+    assert taint_of(call("find", scope="office"), KNOWN) == "file of others: office"
+    assert taint_of(call("find", scope="notes"), KNOWN) is None
 
 
 def test_what_nobody_knows_taints() -> None:

@@ -45,7 +45,8 @@ def test_a_turn_of_two_rounds_with_a_good_and_a_failing_call(tmp_path: Path, dia
     assert sorted(played.codes) == ["", "path_not_found"]
     first, second = played.requests
     assert (first.round, second.round, first.prompt) == (1, 2, "Look around.")
-    assert texts(first.messages) == [("user", "[User say]: Look around.\n")]
+    ((said_by, asked),) = texts(first.messages)
+    assert (said_by, asked.partition("\n")[2]) == ("user", "[User say]: Look around.\n")
     assert second.messages[:2] == first.messages
     (_, (mine, own), (yours, given)) = texts(second.messages)
     assert (mine, yours) == ("assistant", "user")

@@ -1,8 +1,8 @@
 """Why a policy decides as it does, in lines to read.
 
-rule 1 (allow) does not match: path "secrets/key" does not fit "notes/**"
-rule 2 (deny) matches
-deny (policy_denied): rule 2 says deny: keys stay where they are
+rule 1 (allow: notes are mine) does not match: path "secrets/key" does not fit "notes/**"
+rule 2 (deny: keys stay where they are) matches: path secrets/**
+deny (policy_denied): rule 2 of the policy denies: keys stay where they are
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from callblocks.model.redaction import redact_start
 from callblocks.runtime.policy.arguments import reach, text_of
 from callblocks.runtime.policy.facts import Facts
 from callblocks.runtime.policy.policy import Policy
+from callblocks.runtime.policy.rule_words import conditions
 from callblocks.runtime.policy.rules import Condition, Patterns, Rule
 
 __all__ = ("explain",)
@@ -31,9 +32,11 @@ def explain(policy: Policy, facts: Facts) -> list[str]:
 
 def _line(rule: Rule, number: int, facts: Facts) -> str:
     condition = rule.failing(facts)
+    why = rule.because.strip().partition("\n")[0]
+    named = f"rule {number} ({rule.decide}{_start(f': {why}') if why else ''})"
     if condition is None:
-        return f"rule {number} ({rule.decide}) matches"
-    return f"rule {number} ({rule.decide}) does not match: {_WORDS[condition](rule, facts)}"
+        return f"{named} matches: {_start(conditions(rule) or 'every call')}"
+    return f"{named} does not match: {_WORDS[condition](rule, facts)}"
 
 
 def _tool(rule: Rule, facts: Facts) -> str:
@@ -89,5 +92,9 @@ def _unlike(texts: tuple[str | None, ...], patterns: Patterns) -> str:
 def _said(text: str | None) -> str:
     if text is None:
         return "that is unsafe or unreadable"
+    return f'"{_start(text)}"'
+
+
+def _start(text: str) -> str:
     shown = redact_start(text, _LONGEST)
-    return f'"{shown[:_LONGEST]}…"' if len(shown) > _LONGEST else f'"{shown}"'
+    return f"{shown[:_LONGEST]}…" if len(shown) > _LONGEST else shown

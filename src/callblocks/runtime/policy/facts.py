@@ -56,14 +56,14 @@ def gather(
 ) -> Facts:
     """The facts of a call. `resolve` gives the real path below the workspace, or `None`.
 
-    The input is the one that the tool gets: a quoted number is a number, and what is not given
-    counts with its default.
+    The input is the one that the tool gets: a quoted number is a number, one string where a list
+    is meant is that list, and what is not given counts with its default.
     """
-    given = _with_defaults(tool, input)
+    given = lenient(_with_defaults(tool, input), tool.spec.parameters)
     return Facts(
         tool=tool.name,
         traits=tool.traits,
-        input=lenient(given, tool.spec.parameters),
+        input=given,
         paths=tuple(_safe(path, resolve) for path in _paths(tool, given)),
         hosts=tuple(host_of(url) for url in _values(tool, given, URLS)),
         needs_approval=tool.needs_approval,

@@ -24,6 +24,7 @@ import msgspec
 from callblocks.model.brief import brief
 from callblocks.model.errors import BadPolicy
 from callblocks.runtime.policy.facts import Facts
+from callblocks.runtime.policy.rule_words import said_by
 from callblocks.runtime.policy.rules import Rule
 from callblocks.tools.traits import Traits
 
@@ -103,7 +104,7 @@ class Policy(msgspec.Struct, frozen=True):
 
 
 def _decided(rule: Rule, number: int, facts: Facts) -> Decision:
-    said = f"rule {number} says {rule.decide}"
+    said = said_by(rule, number)
     reason = (f"{said}: {rule.because}" if rule.because else said) + _unsafe(rule, facts)
     if rule.decide == "deny":
         return Decision(

@@ -28,8 +28,8 @@ def test_each_rule_looked_at_has_a_line_and_the_decision_the_last() -> None:
     )
     assert told == [
         'rule 1 (allow) does not match: path "secrets/key" does not fit "notes/**" or "a"',
-        "rule 2 (deny) matches",
-        "deny (policy_denied): rule 2 says deny: keys stay where they are",
+        "rule 2 (deny: keys stay where they are) matches: tool act",
+        "deny (policy_denied): rule 2 of the policy denies: keys stay where they are",
     ]
 
 
@@ -47,8 +47,19 @@ def test_where_no_rule_matches_all_were_looked_at() -> None:
     ]
 
 
+def test_a_rule_is_known_by_its_first_line_and_one_that_matches_by_its_conditions() -> None:
+    because = "it is mine\nand has been for long"
+    rule = Rule(decide="allow", tool=("act",), path=("a", "b"), tainted=False, because=because)
+    assert lines(rule, paths=("a",))[0] == (
+        "rule 1 (allow: it is mine) matches: tool act; path a, b; not tainted"
+    )
+    assert lines(Rule(decide="ask"))[0] == "rule 1 (ask) matches: every call"
+    long = Rule(decide="ask", tool=("act", "x" * 100), because="y" * 100)
+    assert lines(long)[0] == f"rule 1 (ask: {'y' * 58}…) matches: tool act, {'x' * 50}…"
+
+
 def test_an_allow_has_no_code() -> None:
-    assert lines(Rule(decide="allow", tool=("*",)))[-1] == "allow: rule 1 says allow"
+    assert lines(Rule(decide="allow", tool=("*",)))[-1] == "allow: rule 1 of the policy allows"
 
 
 @pytest.mark.parametrize(
@@ -133,6 +144,8 @@ def test_long_values_are_cut_and_secrets_left_out() -> None:
     assert f'"{"y" * 60}"' in lines(rule, input={"a": "y" * 60})[0]
     assert f'"{"y" * 60}…"' in lines(rule, input={"a": "y" * 61})[0]
     assert "hunter22" not in lines(rule, input={"a": "password=hunter22"})[0]
+    known = Rule(decide="ask", argument={"a": ("password=hunter22",)})
+    assert "hunter22" not in lines(known, input={"a": "password=hunter22"})[0]
 
 
 @given(policies, facts)
@@ -141,7 +154,7 @@ def test_every_decision_can_be_explained(policy: Policy, known: Facts) -> None:
     decision = policy.decide(known)
     assert told[-1].endswith(decision.reason)
     assert told[-1].startswith(decision.verdict)
-    matching = [line for line in told if line.endswith(" matches")]
+    matching = [line for line in told[:-1] if " does not match: " not in line]
     assert len(matching) == (decision.number > 0)
     if decision.number:
         assert len(told) == decision.number + 1

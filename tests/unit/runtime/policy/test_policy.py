@@ -78,9 +78,9 @@ def test_what_no_rule_names_is_asked_of_a_person() -> None:
 
 def test_an_allow_lets_the_call_run() -> None:
     assert decide(ALLOW, person=False) == Decision(
-        verdict="allow", rule=ALLOW, number=1, reason="rule 1 says allow: it is mine"
+        verdict="allow", rule=ALLOW, number=1, reason="rule 1 of the policy allows: it is mine"
     )
-    assert decide(ALLOW_ALL).reason == "rule 1 says allow"
+    assert decide(ALLOW_ALL).reason == "rule 1 of the policy allows"
     assert decide(ALLOW_ALL).code == ""
     assert decide(ALLOW_ALL).asked is False
 
@@ -89,7 +89,11 @@ def test_a_deny_is_final() -> None:
     for person in (True, False):
         assert decide(ASK, DENY, tool="act", person=person).verdict != "allow"
         assert decide(DENY, ALLOW, person=person) == Decision(
-            verdict="deny", code="policy_denied", rule=DENY, number=1, reason="rule 1 says deny"
+            verdict="deny",
+            code="policy_denied",
+            rule=DENY,
+            number=1,
+            reason="rule 1 of the policy denies",
         )
 
 
@@ -98,7 +102,7 @@ def test_an_ask_without_a_person_is_a_deny_that_an_approval_may_lift() -> None:
         "code": "approval_required",
         "rule": ASK,
         "number": 1,
-        "reason": "rule 1 says ask: it costs",
+        "reason": "rule 1 of the policy asks: it costs",
         "asked": True,
     }
     assert decide(ASK) == Decision(verdict="ask", **known)
@@ -117,7 +121,7 @@ def test_a_tool_that_needs_approval_is_asked_unless_the_rule_names_it() -> None:
     assert (decision.verdict, decision.code, decision.asked) == ("ask", "approval_required", True)
     assert (decision.rule, decision.number) == (ALLOW_ALL, 1)
     assert decision.reason == (
-        "rule 1 says allow, but act needs approval, and the rule does not name it"
+        "rule 1 of the policy allows, but act needs approval, and the rule does not name it"
     )
     assert decide(ALLOW_ALL, needs_approval=True, person=False).verdict == "deny"
 
@@ -135,7 +139,7 @@ def test_a_tainted_turn_asks_before_what_can_harm(traits: Traits) -> None:
     decision = decide(ALLOW, traits=traits, tainted=PAGE)
     assert (decision.verdict, decision.code, decision.asked) == ("ask", "approval_required", True)
     assert decision.reason == (
-        "rule 1 says allow, but text of others is in this turn (a page, a mail)"
+        "rule 1 of the policy allows, but text of others is in this turn (a page, a mail)"
     )
     assert decide(ALLOW, traits=traits, tainted=PAGE, person=False).verdict == "deny"
 
@@ -273,13 +277,19 @@ def test_a_taint_and_a_need_for_approval_never_help_a_call(policy: Policy, known
 def test_a_rule_that_fits_because_a_path_or_url_is_unsafe_says_so() -> None:
     no_keys = Policy((Rule(decide="deny", path=("keys/**",), because="keys stay"),))
     decision = no_keys.decide(Facts(tool="read", paths=(None,)))
-    assert decision.reason == "rule 1 says deny: keys stay (a path leaves the workspace)"
+    assert decision.reason == "rule 1 of the policy denies: keys stay (a path leaves the workspace)"
     assert no_keys.decide(Facts(tool="read", paths=("keys/a",))).reason == (
-        "rule 1 says deny: keys stay"
+        "rule 1 of the policy denies: keys stay"
     )
     no_host = Policy((Rule(decide="ask", host=("example.org",)),))
     asked = no_host.decide(Facts(tool="get", hosts=(None,)))
-    assert asked.reason == "rule 1 says ask (a URL has no host that can be asked)"
-    assert no_host.decide(Facts(tool="get", hosts=("example.org",))).reason == "rule 1 says ask"
+    assert asked.reason == "rule 1 of the policy asks (a URL has no host that can be asked)"
+    assert (
+        no_host.decide(Facts(tool="get", hosts=("example.org",))).reason
+        == "rule 1 of the policy asks"
+    )
     both = Policy((Rule(decide="deny", tool=("*",)),))
-    assert both.decide(Facts(tool="x", paths=(None,), hosts=(None,))).reason == "rule 1 says deny"
+    assert (
+        both.decide(Facts(tool="x", paths=(None,), hosts=(None,))).reason
+        == "rule 1 of the policy denies"
+    )

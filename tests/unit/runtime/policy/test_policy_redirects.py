@@ -67,7 +67,7 @@ def test_a_call_that_was_allowed_is_judged_anew_within_the_host_too() -> None:
 def test_what_is_denied_stays_so_whatever_a_person_approved() -> None:
     deny = Rule(decide="deny", argument={"url": ("*/next",)})
     refusal = redirect_refusal(Policy((deny,), autoexec=True), FACTS, SAME)
-    assert refusal == f"{SAME} was not followed: rule 1 says deny"
+    assert refusal == f"{SAME} was not followed: rule 1 of the policy denies"
 
 
 def test_a_person_who_was_asked_about_no_host_was_asked_about_none() -> None:

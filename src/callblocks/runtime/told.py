@@ -1,0 +1,64 @@
+"""What a tool says of a fault, as it may be handed on: without secrets, and of a length to read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from callblocks.model.errors import ToolError
+from callblocks.model.outcomes import Failure, Notice
+from callblocks.model.redaction import redact
+from callblocks.model.secret_values import without_secrets
+from callblocks.runtime.plain import plain
+from callblocks.tools.tool import Tool
+
+__all__ = ("safe_failure", "safe_notice", "safe_text", "told", "words_of")
+
+_MESSAGE_LENGTH = 4_000
+
+
+def told(tool: Tool, error: ToolError) -> Failure:
+    """The failure that a tool raised."""
+    return safe_failure(
+        Failure(code=error.code, message=error.message, where=tool.name, details=error.details)
+    )
+
+
+def safe_failure(failure: Failure) -> Failure:
+    """A failure without secrets, and of a length that a model can read."""
+    message = redact(safe_text(failure.message))
+    if len(message) > _MESSAGE_LENGTH:
+        message = f"{message[:_MESSAGE_LENGTH]}…"
+    return msgspec.structs.replace(
+        failure, code=safe_text(failure.code), message=message, details=_details(failure.details)
+    )
+
+
+def safe_notice(notice: Notice) -> Notice:
+    """A notice without secrets."""
+    return Notice(
+        code=safe_text(notice.code),
+        message=redact(safe_text(notice.message)),
+        details=_details(notice.details),
+    )
+
+
+def safe_text(said: object) -> str:
+    """What a tool said where text belongs; it may have said anything."""
+    return plain(said if isinstance(said, str) else words_of(said))
+
+
+def words_of(said: object) -> str:
+    """The words of a value; "" where it has none to give."""
+    try:
+        return str(said)
+    except BaseException:  # a value of a tool may do anything when it is shown
+        return ""
+
+
+def _details(given: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return without_secrets(plain(given))
+    except BaseException as error:  # a value of a tool may do anything when it is written
+        return {"left_out": f"details that cannot be written: {safe_text(error)}"}
