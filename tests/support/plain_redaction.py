@@ -97,11 +97,21 @@ _PATTERNS: tuple[tuple[str, Replacement], ...] = (
 )
 
 
+# Tokens that only say where a list goes on, by their whole names.
+_PLACE = re.compile(
+    rf"(?:{_EDGE}|(?<=\s--))"
+    r"((?:(?:(?:next|prev|previous|start|new[_-]?start)[_-]?)?page|(?:next[_-]?)?sync"
+    r"|(?:next[_-]?)?continuation|next)[_-]?toke)(n)",
+    re.IGNORECASE,
+)
+
+
 def plainly_redacted(text: str) -> str:
-    """What `redact` must give."""
+    """What `redact` must give; the text has no `ŋ`."""
+    text = _PLACE.sub(lambda found: found[1] + ("ŋ" if found[2] == "n" else "Ŋ"), text)
     for pattern, replacement in _COMPILED:
         text = pattern.sub(replacement, text)
-    return text
+    return text.replace("ŋ", "n").replace("Ŋ", "N")
 
 
 _COMPILED = [(re.compile(pattern), replacement) for pattern, replacement in _PATTERNS]

@@ -24,7 +24,7 @@ __all__ = ("custom_tools",)
 def custom_tools() -> tuple[Tool, ...]:
     """The tool that stands for any other of the registry it is in."""
 
-    @tool(origin="builtin")
+    @tool(body="parameters", origin="builtin")
     def custom(
         name: Annotated[str, Field(min_length=1, max_length=128)],
         parameters: dict[str, Any] = {},  # noqa: B006 the schema shows it, and nothing changes it

@@ -50,6 +50,7 @@ def http_tools(client: Client) -> tuple[Tool, ...]:
     @tool(
         open_world=True,
         kind="source",
+        body="body",
         timeout=client.limits.deadline + _SLACK,
         origin="builtin",
     )

@@ -88,13 +88,8 @@ def _write(recorder: Recorder, turn: str) -> Tool:
         return _target(path, turn, recorder.state.turns)
 
     def preview(path: str, content: str, channel: str = "canvas", kind: str = "display") -> str:
-        try:
-            target = target_of(path).path
-            return change_text(
-                target.physical, recorder.holdings.read(target), encode_text(content)
-            )
-        except ToolError as error:
-            return f"this would fail: {error.code}: {error.message}"
+        target = target_of(path).path
+        return change_text(target.physical, recorder.holdings.read(target), encode_text(content))
 
     @_declared(
         name="react.write",

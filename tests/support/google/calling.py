@@ -67,6 +67,14 @@ class Calling:
         preview, values = tool.preview, self._checked(tool, input)
         return self._with_its_scopes(name, lambda: preview(**values))
 
+    def refused(self, name: str, /, **input: Any) -> str:
+        """Why nobody is asked about the call, with its code before: it cannot work."""
+        try:
+            shown = self.preview(name, **input)
+        except ToolError as error:
+            return f"{error.code}: {error.message}"
+        raise AssertionError(f"the preview of {name} did not fail, but gave {shown!r:.200}")
+
     def tool(self, name: str) -> Tool:
         """A tool by its name."""
         return self._registry[name]

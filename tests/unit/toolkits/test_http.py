@@ -7,6 +7,8 @@ import pytest
 
 from callblocks.model.errors import ToolError
 from callblocks.model.outcomes import Artifact
+from callblocks.runtime.policy.policy import Policy
+from callblocks.runtime.policy.rules import Rule
 from callblocks.toolkits.http import http_tools
 from callblocks.tools.context import Context
 from callblocks.tools.tool import Tool
@@ -146,14 +148,25 @@ def test_what_must_not_happen_twice_has_the_key_of_the_call(method: str, key: st
     assert asked.headers.get("idempotency-key") == key
 
 
-@pytest.mark.parametrize("method", ["get", "Post", "CONNECT", "TRACE", "", " GET"])
-def test_a_method_is_written_as_it_is_sent(method: str) -> None:
+@pytest.mark.parametrize("method", ["fetch", "CONNECT", "TRACE", "", " GET"])
+def test_a_method_is_one_of_a_list(method: str) -> None:
     url = "http://public.test/"
     outcome = run_one(http_tools(Net().client()), call("api_call", url=url, method=method))
     assert outcome.error
     assert outcome.error.code == "invalid_input"
     methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
     assert api_call().spec.properties["method"]["enum"] == methods
+
+
+@pytest.mark.parametrize("method", ["get", "Get", "GET"])
+def test_a_method_is_sent_in_capitals_and_a_rule_says_so(method: str) -> None:
+    given = call("api_call", url="http://public.test/", method=method)
+    checked = api_call().check(given.input)
+    assert checked.values["method"] == "GET"
+    denied = Policy((Rule(decide="deny", argument={"method": ("GET",)}),), autoexec=True)
+    outcome = run_one(http_tools(Net().client()), given, policy=denied)
+    assert outcome.error
+    assert outcome.error.code == "policy_denied"
 
 
 def test_without_a_key_none_is_sent() -> None:

@@ -40,6 +40,9 @@ ROWS = CELLS
 _END = r"(?:\$?([A-Za-z]{1,3}))?(?:\$?([0-9]{1,20}))?"
 _CELLS = re.compile(f"{_END}(?:(:){_END})?")
 _ONE_CELL = re.compile(r"\$?[A-Za-z]{1,3}\$?[0-9]{1,20}")
+_WITH_DASH = re.compile(
+    rf"((?:[^'!]|'[^']*')*!)?({_ONE_CELL.pattern})\s*(?:-|–|\.\.)\s*({_ONE_CELL.pattern})"
+)
 _QUOTED = re.compile(r"'((?:[^']|'')+)'(?:!(.*))?", re.DOTALL)
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LIKE_A_CELL = re.compile(r"[A-Za-z]{1,3}[0-9]*")
@@ -85,6 +88,9 @@ class Range(msgspec.Struct, frozen=True):
 def read_range(text: str) -> Range:
     """Read A1 notation; "" is all of the first sheet. `invalid_input` for what is none."""
     text = text.strip()
+    if written := _WITH_DASH.fullmatch(text):
+        # A sheet of such a name is written in quotes.
+        raise _refused(text, f"write {written[1] or ''}{written[2]}:{written[3]}")
     quoted = _QUOTED.fullmatch(text)
     if quoted is not None:
         sheet, cells = quoted[1].replace("''", "'"), quoted[2]

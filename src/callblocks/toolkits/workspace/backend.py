@@ -251,7 +251,11 @@ class Tasks(Protocol):
 
 
 class Office(Protocol):
-    """All of it; a part is opened when it is first asked for."""
+    """All of it; a part is opened when it is first asked for.
+
+    One with `is_shared = True` is an office where others may see what is made; one with
+    `is_absent = True` is not there yet, and made by the first write.
+    """
 
     @property
     def mail(self) -> Mail: ...

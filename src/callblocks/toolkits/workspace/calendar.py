@@ -20,6 +20,7 @@ from callblocks.toolkits.workspace.backend import Json, Office, Page
 from callblocks.toolkits.workspace.event_shown import shown_calendar, shown_event
 from callblocks.toolkits.workspace.event_tools import EventCalendar, event_tools
 from callblocks.toolkits.workspace.event_window import window_of
+from callblocks.toolkits.workspace.office_notices import tell_absent
 from callblocks.toolkits.workspace.times import Given, find_zone
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
@@ -38,7 +39,10 @@ def calendar_tools(office: Office) -> tuple[Tool, ...]:
 
 
 def _list(office: Office) -> Tool:
-    @tool(read_only=True, kind="source", origin="builtin")
+    # Of an office that is shared, some calendars are of others, and named by them.
+    is_shared: bool = getattr(office, "is_shared", False)
+
+    @tool(read_only=True, kind="source" if is_shared else "plain", origin="builtin")
     def calendar_list(
         context: Context, maxResults: _Count = 50, pageToken: str = "", full: bool = False
     ) -> Json:
@@ -50,7 +54,9 @@ def _list(office: Office) -> Tool:
             full: all that is known of each calendar
         """
         page = office.calendars.calendars(limit=maxResults, page=pageToken)
-        context.taint(_TAINT)
+        tell_absent(office, context)
+        if is_shared:
+            context.taint(_TAINT)
         return _listed(page, [shown_calendar(one, full) for one in page.items], context)
 
     return calendar_list
@@ -78,7 +84,8 @@ def _events(office: Office) -> Tool:
             timeMin: events that end after this time: 2026-11-16, or 2026-11-16T14:00:00+01:00
             timeMax: events that start before this time; of a day such as 2026-11-20, its end
             query: words that an event must have in its title, text, place or people
-            timeZone: the zone of times without an offset, and of the answer: Europe/Berlin
+            timeZone: the zone of times without an offset, and of the answer, such as Europe/Berlin;
+                else each event is in its own
             singleEvents: each occurrence of a series by itself; false: the series once
             maxResults: how many at most
             pageToken: the nextPageToken of the answer before
@@ -97,12 +104,13 @@ def _events(office: Office) -> Tool:
             limit=maxResults,
             page=pageToken,
         )
+        tell_absent(office, context)
         context.taint(_TAINT)
         if page.next and not low and not pageToken:
             context.notice(
                 "oldest_first", "these are the oldest events; give timeMin for later ones"
             )
-        return _listed(page, [shown_event(one, full) for one in page.items], context)
+        return _listed(page, [shown_event(one, full, timeZone) for one in page.items], context)
 
     return calendar_events
 

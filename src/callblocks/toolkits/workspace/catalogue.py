@@ -4,7 +4,8 @@
     drive_*      list, read, create, update, …         docs_*       read, create, append, replace
     sheets_*     read, write, append, create, clear    tasks_*      list, get, create, complete, …
 
-A service's module is imported when one of its tools is asked for.
+A service's module is imported when one of its tools is asked for. In an office that is shared with
+others, all that changes something reaches out.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import import_module
 
+from msgspec.structs import replace
+
 from callblocks.model.catalogue import CATALOGUE
 from callblocks.runtime.files.root import Root
 from callblocks.toolkits.workspace.backend import Office
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 
-__all__ = ("GOOGLE_METHODS", "OFFICE_TOOLS", "SERVICES", "add_workspace_tools", "workspace_tools")
+__all__ = ("GOOGLE_METHODS", "OFFICE_TOOLS", "SERVICES", "add_workspace_tools")
 
 SERVICES: dict[str, tuple[str, ...]] = {
     service: tuple(name for name in CATALOGUE if name.startswith(f"{service}_"))
@@ -28,6 +31,8 @@ SERVICES: dict[str, tuple[str, ...]] = {
 """The tools of each service; its module has the service's name and makes them."""
 
 _WITH_FILES = ("gmail",)
+# Nobody else sees the tasks of an account.
+_PRIVATE = ("tasks",)
 
 OFFICE_TOOLS = tuple(name for names in SERVICES.values() for name in names)
 """Every tool that works on an office."""
@@ -68,13 +73,11 @@ GOOGLE_METHODS = {
 """The method of Google's that does what a tool does; it may ask others on the way."""
 
 
-def workspace_tools(office: Office, root: Root) -> tuple[Tool, ...]:
-    """Every tool of an office, made at once; what is attached to a mail comes from `root`."""
-    return tuple(tool for service in SERVICES for tool in _make(service, office, root))
-
-
 def add_workspace_tools(registry: Registry, office: Office, root: Root) -> None:
-    """Let a registry know the tools of an office; a service's are made together, when needed."""
+    """Let a registry know the tools of an office; a service's are made together, when needed.
+
+    What is attached to a mail comes from `root`.
+    """
     for service, names in SERVICES.items():
         registry.add_later(names, partial(_make, service, office, root))
 
@@ -82,4 +85,13 @@ def add_workspace_tools(registry: Registry, office: Office, root: Root) -> None:
 def _make(service: str, office: Office, root: Root) -> Iterable[Tool]:
     module = import_module(f"callblocks.toolkits.workspace.{service}")
     make: Callable[..., Iterable[Tool]] = getattr(module, f"{service}_tools")
-    return make(office, root) if service in _WITH_FILES else make(office)
+    made = make(office, root) if service in _WITH_FILES else make(office)
+    is_seen = getattr(office, "is_shared", False) and service not in _PRIVATE
+    return map(_outward, made) if is_seen else made
+
+
+def _outward(tool: Tool) -> Tool:
+    """The tool where others see what it makes: what it adds to a shared file is sent to them."""
+    if tool.traits.read_only:
+        return tool
+    return replace(tool, traits=replace(tool.traits, open_world=True))

@@ -10,7 +10,6 @@ A document is a file of the drive, too: drive_list and drive_search show its id.
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 from pydantic import Field
@@ -20,9 +19,10 @@ from callblocks.model.errors import ToolError
 from callblocks.runtime.files.diff import change_text
 from callblocks.runtime.files.text import encode_text
 from callblocks.toolkits.workspace.backend import Json, Office
-from callblocks.toolkits.workspace.docs_text import text_of
+from callblocks.toolkits.workspace.docs_text import replaced, text_of
 from callblocks.toolkits.workspace.drive_input import require_name
 from callblocks.toolkits.workspace.drive_types import LARGEST
+from callblocks.toolkits.workspace.meant import meant_file
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
@@ -47,7 +47,8 @@ def _read(office: Office) -> Tool:
             documentId: the id of the document, as drive_search shows it
             full: the whole resource, as the Docs API gives it
         """
-        document = office.documents.document(documentId)
+        with meant_file(office, documentId):
+            document = office.documents.document(documentId)
         context.taint("documents of others")
         return document if full else {**_named(document), "text": text_of(document)}
 
@@ -79,7 +80,8 @@ def _append(office: Office) -> Tool:
             documentId: the id of the document
             text: what to add; start it with a line break to leave a line empty
         """
-        document = office.documents.document(documentId)
+        with meant_file(office, documentId):
+            document = office.documents.document(documentId)
         added = _plain(text)
         if not added:
             why = "the text is nothing but line breaks; give some words"
@@ -93,13 +95,11 @@ def _append(office: Office) -> Tool:
 
 def _replace(office: Office) -> Tool:
     def preview(documentId: str, findText: str, replaceText: str, matchCase: bool = True) -> str:
-        try:
+        with meant_file(office, documentId):
             document = office.documents.document(documentId)
-            old = text_of(document)
-            new = _pattern(findText, matchCase).sub(lambda _: replaceText, old)
-            return change_text(document["title"], encode_text(old), encode_text(new))
-        except ToolError as error:
-            return f"this would fail: {error.code}: {error.message}"
+        old = text_of(document)
+        new, _ = replaced(old, findText, replaceText, match_case=matchCase)
+        return change_text(document["title"], encode_text(old), encode_text(new))
 
     @tool(destructive=True, preview=preview, origin="builtin")
     def docs_replace(
@@ -119,16 +119,27 @@ def _replace(office: Office) -> Tool:
         """
         for text in (findText, replaceText):
             encode_text(text)
-        count = office.documents.replace(documentId, findText, replaceText, match_case=matchCase)
+        with meant_file(office, documentId):
+            count = office.documents.replace(
+                documentId, findText, replaceText, match_case=matchCase
+            )
         if count == 0:
+            way_out = _other_case(office, documentId, findText) if matchCase else ""
             context.notice(
                 "nothing_replaced",
-                f"{brief(findText)} is nowhere in the document, so nothing was changed; read it "
-                "with docs_read and copy the text, or set matchCase to false",
+                f"{brief(findText)} is nowhere in the document, so nothing was changed; "
+                f"{way_out or 'read it with docs_read and copy the text'}",
             )
         return {"documentId": documentId, "occurrencesChanged": count}
 
     return docs_replace
+
+
+def _other_case(office: Office, document_id: str, find: str) -> str:
+    """What to do where the text is there in other letters: "" where it is not."""
+    text = text_of(office.documents.document(document_id))
+    _, count = replaced(text, find, find, match_case=False)
+    return f"with matchCase false it is there {count} times" if count else ""
 
 
 def _plain(text: str) -> str:
@@ -138,10 +149,6 @@ def _plain(text: str) -> str:
     if size > LARGEST:
         raise ToolError("file_too_large", f"the text has {size} bytes; at most {LARGEST} are kept")
     return plain
-
-
-def _pattern(find: str, match_case: bool) -> re.Pattern[str]:
-    return re.compile(re.escape(find), 0 if match_case else re.IGNORECASE)
 
 
 def _named(document: Json) -> Json:

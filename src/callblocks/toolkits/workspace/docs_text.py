@@ -1,17 +1,34 @@
-"""The text of a document of Google Docs: its paragraphs and tables, one after the other."""
+"""The text of a document: of one of Google Docs, and with other words in place of some."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.backend import Json
+from callblocks.toolkits.workspace.drive_types import LARGEST
 
-__all__ = ("text_of",)
+__all__ = ("replaced", "text_of")
 
 
 def text_of(document: Json) -> str:
     """The text, without the line end that every document ends with."""
     return "".join(_texts(document.get("body", {}))).removesuffix("\n")
+
+
+def replaced(text: str, find: str, new: str, *, match_case: bool) -> tuple[str, int]:
+    """A text with `new` at each place of `find`, and how many there were.
+
+    One that would be too large for a file is refused before it is made.
+    """
+    pattern = re.compile(re.escape(find), 0 if match_case else re.IGNORECASE)
+    count = sum(1 for _ in pattern.finditer(text))
+    size = len(text.encode()) + count * (len(new.encode()) - len(find.encode()))
+    if size > LARGEST:
+        why = f"the document would have about {size} bytes; at most {LARGEST} are kept"
+        raise ToolError("file_too_large", f"{why}; nothing was replaced")
+    return pattern.sub(lambda _: new, text), count
 
 
 def _texts(holder: Json) -> Iterator[str]:

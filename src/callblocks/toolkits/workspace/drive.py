@@ -26,6 +26,8 @@ from callblocks.toolkits.workspace.drive_query import And, Query, Term, write_qu
 from callblocks.toolkits.workspace.drive_shown import shown_content, shown_page
 from callblocks.toolkits.workspace.drive_types import EXPORTS, FOLDER, LARGEST, is_native
 from callblocks.toolkits.workspace.drive_update import update_tool
+from callblocks.toolkits.workspace.meant import meant_file
+from callblocks.toolkits.workspace.office_notices import tell_absent
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
@@ -71,16 +73,27 @@ def _list(office: Office) -> Tool:
             full: whole resources, as the Drive API gives them
         """
         read_order(orderBy)
-        page = office.drive.files(
-            query=write_query(_in_folder(folderId, trashed)),
-            order=orderBy,
-            limit=maxResults,
-            page=pageToken,
-        )
+        with meant_file(office, folderId):
+            page = office.drive.files(
+                query=write_query(_in_folder(folderId, trashed)),
+                order=orderBy,
+                limit=maxResults,
+                page=pageToken,
+            )
+            if not page.items and not pageToken and folderId != "root":
+                _require_folder(office.drive.file(folderId))
+        tell_absent(office, context)
         context.taint(_TAINT)
         return shown_page(page, context, full=full)
 
     return drive_list
+
+
+def _require_folder(file: Json) -> None:
+    """A file has nothing in it; that must not look like an empty folder."""
+    if file["mimeType"] != FOLDER:
+        why = f"{brief(file['name'])} is a file, not a folder; read it with drive_read"
+        raise _invalid("folderId", why)
 
 
 def _in_folder(folder: str, trashed: bool) -> Query:
@@ -101,7 +114,8 @@ def _read(office: Office) -> Tool:
                 not given
             full: all that is known of the file, as the Drive API gives it
         """
-        file = office.drive.file(fileId)
+        with meant_file(office, fileId):
+            file = office.drive.file(fileId)
         kind: str = file["mimeType"]
         if kind == FOLDER:
             raise _invalid("fileId", f"{brief(file['name'])} is a folder; see it with drive_list")
@@ -144,6 +158,7 @@ def _search(office: Office) -> Tool:
         read_order(orderBy)
         asked, order = search_query(query, orderBy, context)
         page = office.drive.files(query=asked, order=order, limit=maxResults, page=pageToken)
+        tell_absent(office, context)
         context.taint(_TAINT)
         return shown_page(page, context, full=full)
 

@@ -13,6 +13,7 @@ from callblocks.toolkits.workspace.drive_input import bytes_of, require_name, ty
 from callblocks.toolkits.workspace.drive_query import Term, write_query
 from callblocks.toolkits.workspace.drive_shown import kind_of, shown_file
 from callblocks.toolkits.workspace.drive_types import FOLDER
+from callblocks.toolkits.workspace.meant import meant_file
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 
@@ -43,8 +44,7 @@ def create_tool(office: Office) -> Tool:
         Args:
             name: the name, such as report.csv; another file of that name stays as it is
             content: what the file shall hold, as text or in base64; a document's is Markdown
-            mimeType: such as text/csv; guessed from the name if not given. A folder is
-                application/vnd.google-apps.folder, a document application/vnd.google-apps.document
+            mimeType: such as text/csv; guessed from the name if not given. Also folder, or document
             folderId: the id of the folder to put it in; root is the topmost
             encoding: how the content is written
             description: a few words about it
@@ -58,7 +58,8 @@ def create_tool(office: Office) -> Tool:
             encode_text(description)
             metadata["description"] = description
         held = None if mime == FOLDER else bytes_of(content, encoding)
-        return shown_file(office.drive.create(metadata, held), full=full)
+        with meant_file(office, folderId):
+            return shown_file(office.drive.create(metadata, held), full=full)
 
     return drive_create
 
@@ -67,11 +68,10 @@ def delete_tool(office: Office) -> Tool:
     """`drive_delete`."""
 
     def preview(fileId: str, permanent: bool = False) -> str:
-        try:
+        _refuse_root(fileId)
+        with meant_file(office, fileId):
             file = office.drive.file(fileId)
-            inside = _count_inside(office, file)
-        except ToolError as error:
-            return f"this would fail: {error.code}: {error.message}"
+        inside = _count_inside(office, file)
         if permanent:
             return f"delete for ever {kind_of(file)}{inside}"
         return f"move to the trash {kind_of(file)}{inside}"
@@ -84,16 +84,22 @@ def delete_tool(office: Office) -> Tool:
             fileId: the id of the file, or of a folder with all that is in it
             permanent: delete it for ever instead; nothing undoes that
         """
-        if fileId == "root":
-            raise _invalid("fileId", "root is the whole drive; give the id of a file in it")
+        _refuse_root(fileId)
         if not permanent:
-            file = office.drive.update(fileId, {"trashed": True}, None)
+            with meant_file(office, fileId):
+                file = office.drive.update(fileId, {"trashed": True}, None)
             return {"id": file["id"], "name": file["name"], "trashed": True}
-        file = office.drive.file(fileId)
+        with meant_file(office, fileId):
+            file = office.drive.file(fileId)
         office.drive.delete(fileId)
         return {"id": file["id"], "name": file["name"], "deleted": True}
 
     return drive_delete
+
+
+def _refuse_root(file_id: str) -> None:
+    if file_id == "root":
+        raise _invalid("fileId", "root is the whole drive; give the id of a file in it")
 
 
 def _count_inside(office: Office, file: Json) -> str:

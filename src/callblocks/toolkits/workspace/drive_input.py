@@ -10,12 +10,19 @@ from callblocks.runtime.files.text import decode_base64, encode_text
 from callblocks.timeline.keeping.mime_names import named_type
 from callblocks.toolkits.workspace.drive_query import And, Or, Query, Term, terms, write_query
 from callblocks.toolkits.workspace.drive_query_text import is_words, read_query
-from callblocks.toolkits.workspace.drive_types import DOCUMENT, FOLDER, LARGEST, is_native
+from callblocks.toolkits.workspace.drive_types import (
+    DOCUMENT,
+    FOLDER,
+    LARGEST,
+    SPREADSHEET,
+    is_native,
+)
 from callblocks.tools.context import Context
 
 __all__ = ("bytes_of", "require_name", "search_query", "type_of")
 
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,80}/[A-Za-z0-9!#$&^_.+-]{1,80}(?:;[ -~]{0,80})?")
+_SHORT = {"folder": FOLDER, "document": DOCUMENT, "spreadsheet": SPREADSHEET}
 _NOT_TRASHED = Term("trashed", "=", False)
 
 
@@ -31,10 +38,11 @@ def require_name(name: str, field: str = "name") -> str:
 
 
 def type_of(name: str, mime: str, encoding: str) -> str:
-    """The type of a new file: as given, as its name says, or plain text."""
+    """The type of a new file: as given, in short for a folder, as its name says, or plain text."""
     if not mime:
         plain = "text/plain" if encoding == "utf-8" else "application/octet-stream"
         return named_type(name) or plain
+    mime = _SHORT.get(mime.strip().lower(), mime)
     if not _MIME.fullmatch(mime):
         raise _invalid("mimeType", f"{brief(mime)} is no MIME type, such as text/plain")
     if is_native(mime) and mime not in (FOLDER, DOCUMENT):

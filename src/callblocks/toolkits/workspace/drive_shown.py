@@ -1,7 +1,10 @@
 """A file of the drive as a model sees it: fewer fields, and what it holds as text.
 
 {"id": "1AbC…", "name": "plan.md", "mimeType": "text/markdown", "size": "120",
- "modifiedTime": "2024-05-01T08:30:00.000Z", "parents": ["0A…"], "text": "…"}
+ "modifiedTime": "2024-05-01T08:30:00.000Z", "parents": ["0A…"], "text": "…",
+ "localPath": "office/drive/plan.md"}
+
+`localPath` is where a file of a local office lies in the workspace: other tools take it.
 """
 
 from __future__ import annotations
@@ -14,12 +17,34 @@ from callblocks.toolkits.workspace.backend import Json, Page
 from callblocks.toolkits.workspace.drive_types import FOLDER, is_native
 from callblocks.tools.context import Context
 
-__all__ = ("kind_of", "shown_content", "shown_file", "shown_page")
+__all__ = ("ENDINGS", "kind_of", "shown_content", "shown_file", "shown_page")
 
-_LISTED = ("id", "name", "mimeType", "size", "modifiedTime", "parents", "description")
+_LISTED = (
+    *("id", "name", "mimeType", "size", "modifiedTime", "parents", "description"),
+    "localPath",
+)
 _ALONE = (*_LISTED, "createdTime", "webViewLink")
 _UNFIT = re.compile(r"[^\w.() -]")
-_ENDINGS = {"application/pdf": ".pdf", "text/html": ".html", "image/png": ".png"}
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+ENDINGS = {
+    "application/pdf": ".pdf",
+    "application/epub+zip": ".epub",
+    "application/rtf": ".rtf",
+    "application/vnd.oasis.opendocument.spreadsheet": ".ods",
+    "application/vnd.oasis.opendocument.text": ".odt",
+    "application/zip": ".zip",
+    f"{_OFFICE}presentationml.presentation": ".pptx",
+    f"{_OFFICE}spreadsheetml.sheet": ".xlsx",
+    f"{_OFFICE}wordprocessingml.document": ".docx",
+    "image/jpeg": ".jpg",
+    "image/png": ".png",
+    "image/svg+xml": ".svg",
+    "text/csv": ".csv",
+    "text/html": ".html",
+    "text/markdown": ".md",
+    "text/plain": ".txt",
+}
+"""How a file that was exported as one of these types is called at its end."""
 
 
 def shown_page(page: Page, context: Context, *, full: bool) -> Json:
@@ -44,7 +69,7 @@ def shown_content(file: Json, content: bytes, mime: str, context: Context, *, fu
     if is_text(content):
         return {**shown, "text": content.decode()}
     name = _UNFIT.sub("_", file["name"])[-100:].lstrip(". ") or "file"
-    ending = _ENDINGS.get(mime, "") if is_native(file["mimeType"]) else ""
+    ending = ENDINGS.get(mime, "") if is_native(file["mimeType"]) else ""
     try:
         kept = context.keep(f"{name}{ending}", content, mime)
     except RuntimeError:  # nothing keeps files in this run

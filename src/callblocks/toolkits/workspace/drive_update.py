@@ -13,7 +13,9 @@ from callblocks.runtime.files.text import encode_text
 from callblocks.toolkits.workspace.backend import Json, Office
 from callblocks.toolkits.workspace.drive_input import bytes_of, require_name, type_of
 from callblocks.toolkits.workspace.drive_shown import kind_of, shown_file
-from callblocks.toolkits.workspace.drive_types import EXPORTS, FOLDER, SPREADSHEET
+from callblocks.toolkits.workspace.drive_types import EXPORTS, FOLDER, LARGEST, SPREADSHEET
+from callblocks.toolkits.workspace.meant import meant_file
+from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 
@@ -21,6 +23,7 @@ __all__ = ("update_tool",)
 
 _Id = Annotated[str, Field(min_length=1, max_length=200)]
 _Text = Annotated[str, Field(max_length=10_000)]
+_MOST_LINES = 500_000
 
 
 def update_tool(office: Office) -> Tool:
@@ -37,15 +40,14 @@ def update_tool(office: Office) -> Tool:
         trashed: bool | None = None,
         full: bool = False,
     ) -> str:
-        try:
+        changes = _changes(name, mimeType, description, trashed, folderId)
+        held = _held(content, encoding, changes, folderId)
+        with meant_file(office, fileId, folderId):
             file = office.drive.file(fileId)
-            changes = _changes(name, mimeType, description, trashed)
             lines = [f"change {kind_of(file)}", *_said(office, file, changes, folderId)]
-            if content is not None:
-                lines.append(_diff(office, file, bytes_of(content, encoding)))
-            return "\n".join(lines)
-        except ToolError as error:
-            return f"this would fail: {error.code}: {error.message}"
+        if held is not None:
+            lines.append(_diff(office, file, held))
+        return "\n".join(lines)
 
     @tool(
         destructive=True,
@@ -56,6 +58,7 @@ def update_tool(office: Office) -> Tool:
     )
     def drive_update(  # noqa: PLR0913, PLR0917 each is one thing that may be changed
         fileId: _Id,
+        context: Context,
         content: str | None = None,
         name: Annotated[str, Field(max_length=1000)] = "",
         mimeType: str = "",
@@ -78,26 +81,29 @@ def update_tool(office: Office) -> Tool:
             trashed: false brings it back from the trash, true puts it there
             full: all that is known of the file, as the Drive API gives it
         """
-        changes = _changes(name, mimeType, description, trashed)
-        held = None if content is None else bytes_of(content, encoding)
-        if not changes and held is None and not folderId:
-            raise ToolError(
-                "invalid_input", "nothing to change was given: content, name, folderId …"
-            )
-        if held is not None or folderId:
-            file = office.drive.file(fileId)
-            if held is not None:
-                _refuse_content(file)
-            add, remove = _move(file, folderId)
-        else:
-            add = remove = ""
-        changed = office.drive.update(fileId, changes, held, add=add, remove=remove)
+        changes = _changes(name, mimeType, description, trashed, folderId)
+        held = _held(content, encoding, changes, folderId)
+        with meant_file(office, fileId, folderId):
+            add, remove = "", ""
+            if held is not None or folderId:
+                file = office.drive.file(fileId)
+                if held is not None:
+                    _refuse_content(file)
+                add, remove = _move(file, folderId)
+            changed = office.drive.update(fileId, changes, held, add=add, remove=remove)
+        if full or (description is None and changed.get("description")):
+            # The answer says more of the file than the call did.
+            context.taint("files of others")
         return shown_file(changed, full=full)
 
     return drive_update
 
 
-def _changes(name: str, mime: str, description: str | None, trashed: bool | None) -> Json:
+def _changes(
+    name: str, mime: str, description: str | None, trashed: bool | None, folder: str
+) -> Json:
+    if trashed and folder:
+        raise _invalid("trashed", "what is in the trash lies in no folder; give one of the two")
     changes: Json = {}
     if name:
         changes["name"] = require_name(name)
@@ -109,6 +115,13 @@ def _changes(name: str, mime: str, description: str | None, trashed: bool | None
     if trashed is not None:
         changes["trashed"] = trashed
     return changes
+
+
+def _held(content: str | None, encoding: str, changes: Json, folder: str) -> bytes | None:
+    """What the file shall hold; nothing at all to change is refused."""
+    if content is None and not changes and not folder:
+        raise ToolError("invalid_input", "nothing to change was given: content, name, folderId …")
+    return None if content is None else bytes_of(content, encoding)
 
 
 def _refuse_content(file: Json) -> None:
@@ -140,7 +153,12 @@ def _said(office: Office, file: Json, changes: Json, folder: str) -> list[str]:
 
 def _diff(office: Office, file: Json, new: bytes) -> str:
     _refuse_content(file)
+    size = int(file.get("size", 0))
+    if size > LARGEST:
+        return f"all that it holds, {size} bytes, is replaced by {len(new)} bytes"
     old, _ = office.drive.content(file["id"], EXPORTS.get(file["mimeType"], ""))
+    if old.count(b"\n") + new.count(b"\n") > _MOST_LINES:
+        return f"its {len(old)} bytes, in too many lines to compare, become {len(new)} bytes"
     return change_text(file["name"], old, new)
 
 

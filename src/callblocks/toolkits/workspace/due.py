@@ -11,6 +11,7 @@ from datetime import date, datetime
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.today import way_out
 
 __all__ = ("day_end", "day_start", "read_day")
 
@@ -30,7 +31,7 @@ def read_day(text: str, field: str) -> str:
             return datetime.fromisoformat(text).date().isoformat()
     except ValueError:
         pass
-    why = f"{brief(text)} is no date; write it as 2030-01-31"
+    why = f"{brief(text)} is no date; {way_out()}"
     raise ToolError("invalid_input", why, **{field: why})
 
 

@@ -10,10 +10,18 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.backend import Json
-from callblocks.toolkits.workspace.times import find_zone, is_day
+from callblocks.toolkits.workspace.times import Time, find_zone, is_day, point_of
 
-__all__ = ("change_text", "event_text", "shown_calendar", "shown_event", "told_text")
+__all__ = (
+    "change_text",
+    "event_text",
+    "shown_calendar",
+    "shown_event",
+    "shown_time",
+    "told_text",
+)
 
 _EVENT = (
     *("id", "status", "summary", "description", "location", "start", "end", "recurrence"),
@@ -26,20 +34,36 @@ _FIELDS = (
     *("summary", "start", "end", "recurrence", "location", "description", "attendees"),
     *("reminders", "status"),
 )
+_TIMES = ("start", "end", "originalStartTime")
 _LONGEST = 300
 
 
-def shown_event(event: Json, full: bool) -> Json:
-    """What a model needs of an event, or all of it."""
+def shown_event(event: Json, full: bool, zone: str = "") -> Json:
+    """What a model needs of an event, with the times in its own zone or in `zone`; or all of it."""
     if full:
         return event
     shown = {name: event[name] for name in _EVENT if event.get(name)}
+    shown |= {name: shown_time(shown[name], zone) for name in _TIMES if name in shown}
     if "attendees" in shown:
         shown["attendees"] = [_chosen(one, _PERSON) for one in shown["attendees"]]
     if "organizer" in shown:
         shown["organizer"] = _chosen(shown["organizer"], _PERSON)
     overrides = event.get("reminders", {}).get("overrides")
     return shown | {"reminders": {"overrides": overrides}} if overrides else shown
+
+
+def shown_time(point: Json, zone: str = "") -> Json:
+    """A start or an end whose offset is that of the zone beside it: its own, or `zone`."""
+    name = zone or str(point.get("timeZone") or "")
+    if is_day(point) or not name:
+        return point
+    try:
+        moment = datetime.fromisoformat(point["dateTime"]).astimezone(find_zone(name))
+    # A zone of a file's own making, or the end of all days.
+    except (ToolError, KeyError, ValueError, OverflowError):
+        return point
+    said = point_of(Time(moment, name))
+    return said | {"dateTime": said["dateTime"].replace("+00:00", "Z")} if name == "UTC" else said
 
 
 def shown_calendar(calendar: Json, full: bool) -> Json:

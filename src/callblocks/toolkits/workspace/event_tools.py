@@ -23,6 +23,7 @@ from callblocks.toolkits.workspace.event_shown import (
     shown_event,
     told_text,
 )
+from callblocks.toolkits.workspace.meant import meant_event
 from callblocks.toolkits.workspace.times import Given
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
@@ -52,12 +53,13 @@ def _create(office: Office) -> Tool:
     def preview(summary: str, start: Given, end: Given, **given: object) -> str:
         said = _said(given, summary=summary, start=start, end=end)
         calendar = str(given.get("calendarId"))
-        return _told(lambda: _new_text(office, new_fields(said, _zone_of(office, calendar)), given))
+        return _new_text(office, new_fields(said, _zone_of(office, calendar)), given)
 
     @tool(
         destructive=False,
         idempotent=True,
         open_world=True,
+        body="description",
         preview=preview,
         origin="builtin",
     )
@@ -77,7 +79,7 @@ def _create(office: Office) -> Tool:
         sendUpdates: _Notify = "none",
         full: bool = False,
     ) -> Json:
-        """Add an event to a calendar.
+        """Add an event to a calendar; calling it again adds another.
 
         Args:
             summary: the title
@@ -114,9 +116,17 @@ def _create(office: Office) -> Tool:
 
 def _update(office: Office) -> Tool:
     def preview(eventId: str, **given: object) -> str:
-        return _told(lambda: _change_preview(office, eventId, given))
+        return _change_preview(office, eventId, given)
 
-    @tool(destructive=True, open_world=True, preview=preview, origin="builtin")
+    # It answers with all of the event, which others may have written.
+    @tool(
+        destructive=True,
+        open_world=True,
+        kind="source",
+        body="description",
+        preview=preview,
+        origin="builtin",
+    )
     def calendar_update(  # noqa: PLR0913 what may be said of an event
         eventId: _Id,
         context: Context,
@@ -176,14 +186,18 @@ def _update(office: Office) -> Tool:
 
 def _delete(office: Office) -> Tool:
     def preview(eventId: str, calendarId: str = "primary", sendUpdates: str = "none") -> str:
-        def said() -> str:
-            event = _present(office, calendarId, eventId)
-            told = told_text(_people(event), sendUpdates, office.calendars.invites)
-            return f"delete {event_text(event)}\n{told}"
+        event = _present(office, calendarId, eventId)
+        told = told_text(_people(event), sendUpdates, office.calendars.invites)
+        return f"delete {event_text(event)}\n{told}"
 
-        return _told(said)
-
-    @tool(destructive=True, idempotent=True, open_world=True, preview=preview, origin="builtin")
+    @tool(
+        destructive=True,
+        idempotent=True,
+        open_world=True,
+        kind="source",
+        preview=preview,
+        origin="builtin",
+    )
     def calendar_delete(
         eventId: _Id,
         context: Context,
@@ -211,7 +225,11 @@ def _zone_of(office: Office, calendar: str) -> Callable[[], str]:
 
 
 def _made(office: Office, calendar: str, fields: Json, notify: str, key: str) -> Json:
-    """The new event; a call that is repeated after a crash finds the one it made."""
+    """The new event; a call that is repeated after a crash finds the one it made.
+
+    This is why `calendar_create` is idempotent: the same call of the same turn has the same key,
+    and so the same id for its event. Another call has another key, and adds another event.
+    """
     if not key:
         return office.calendars.create(calendar, fields, notify=notify)
     id = _own_id(key, fields)
@@ -228,8 +246,13 @@ def _own_id(key: str, fields: Json) -> str:
     return hashlib.sha256(said.encode()).hexdigest()[:32]
 
 
+def _event(office: Office, calendar: str, id: str) -> Json:
+    with meant_event(office, calendar, id):
+        return office.calendars.event(calendar, id)
+
+
 def _present(office: Office, calendar: str, id: str) -> Json:
-    event = office.calendars.event(calendar, id)
+    event = _event(office, calendar, id)
     if event.get("status") == "cancelled":
         raise ToolError(
             "not_found",
@@ -240,7 +263,7 @@ def _present(office: Office, calendar: str, id: str) -> Json:
 
 def _changes(office: Office, calendar: str, id: str, said: Said) -> tuple[Json, Json]:
     """The event as it is, and what is to be changed of it."""
-    old = office.calendars.event(calendar, id) if said.status else _present(office, calendar, id)
+    old = _event(office, calendar, id) if said.status else _present(office, calendar, id)
     changes = changed_fields(said, old, _zone_of(office, calendar))
     # Computed from what the event was: nobody must have changed it meanwhile.
     derived = said.attendees is not None or (said.start is None) != (said.end is None)
@@ -266,13 +289,6 @@ def _change_preview(office: Office, id: str, given: dict[str, object]) -> str:
 
 def _people(event: Json) -> list[Json]:
     return event.get("attendees", [])
-
-
-def _told(say: Callable[[], str]) -> str:
-    try:
-        return say()
-    except ToolError as error:
-        return f"this would fail: {error.code}: {error.message}"
 
 
 def _say_who_is_told(office: Office, people: list[Json], notify: str, context: Context) -> None:

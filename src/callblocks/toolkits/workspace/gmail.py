@@ -21,9 +21,11 @@ from callblocks.runtime.files.root import Root
 from callblocks.toolkits.files import PathText
 from callblocks.toolkits.workspace.backend import Json, Office, Page
 from callblocks.toolkits.workspace.gmail_attachment import attachment_output
+from callblocks.toolkits.workspace.gmail_files import real_path
 from callblocks.toolkits.workspace.gmail_outgoing import Outgoing, prepare, preview_text
 from callblocks.toolkits.workspace.gmail_query import read
 from callblocks.toolkits.workspace.gmail_shown import LabelNames, shown_message, shown_page
+from callblocks.toolkits.workspace.office_notices import tell_absent
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
@@ -140,10 +142,7 @@ def _read(office: Office) -> Tool:
 
 def _send(office: Office, root: Root) -> Tool:
     def preview(**given: Any) -> str:
-        try:
-            return preview_text(prepare(office, root, Outgoing(**given)))
-        except ToolError as error:
-            return f"this would fail: {error.code}: {error.message}"
+        return preview_text(prepare(office, root, Outgoing(**given)))
 
     @tool(destructive=True, open_world=True, body="body", preview=preview, origin="builtin")
     def gmail_send(  # noqa: PLR0913, PLR0917 each is a part of a mail
@@ -162,17 +161,18 @@ def _send(office: Office, root: Root) -> Tool:
 
         Args:
             to: who gets it, such as ada@example.org or Ada <ada@example.org>; several in a list
-                or with commas between
+                or with commas between; "" with replyTo for the one who wrote that mail
             subject: one line; empty in an answer for that of the answered mail
             body: the text
             cc: who gets a copy
             bcc: who gets a copy that the others do not see
             html: the same text in HTML, sent beside the plain one
-            attachments: files of the workspace to send along, such as reports/may.pdf
+            attachments: files to send along: paths of the workspace such as reports/may.pdf, or
+                files of the drive such as drive:ID
             replyTo: the id of the message that this one answers
             threadId: the thread to answer in, where no message is named
         """
-        _require_readable(attachments, root, context)
+        _require_readable(office, attachments, root, context)
         mail = prepare(
             office,
             root,
@@ -194,16 +194,17 @@ def _send(office: Office, root: Root) -> Tool:
     return gmail_send
 
 
-def _require_readable(paths: Iterable[str], root: Root, context: Context) -> None:
+def _require_readable(office: Office, given: Iterable[str], root: Root, context: Context) -> None:
     """To send a file is to read it: what keeps `file_read` from it keeps it from a mail."""
-    for path in paths:
-        real = root.resolve(path)
+    for one in given:
+        real = real_path(office, root, one)
         refusal = None if real is None else context.path_refusal(real)
         if refusal is not None:
             raise ToolError("policy_denied", refusal)
 
 
 def _listed(office: Office, context: Context, page: Page, full: bool) -> Json:
+    tell_absent(office, context)
     context.taint(_TAINT)
     _tell_faults(office, context)
     output: Json = {

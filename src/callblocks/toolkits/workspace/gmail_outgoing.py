@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mimetypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,13 +10,22 @@ import msgspec
 from callblocks.model.errors import ToolError
 from callblocks.runtime.files.root import Root
 from callblocks.toolkits.workspace.backend import Json, Office
+from callblocks.toolkits.workspace.gmail_files import attached
 from callblocks.toolkits.workspace.mail_text import header_of
-from callblocks.toolkits.workspace.recipients import MOST, Recipient, read_recipients
+from callblocks.toolkits.workspace.recipients import (
+    CONTROL,
+    MOST,
+    Recipient,
+    read_recipients,
+)
 
 if TYPE_CHECKING:
-    from callblocks.toolkits.workspace.mime import Attachment, Draft, Parent
+    from callblocks.toolkits.workspace.mime import Draft, Parent
 
 __all__ = ("Outgoing", "Prepared", "prepare", "preview_text")
+
+
+_LONGEST_NAME = 200
 
 
 class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,9 +58,11 @@ def prepare(office: Office, root: Root, given: Outgoing) -> Prepared:
         read_recipients(field, people)
         for field, people in (("to", given.to), ("cc", given.cc), ("bcc", given.bcc))
     )
+    answered = _answered(office, given)
+    if not to and answered and given.replyTo:
+        to = _sender(answered, office.mail.address())
     _require_recipients([*to, *cc, *bcc])
-    attachments = [_attachment(root, path) for path in given.attachments]
-    parent, thread_id = _parent(office, given)
+    attachments = list(attached(office, root, given.attachments))
     draft = Draft(
         to=to,
         cc=cc,
@@ -61,8 +71,9 @@ def prepare(office: Office, root: Root, given: Outgoing) -> Prepared:
         body=given.body,
         html=given.html,
         attachments=attachments,
-        parent=parent,
+        parent=_parent(answered) if answered else None,
     )
+    thread_id = str(given.threadId or answered.get("threadId", ""))
     return Prepared(draft, compose(draft), thread_id)
 
 
@@ -92,36 +103,37 @@ def _require_recipients(everyone: Sequence[Recipient]) -> None:
     raise ToolError("invalid_input", f"to: {why}", to=why)
 
 
-def _attachment(root: Root, path: str) -> Attachment:
-    from callblocks.toolkits.workspace.mime import LIMIT, Attachment
-
-    content = root.read(path, LIMIT)
-    mime, encoding = mimetypes.guess_type(path)
-    # A packed file is of the type of its packing; a mail in a mail is sent as a file.
-    plain = mime is not None and encoding is None and not mime.startswith(("message/", "multipart"))
-    return Attachment(
-        path.rstrip("/").rpartition("/")[2],
-        content,
-        mime if plain and mime else "application/octet-stream",
-    )
+def _answered(office: Office, given: Outgoing) -> Json:
+    """The message that this one answers; none is empty."""
+    if given.replyTo:
+        return office.mail.message(given.replyTo)
+    return _last(office.mail.thread(given.threadId)) if given.threadId else {}
 
 
-def _parent(office: Office, given: Outgoing) -> tuple[Parent | None, str]:
-    """The message that this one answers, and its thread."""
+def _parent(answered: Json) -> Parent:
     from callblocks.toolkits.workspace.mime import Parent
 
-    if given.replyTo:
-        answered = office.mail.message(given.replyTo)
-    elif given.threadId:
-        answered = _last(office.mail.thread(given.threadId))
-    else:
-        return None, ""
-    parent = Parent(
+    return Parent(
         header_of(answered, "Message-ID"),
         header_of(answered, "References") or header_of(answered, "In-Reply-To"),
         header_of(answered, "Subject"),
     )
-    return parent, str(given.threadId or answered.get("threadId", ""))
+
+
+def _sender(answered: Json, own: str) -> list[Recipient]:
+    """Who gets an answer: the one who wrote the mail, or of an own mail those who got it."""
+    authors = _named(answered, "Reply-To") or _named(answered, "From")
+    others = [one for one in authors if one.address.lower() != own.lower()]
+    return others if others or not authors else _named(answered, "To")
+
+
+def _named(answered: Json, header: str) -> list[Recipient]:
+    """The people in a header of others, checked as those that a model names."""
+    from email.utils import getaddresses
+
+    said = CONTROL.sub(" ", header_of(answered, header))
+    found = [(name[:_LONGEST_NAME], one) for name, one in getaddresses([said]) if "@" in one]
+    return [Recipient(read_recipients("to", one)[0].address, name) for name, one in found]
 
 
 def _last(thread: Json) -> Json:

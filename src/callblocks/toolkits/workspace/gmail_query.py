@@ -26,6 +26,7 @@ __all__ = ("All", "AnyOf", "Not", "Query", "Term", "all_of", "any_of", "bad_quer
 
 _LONGEST = 2_000
 _DEEPEST = 20
+_MOST_WORDS = 100
 _VALUE = re.compile(r'(?P<blank>\s+)|"(?P<quoted>[^"]*)"|(?P<sign>[(){}"])|(?P<word>[^\s(){}"]+)')
 _TOKEN = re.compile(
     rf"(?P<minus>-)(?=[^\s)}}])|(?P<operator>[A-Za-z][A-Za-z0-9_]*):(?!//)|{_VALUE.pattern}"
@@ -130,6 +131,9 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._tokens = _tokens(text)
         self._at = 0
+        words = sum(token.kind in ("word", "quoted") for token in self._tokens)
+        if words > _MOST_WORDS:
+            raise bad_query(f"the query has {words} words; at most {_MOST_WORDS} are searched")
 
     def whole(self) -> Query:
         parts = self._parts("", 0)

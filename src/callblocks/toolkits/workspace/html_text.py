@@ -14,8 +14,11 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from typing import Literal, TypeAlias
 
-__all__ = ("html_text",)
+__all__ = ("Kind", "break_of", "html_text", "name_of", "pieces", "plain", "tidy")
+
+Kind: TypeAlias = Literal["text", "tag", "title"]
 
 _UNSEEN = ("script", "style", "title", "template", "noscript")
 _UNSEEN_ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in _UNSEEN}
@@ -41,11 +44,11 @@ def html_text(page: str) -> str:
     """The words of a page, a line for each block, with the addresses of links."""
     written: list[str] = []
     link = ""
-    for kind, text in _pieces(page):
-        if kind == "text":
-            written.append(_BLANKS.sub(" ", html.unescape(text)))
+    for kind, text in pieces(page):
+        if kind != "tag":
+            written.append(plain(text) if kind == "text" else "")
             continue
-        name = _name_of(text)
+        name = name_of(text)
         if name == "a":
             if text.startswith("/"):
                 written.append(_shown_link(link, written))
@@ -53,12 +56,12 @@ def html_text(page: str) -> str:
         elif name == "img":
             written.append(_attribute(_ALT, text))
         else:
-            written.append(_break(name, text))
-    return _tidy("".join(written))
+            written.append(break_of(name, text))
+    return tidy("".join(written))
 
 
-def _pieces(page: str) -> Iterator[tuple[str, str]]:
-    """The text and the tags of a page in order; comments, scripts and styles are left out."""
+def pieces(page: str) -> Iterator[tuple[Kind, str]]:
+    """The text, the tags and the title of a page; comments, scripts and styles are left out."""
     at = 0
     while (start := page.find("<", at)) >= 0:
         yield "text", page[at:start]
@@ -75,10 +78,14 @@ def _pieces(page: str) -> Iterator[tuple[str, str]]:
         tag = page[start + 1 : end]
         at = end + 1
         yield "tag", tag
-        unseen = _UNSEEN_ENDS.get(_name_of(tag))
+        name = name_of(tag)
+        unseen = _UNSEEN_ENDS.get(name)
         if unseen and not tag.startswith("/") and not tag.endswith("/"):
             closing = unseen.search(page, at)
-            at = closing.start() if closing else len(page)
+            end = closing.start() if closing else len(page)
+            if name == "title":
+                yield "title", page[at:end]
+            at = end
     yield "text", page[max(at, start) :]
 
 
@@ -87,24 +94,38 @@ def _after(page: str, mark: str, at: int) -> int:
     return found + len(mark) if found >= 0 else len(page)
 
 
-def _name_of(tag: str) -> str:
+def plain(text: str) -> str:
+    """A piece of text as it is read: one blank for many, and the signs that codes stand for."""
+    return _BLANKS.sub(" ", _unescaped(text))
+
+
+def name_of(tag: str) -> str:
+    """The name of a tag, that of its end too."""
     found = _NAME.match(tag)
     return found[1].lower() if found else ""
 
 
 def _attribute(pattern: re.Pattern[str], tag: str) -> str:
     found = pattern.search(tag, 0, _LONGEST_TAG)
-    return html.unescape(next(filter(None, found.groups()), "")).strip() if found else ""
+    return _unescaped(next(filter(None, found.groups()), "")).strip() if found else ""
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return html.unescape(text)
+    except ValueError:  # a number with thousands of digits
+        return text
 
 
 def _shown_link(link: str, written: list[str]) -> str:
-    plain = link.partition(":")[0].lower() in ("http", "https") and len(link) <= _LONGEST_LINK
-    if not plain or (written and written[-1].strip() == link):
+    is_web = link.partition(":")[0].lower() in ("http", "https") and len(link) <= _LONGEST_LINK
+    if not is_web or (written and written[-1].strip() == link):
         return ""
     return f" <{link}>"
 
 
-def _break(name: str, tag: str) -> str:
+def break_of(name: str, tag: str) -> str:
+    """What a tag puts between the words around it."""
     if name == "li" and not tag.startswith("/"):
         return "\n- "
     if name in _PARAGRAPHS:
@@ -114,7 +135,7 @@ def _break(name: str, tag: str) -> str:
     return "\n" if name in _LINES else ""
 
 
-def _tidy(text: str) -> str:
+def tidy(text: str) -> str:
     """No blanks at the ends of lines, and at most one empty line in a row."""
     lines = [line.strip() for line in _collapsed(text).split("\n")]
     kept: list[str] = []

@@ -21,7 +21,17 @@ from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.html_text import html_text
 from callblocks.toolkits.workspace.recipients import CONTROL, Recipient
 
-__all__ = ("LIMIT", "Attachment", "Draft", "Parent", "compose", "header_lines", "reply_subject")
+__all__ = (
+    "LIMIT",
+    "Attachment",
+    "Draft",
+    "Parent",
+    "address_text",
+    "compose",
+    "header_lines",
+    "reply_subject",
+    "require_size",
+)
 
 LIMIT = 25 * 1024 * 1024
 """Bytes of a whole message, files in it included."""
@@ -74,11 +84,11 @@ def compose(draft: Draft) -> bytes:
         *header_lines("Subject", _checked_subject(draft.told())),
         *(_reply_lines(draft.parent) if draft.parent else ()),
     ]
-    # In base64, three bytes become four: what is surely too large is not even encoded.
-    _require_size(sum(len(one.content) for one in draft.attachments) * 4 // 3)
+    # What is surely too large is not even encoded.
+    require_size(len(draft.body) + len(draft.html))
     head = "".join(f"{line}\r\n" for line in lines).encode("ascii")
     message = head + _content(draft).as_bytes(policy=SMTP)
-    _require_size(len(message))
+    require_size(len(message))
     return message
 
 
@@ -97,7 +107,8 @@ def header_lines(name: str, value: str) -> list[str]:
     return f"{name}: {said}".split("\n")
 
 
-def _require_size(size: int) -> None:
+def require_size(size: int) -> None:
+    """Raise `file_too_large` for more bytes than a mail may have."""
     if size > LIMIT:
         raise ToolError(
             "file_too_large",
@@ -120,11 +131,12 @@ def _addresses(name: str, recipients: Sequence[Recipient]) -> list[str]:
     """One address a line: no name can run into the next address."""
     if not recipients:
         return []
-    written = [_address(one) for one in recipients]
+    written = [address_text(one) for one in recipients]
     return ((f"{name}: " + ",\n ".join(written)).split("\n")) if written else []
 
 
-def _address(recipient: Recipient) -> str:
+def address_text(recipient: Recipient) -> str:
+    """A recipient as a header has it, in ASCII; a long name goes on in a line of its own."""
     name = recipient.name
     if name.isascii() and "=?" not in name:
         return formataddr((name, recipient.address))

@@ -8,8 +8,8 @@ Neither is opened before a tool needs it.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -45,14 +45,28 @@ _NEEDED = ("googleapiclient", "google_auth_oauthlib")
 
 
 class LateOffice:
-    """An office that is opened when a part of it is first asked for."""
+    """An office that is opened when a part of it is first asked for, once for all threads.
 
-    def __init__(self, opened: Callable[[], Office]) -> None:
+    `is_shared` says that others may see what is made in it.
+    """
+
+    def __init__(self, opened: Callable[[], Office], *, is_shared: bool = False) -> None:
+        self.is_shared = is_shared
         self._open = opened
+        self._opened: Office | None = None
+        self._lock = threading.Lock()
 
-    @cached_property
+    @property
     def _office(self) -> Office:
-        return self._open()
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open()
+            return self._opened
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether there is no office yet: a local one is made by the first write."""
+        return getattr(self._office, "is_absent", False)
 
     @property
     def mail(self) -> Mail:
@@ -100,8 +114,10 @@ def local_office(root: Root) -> Office:
 
 
 def has_office(root: Root) -> bool:
-    """Whether a workspace has an office."""
-    return (Path(root.folder) / FOLDER).is_dir()
+    """Whether a workspace has an office: more than the index that a search leaves there."""
+    from callblocks.toolkits.workspace.local.office import is_office
+
+    return is_office(root.folder / FOLDER)
 
 
 def google_office(token: Path | None = None) -> Office:
@@ -114,7 +130,7 @@ def google_office(token: Path | None = None) -> Office:
 
         return GoogleOffice(load(token))
 
-    return LateOffice(opened)
+    return LateOffice(opened, is_shared=True)
 
 
 def require_google() -> None:

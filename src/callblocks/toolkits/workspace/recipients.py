@@ -2,7 +2,7 @@
 
     ada@example.org
     Ada Lovelace <ada@example.org>, "Babbage, C." <charles@example.org>
-    ["ada@example.org", "charles@example.org"]
+    ["ada@example.org", "charles@example.org"]      a list, or this very text
 
 Between two addresses stands a comma or a semicolon. A line break or another control character
 is refused wherever it stands: it could start a header of its own.
@@ -48,11 +48,19 @@ class Recipient(msgspec.Struct, frozen=True):
 
 def read_recipients(field: str, given: str | Sequence[str]) -> list[Recipient]:
     """The recipients that a text or a list names; one that is none is `invalid_input`."""
-    texts = [given] if isinstance(given, str) else given
+    texts = _listed(given) if isinstance(given, str) else given
     found = [_recipient(field, one) for text in texts for one in _split(field, text)]
     if len(found) > MOST:
         raise _bad(field, f"{len(found)} recipients are more than the {MOST} that a mail may have")
     return found
+
+
+def _listed(text: str) -> list[str]:
+    """The texts of a JSON list, where a text is one; models write lists so."""
+    try:
+        return msgspec.json.decode(text, type=list[str]) if text.lstrip()[:1] == "[" else [text]
+    except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
+        return [text]
 
 
 def _split(field: str, text: str) -> list[str]:

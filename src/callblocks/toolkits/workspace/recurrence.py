@@ -11,6 +11,7 @@ never end counting is known before anybody counts.
 from __future__ import annotations
 
 import re
+from math import prod
 
 import msgspec
 
@@ -34,6 +35,7 @@ _LIMITS = {
     "BYMONTH": (1, 12),
     "BYSETPOS": (1, 366),
 }
+_MOST_TIMES = 1_440
 _FROM_END = ("BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS")
 _DAY = re.compile(r"([+-]?\d{1,2})?(MO|TU|WE|TH|FR|SA|SU)")
 _UNTIL = re.compile(r"\d{8}(?:T\d{6}Z?)?", re.ASCII)
@@ -77,7 +79,10 @@ def split_line(line: str) -> tuple[str, dict[str, str], str]:
     """The name of a line, its parameters, and its value; `ValueError` says what it is not."""
     found = _LINE.fullmatch(line)
     if found is None:
-        raise ValueError("it starts with none of RRULE:, EXDATE: and RDATE:")
+        raise ValueError(
+            "it starts with none of RRULE:, EXDATE: and RDATE:; write for example "
+            "RRULE:FREQ=DAILY;COUNT=5 or RRULE:FREQ=WEEKLY;BYDAY=MO,TH"
+        )
     pairs = (pair.partition("=") for pair in found[2].split(";")[1:])
     parameters = {name.upper(): value.strip('"') for name, _, value in pairs}
     return found[1].upper(), parameters, found[3].strip()
@@ -111,8 +116,8 @@ def read_rule(text: str) -> Rule:
 
 
 def _positive(name: str, text: str) -> int:
-    if not _NUMBER.fullmatch(text) or int(text) < 1:
-        raise ValueError(f"{name} is a number from 1 on, not {brief(text)}")
+    if not _NUMBER.fullmatch(text) or not 1 <= int(text) < 2**31:
+        raise ValueError(f"{name} is a number from 1 to {2**31 - 1}, not {brief(text)}")
     return int(text)
 
 
@@ -158,6 +163,9 @@ def _fits(name: str, value: str) -> bool:
 
 
 def _require_sense(rule: Rule) -> None:
+    times = prod(len(set(rule.by.get(name, "1"))) for name in ("BYHOUR", "BYMINUTE", "BYSECOND"))
+    if times > _MOST_TIMES and rule.freq not in FREQUENCIES[:2]:
+        raise ValueError(f"it names {times} times of a day; at most {_MOST_TIMES} are followed")
     if "BYWEEKNO" in rule.by and rule.freq != "YEARLY":
         raise ValueError("BYWEEKNO needs FREQ=YEARLY")
     if "BYSETPOS" in rule.by and len(rule.by) == 1:

@@ -21,6 +21,7 @@ __all__ = ("recurrence_of",)
 
 _FIELD = "recurrence"
 _MOST = 100
+_LONGEST = 20_000
 """Lines; an EXDATE line has as many times as it likes."""
 
 
@@ -29,6 +30,9 @@ def recurrence_of(given: str | list[str], start: Time) -> list[str]:
     lines = lines_of(given)
     if len(lines) > _MOST:
         raise invalid(_FIELD, f"{len(lines)} lines are too many; {_MOST} at most")
+    length = sum(map(len, lines))
+    if length > _LONGEST:
+        raise invalid(_FIELD, f"{length} characters are too many; {_LONGEST} at most")
     written = [_line(line, start) for line in lines]
     if written and not any(line.startswith(("RRULE", "RDATE")) for line in written):
         raise invalid(_FIELD, "there is no rule; add a line such as RRULE:FREQ=WEEKLY;COUNT=10")

@@ -11,13 +11,14 @@ from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.a1 import quote_sheet, read_range
 from callblocks.toolkits.workspace.backend import Json, Office
+from callblocks.toolkits.workspace.meant import meant_file
 from callblocks.tools.context import Context
 
 __all__ = (
     "as_typed",
     "asked",
+    "book_of",
     "other_sheets",
-    "previewed",
     "require_names",
     "shown_book",
     "shown_updates",
@@ -33,15 +34,22 @@ def asked(office: Office, spreadsheet_id: str, range: str, ask: Callable[[], Jso
     """The answer of an office; where it knows no such sheet, the sheets are named."""
     sheet = read_range(range).sheet
     try:
-        return ask()
+        with meant_file(office, spreadsheet_id):
+            return ask()
     except ToolError as error:
-        if error.code != "invalid_input" or not sheet:
+        if error.code != "invalid_input" or not sheet or "spreadsheetId" in error.details:
             raise
         titles = titles_of(office.sheets.spreadsheet(spreadsheet_id))
         if sheet.casefold() in (title.casefold() for title in titles):
             raise
         why = f"there is no sheet {brief(sheet)}; there are: {', '.join(map(quote_sheet, titles))}"
         raise ToolError("invalid_input", why, range=why) from error
+
+
+def book_of(office: Office, spreadsheet_id: str) -> Json:
+    """A spreadsheet with its sheets, without cells."""
+    with meant_file(office, spreadsheet_id):
+        return office.sheets.spreadsheet(spreadsheet_id)
 
 
 def as_typed(office: Office, spreadsheet_id: str, range: str) -> Json:
@@ -53,14 +61,6 @@ def as_typed(office: Office, spreadsheet_id: str, range: str) -> Json:
         lambda: office.sheets.values(spreadsheet_id, range, render="FORMULA", major="ROWS"),
     )
     return {"values": [], **found}
-
-
-def previewed(change: Callable[[], str]) -> str:
-    """What would change, or why the call would fail."""
-    try:
-        return change()
-    except ToolError as error:
-        return f"this would fail: {error.code}: {error.message}"
 
 
 def tell_uncomputed(context: Context, answer: Json) -> None:

@@ -28,8 +28,8 @@ from callblocks.toolkits.workspace.cells import (
 from callblocks.toolkits.workspace.sheet_answers import (
     as_typed,
     asked,
+    book_of,
     other_sheets,
-    previewed,
     require_names,
     shown_book,
     shown_updates,
@@ -74,7 +74,7 @@ def _read(office: Office) -> Tool:
             majorDimension: whether values is a list of rows or of columns
             full: also the title and all sheets with their sizes
         """
-        book = {} if range and not full else office.sheets.spreadsheet(spreadsheetId)
+        book = {} if range and not full else book_of(office, spreadsheetId)
         wanted = range or quote_sheet(titles_of(book)[0])
         found = asked(
             office,
@@ -96,14 +96,11 @@ def _write(office: Office) -> Tool:
     def preview(
         spreadsheetId: str, range: str, values: _Values, valueInputOption: str = "USER_ENTERED"
     ) -> str:
-        def change() -> str:
-            place = read_range(range)
-            require_cells(values, place.start)
-            box = written_box(place, values)
-            old = as_typed(office, spreadsheetId, print_box(place.sheet, box))
-            return changes_text(box, old["values"], values, valueInputOption)
-
-        return previewed(change)
+        place = read_range(range)
+        require_cells(values, place.start)
+        box = written_box(place, values)
+        old = as_typed(office, spreadsheetId, print_box(place.sheet, box))
+        return changes_text(box, old["values"], values, valueInputOption)
 
     @tool(destructive=True, idempotent=True, body="values", preview=preview, origin="builtin")
     def sheets_write(
@@ -170,7 +167,7 @@ def _append(office: Office) -> Tool:
 
 
 def _create(office: Office) -> Tool:
-    @tool(destructive=False, origin="builtin")
+    @tool(destructive=False, body="values", origin="builtin")
     def sheets_create(
         title: _Title,
         context: Context,
@@ -202,14 +199,11 @@ def _create(office: Office) -> Tool:
 
 def _clear(office: Office) -> Tool:
     def preview(spreadsheetId: str, range: str) -> str:
-        def change() -> str:
-            read_range(range)
-            old = as_typed(office, spreadsheetId, range)
-            top, left = read_range(old["range"]).start
-            held = contents_text((top, left), old["values"])
-            return f"{old['range']} is emptied\n{held}"
-
-        return previewed(change)
+        read_range(range)
+        old = as_typed(office, spreadsheetId, range)
+        top, left = read_range(old["range"]).start
+        held = contents_text((top, left), old["values"])
+        return f"{old['range']} is emptied\n{held}"
 
     @tool(destructive=True, idempotent=True, preview=preview, origin="builtin")
     def sheets_clear(spreadsheetId: _Id, range: _Id) -> Json:

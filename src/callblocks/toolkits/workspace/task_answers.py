@@ -11,13 +11,24 @@ from typing import TypeVar
 from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.backend import Json, Office
+from callblocks.toolkits.workspace.meant import with_way_out
 
-__all__ = ("asked", "ordered", "present", "require_text", "shown_task", "task_lists")
+__all__ = (
+    "asked",
+    "changes_text",
+    "ordered",
+    "present",
+    "require_text",
+    "shown_task",
+    "task_lists",
+)
 
 T = TypeVar("T")
 
 _SHOWN = ("id", "title", "status", "due", "notes", "parent", "completed")
 _LISTS = 100
+_LOOKED_INTO = 20
+_LONGEST = 10_000
 
 
 def asked(office: Office, list_id: str, ask: Callable[[], T]) -> T:
@@ -35,12 +46,34 @@ def asked(office: Office, list_id: str, ask: Callable[[], T]) -> T:
         raise ToolError("not_found", why.removesuffix(", ")) from error
 
 
-def present(office: Office, list_id: str, task_id: str) -> Json:
-    """A task that is not deleted."""
-    task = asked(office, list_id, lambda: office.tasks.task(list_id, task_id))
-    if task.get("deleted"):
-        raise ToolError("not_found", f"the task {brief(task_id)} was deleted")
+def present(office: Office, list_id: str, task_id: str, *, deleted: bool = False) -> Json:
+    """A task that is not deleted, or with `deleted` any."""
+    with with_way_out(lambda: _other_list(office, list_id, task_id)):
+        task = asked(office, list_id, lambda: office.tasks.task(list_id, task_id))
+    if task.get("deleted") and not deleted:
+        way_out = "tasks_update with a status brings it back"
+        raise ToolError("not_found", f"the task {brief(task_id)} was deleted; {way_out}")
     return task
+
+
+def _other_list(office: Office, list_id: str, task_id: str) -> str:
+    """Which list a task is in, where it is in none that was looked into."""
+    lists = office.tasks.lists(limit=_LISTS, page="").items
+    known = [one["id"] for one in lists]
+    if list_id not in (*known, "@default"):
+        return ""
+    for other in known[:_LOOKED_INTO]:
+        if other != list_id and _has_task(office, other, task_id):
+            return f"it is in another list: give taskListId {brief(other)}"
+    return ""
+
+
+def _has_task(office: Office, list_id: str, task_id: str) -> bool:
+    try:
+        office.tasks.task(list_id, task_id)
+    except ToolError:
+        return False
+    return True
 
 
 def require_text(fields: Json) -> None:
@@ -80,3 +113,12 @@ def shown_task(task: Json, full: bool) -> Json:
         return task
     shown: Json = {name: task[name] for name in _SHOWN if name in task}
     return shown | {"due": shown["due"][:10]} if "due" in shown else shown
+
+
+def changes_text(task: Json, changes: Json) -> str:
+    """The fields of a task that would change, before and after."""
+    lines = [f"the task {brief(task.get('title', ''), 200)}"]
+    for name, value in changes.items():
+        old, new = (brief(one or "", _LONGEST) for one in (task.get(name), value))
+        lines.append(f"{name}: {old} becomes {new}")
+    return "\n".join(lines)

@@ -21,20 +21,24 @@ from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.backend import Json, Office
 from callblocks.toolkits.workspace.due import day_end, day_start, read_day
+from callblocks.toolkits.workspace.office_notices import tell_absent
 from callblocks.toolkits.workspace.task_answers import (
     asked,
+    changes_text,
     ordered,
     present,
     require_text,
     shown_task,
     task_lists,
 )
+from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 
 __all__ = ("tasks_tools",)
 
 _Id = Annotated[str, Field(min_length=1)]
+_ListId = Annotated[str, Field(min_length=1, examples=["@default"])]
 _Title = Annotated[str, Field(min_length=1, max_length=1024)]
 _Notes = Annotated[str, Field(max_length=8192)]
 _Count = Annotated[int, Field(ge=1, le=100)]
@@ -56,6 +60,7 @@ def tasks_tools(office: Office) -> tuple[Tool, ...]:
 def _list(office: Office) -> Tool:
     @tool(read_only=True, origin="builtin")
     def tasks_list(
+        context: Context,
         taskListId: _Id = "@default",
         showCompleted: bool = False,
         dueMin: str = "",
@@ -87,6 +92,7 @@ def _list(office: Office) -> Tool:
                 page=pageToken,
             ),
         )
+        tell_absent(office, context)
         answer: Json = {"items": [shown_task(one, full) for one in ordered(page.items)]}
         if page.next:
             answer["nextPageToken"] = page.next
@@ -97,7 +103,7 @@ def _list(office: Office) -> Tool:
 
 def _get(office: Office) -> Tool:
     @tool(read_only=True, origin="builtin")
-    def tasks_get(taskListId: _Id, taskId: _Id, full: bool = False) -> Json:
+    def tasks_get(taskListId: _ListId, taskId: _Id, full: bool = False) -> Json:
         """Get one task.
 
         Args:
@@ -111,9 +117,13 @@ def _get(office: Office) -> Tool:
 
 
 def _create(office: Office) -> Tool:
-    @tool(destructive=False, body="notes", origin="builtin")
+    def preview(title: str, notes: str, due: str, **_: object) -> str:
+        said = [f"{name}: {brief(value, 1000)}" for name, value in _new(title, notes, due).items()]
+        return "\n".join(("create a task", *said))
+
+    @tool(destructive=False, body="notes", preview=preview, origin="builtin")
     def tasks_create(
-        taskListId: _Id,
+        taskListId: _ListId,
         title: _Title,
         notes: _Notes = "",
         due: str = "",
@@ -132,12 +142,10 @@ def _create(office: Office) -> Tool:
             previous: the id of the task after which it stands
             full: all that is known of it
         """
-        task = {"title": title, "notes": notes, "due": day_start(read_day(due, "due"))}
-        require_text(task)
+        given = _new(title, notes, due)
         for near in (parent, previous):
             if near:
                 present(office, taskListId, near)
-        given = {name: value for name, value in task.items() if value}
         made = asked(
             office,
             taskListId,
@@ -148,10 +156,21 @@ def _create(office: Office) -> Tool:
     return tasks_create
 
 
+def _new(title: str, notes: str, due: str) -> Json:
+    task = {"title": title, "notes": notes, "due": day_start(read_day(due, "due"))}
+    require_text(task)
+    return {name: value for name, value in task.items() if value}
+
+
 def _update(office: Office) -> Tool:
-    @tool(destructive=False, idempotent=True, body="notes", origin="builtin")
+    def preview(taskListId: str, taskId: str, full: bool = False, **given: str | None) -> str:
+        changes = _changes(**given)
+        task = present(office, taskListId, taskId, deleted="status" in changes)
+        return changes_text(task, changes)
+
+    @tool(destructive=True, idempotent=True, body="notes", preview=preview, origin="builtin")
     def tasks_update(
-        taskListId: _Id,
+        taskListId: _ListId,
         taskId: _Id,
         title: _Title | None = None,
         notes: _Notes | None = None,
@@ -167,26 +186,32 @@ def _update(office: Office) -> Tool:
             title: what is to do
             notes: more words on it; "" removes them
             due: the day, such as 2030-01-31; "" removes it
-            status: needsAction, or completed
+            status: needsAction, or completed; this also brings back a deleted task
             full: all that is known of it
         """
-        day = None if due is None else day_start(read_day(due, "due"))
-        given = {"title": title, "notes": notes, "due": day, "status": status}
-        changes: Json = {name: value for name, value in given.items() if value is not None}
-        if not changes:
-            raise ToolError("invalid_input", "nothing to change: give title, notes, due or status")
-        require_text(changes)
-        present(office, taskListId, taskId)
-        if day == "":
-            changes["due"] = None
+        changes = _changes(title=title, notes=notes, due=due, status=status)
+        task = present(office, taskListId, taskId, deleted=bool(status))
+        if task.get("deleted"):
+            changes["deleted"] = False
         return shown_task(office.tasks.update(taskListId, taskId, changes), full)
 
     return tasks_update
 
 
+def _changes(**given: str | None) -> Json:
+    """The fields to change; a day that is taken away is `None`."""
+    changes: Json = {name: value for name, value in given.items() if value is not None}
+    if not changes:
+        raise ToolError("invalid_input", "nothing to change: give title, notes, due or status")
+    require_text(changes)
+    if "due" in changes:
+        changes["due"] = day_start(read_day(changes["due"], "due")) or None
+    return changes
+
+
 def _complete(office: Office) -> Tool:
     @tool(destructive=False, idempotent=True, origin="builtin")
-    def tasks_complete(taskListId: _Id, taskId: _Id, full: bool = False) -> Json:
+    def tasks_complete(taskListId: _ListId, taskId: _Id, full: bool = False) -> Json:
         """Mark a task as done.
 
         Args:
@@ -204,14 +229,11 @@ def _complete(office: Office) -> Tool:
 
 def _delete(office: Office) -> Tool:
     def preview(taskListId: str, taskId: str) -> str:
-        try:
-            task = present(office, taskListId, taskId)
-        except ToolError as error:
-            return f"this would fail: {error.code}: {error.message}"
+        task = present(office, taskListId, taskId)
         return f"the task {brief(task.get('title', ''), 200)} is deleted, and those below it"
 
     @tool(destructive=True, idempotent=True, preview=preview, origin="builtin")
-    def tasks_delete(taskListId: _Id, taskId: _Id) -> Json:
+    def tasks_delete(taskListId: _ListId, taskId: _Id) -> Json:
         """Delete a task, and the tasks below it.
 
         Args:

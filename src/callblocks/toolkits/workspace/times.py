@@ -20,6 +20,7 @@ import msgspec
 from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.backend import Json
+from callblocks.toolkits.workspace.today import way_out
 
 __all__ = ("Given", "Time", "find_zone", "invalid", "is_day", "point_of", "read_time", "settle")
 
@@ -35,7 +36,7 @@ _TEXT = re.compile(
 )
 # Any time between these is a time in every zone.
 _FIRST, _LAST = date(1, 1, 4), date(9999, 12, 27)
-_EXAMPLES = "write 2026-11-16T14:00, 2026-11-16T14:00:00+01:00, or 2026-11-16 for a whole day"
+_FORMS = "write {day}T14:00, {day}T14:00:00+01:00, or {day} for a whole day"
 
 
 class Time(msgspec.Struct, frozen=True):
@@ -61,7 +62,9 @@ def read_time(given: Given, field: str) -> Time:
         return _read_text(given.strip(), field)
     named = [name for name in ("dateTime", "date") if given.get(name)]
     if len(named) != 1 or not isinstance(text := given[named[0]], str):
-        raise invalid(field, f"{brief(given)} has neither dateTime nor date alone; {_EXAMPLES}")
+        raise invalid(
+            field, f"{brief(given)} has neither dateTime nor date alone; {way_out(_FORMS)}"
+        )
     read = _read_text(text.strip(), field)
     if read.is_day != (named[0] == "date"):
         other = "date" if read.is_day else "dateTime"
@@ -122,7 +125,7 @@ def invalid(field: str, why: str) -> ToolError:
 def _read_text(text: str, field: str) -> Time:
     found = _TEXT.fullmatch(text)
     if found is None:
-        raise invalid(field, f"{brief(text)} is no time; {_EXAMPLES}")
+        raise invalid(field, f"{brief(text)} is no time; {way_out(_FORMS)}")
     part = found.groupdict()
     zone = part["zone"] or ""
     if zone:
@@ -133,12 +136,12 @@ def _read_text(text: str, field: str) -> Time:
             raise ValueError("it is at the end of all days")
         if part["hour"] is None:
             if part["offset"]:
-                raise invalid(field, f"{brief(text)} has an offset but no time; {_EXAMPLES}")
+                raise invalid(field, f"{brief(text)} has an offset but no time; {way_out(_FORMS)}")
             return Time(day)
         clock = (int(part["hour"]), int(part["minute"]), int(part["second"] or 0))
         value = datetime(day.year, day.month, day.day, *clock, tzinfo=_offset(part["offset"]))
     except ValueError as error:
-        raise invalid(field, f"{brief(text)} is no time: {error}; {_EXAMPLES}") from error
+        raise invalid(field, f"{brief(text)} is no time: {error}; {way_out(_FORMS)}") from error
     return Time(value, zone)
 
 

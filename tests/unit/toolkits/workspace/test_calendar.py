@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.backend import Office
 from callblocks.toolkits.workspace.calendar import calendar_tools
 from callblocks.toolkits.workspace.local.office import LocalOffice
+from callblocks.tools.context import Context
 from support.google.calendar import add_calendar
 from support.google.calling import Calling
 from support.google.state import State
@@ -106,8 +108,8 @@ def test_an_event_is_given_back_as_it_was_made(call: Calling) -> None:
         "summary": "Plan, budget; and more",
         "description": "Line one\nline two 🚀",
         "location": "Room 5",
-        "start": {"dateTime": "2026-11-16T13:00:00Z", "timeZone": BERLIN},
-        "end": {"dateTime": "2026-11-16T14:30:00Z", "timeZone": BERLIN},
+        "start": {"dateTime": "2026-11-16T14:00:00+01:00", "timeZone": BERLIN},
+        "end": {"dateTime": "2026-11-16T15:30:00+01:00", "timeZone": BERLIN},
         "attendees": [
             {
                 "email": "ada@example.org",
@@ -151,8 +153,25 @@ def test_the_whole_resource_has_what_a_program_needs(call: Calling) -> None:
 )
 def test_a_time_may_be_written_in_many_ways(call: Calling, start: Any, end: Any) -> None:
     made = call("calendar_create", summary="A", start=start, end=end)
-    assert made["start"]["dateTime"] == "2026-11-16T13:00:00Z"
-    assert made["end"]["dateTime"] == "2026-11-16T14:00:00Z"
+    moments = [datetime.fromisoformat(made[name]["dateTime"]) for name in ("start", "end")]
+    assert moments == [datetime(2026, 11, 16, hour, tzinfo=UTC) for hour in (13, 14)]
+
+
+def test_a_time_agrees_with_the_zone_beside_it(call: Calling, add: Callable[..., str]) -> None:
+    add("A", "2026-11-16 14:00", "2026-11-16 15:00", timeZone=BERLIN)
+    own = call("calendar_events")["items"][0]["start"]
+    assert own == {"dateTime": "2026-11-16T14:00:00+01:00", "timeZone": BERLIN}
+    asked = call("calendar_events", timeZone="Asia/Tokyo")["items"][0]["start"]
+    assert asked == {"dateTime": "2026-11-16T22:00:00+09:00", "timeZone": "Asia/Tokyo"}
+
+
+def test_a_call_that_is_repeated_finds_its_event_and_another_call_adds_one(call: Calling) -> None:
+    given = {"summary": "A", "start": "2026-11-16 14:00", "end": "2026-11-16 15:00"}
+    create = call.tool("calendar_create")
+    values = dict(create.check(given).values)
+    ids = [create(**values, context=Context(key=key))["id"] for key in ("one", "one", "two")]
+    assert ids[0] == ids[1] != ids[2]
+    assert len(call("calendar_events")["items"]) == 2
 
 
 def test_a_time_without_a_zone_is_in_the_zone_of_the_calendar(
@@ -400,11 +419,11 @@ def test_an_event_that_is_moved_stays_as_long_as_it_was(
 ) -> None:
     id = add("A", "2026-11-16 14:00", "2026-11-16 15:30", timeZone=BERLIN)
     moved = call("calendar_update", eventId=id, start="2026-11-17 09:00")
-    assert moved["start"] == {"dateTime": "2026-11-17T08:00:00Z", "timeZone": BERLIN}
-    assert moved["end"] == {"dateTime": "2026-11-17T09:30:00Z", "timeZone": BERLIN}
+    assert moved["start"] == {"dateTime": "2026-11-17T09:00:00+01:00", "timeZone": BERLIN}
+    assert moved["end"] == {"dateTime": "2026-11-17T10:30:00+01:00", "timeZone": BERLIN}
     longer = call("calendar_update", eventId=id, end="2026-11-17 12:00")
     assert longer["start"] == moved["start"]
-    assert longer["end"] == {"dateTime": "2026-11-17T11:00:00Z", "timeZone": BERLIN}
+    assert longer["end"] == {"dateTime": "2026-11-17T12:00:00+01:00", "timeZone": BERLIN}
     assert call.failure("calendar_update", eventId=id, end="2026-11-17 08:00") == "invalid_input"
 
 
@@ -458,7 +477,7 @@ def test_one_occurrence_is_changed_alone(
     changed = call("calendar_update", eventId=id, summary="Crew, late", start="2026-10-26 16:00")
     assert changed["id"] == id
     assert changed["recurringEventId"] == weekly
-    assert changed["originalStartTime"]["dateTime"] == "2026-10-26T08:00:00Z"
+    assert changed["originalStartTime"]["dateTime"] == "2026-10-26T09:00:00+01:00"
     assert titles() == ["Crew", "Crew", "Crew, late", "Crew"]
     assert starts()[2] == "2026-10-26T16:00:00+01:00"
     assert titles(query="late") == ["Crew, late"]
@@ -551,9 +570,20 @@ def test_any_text_survives(call: Calling, text: str) -> None:
 
 
 def test_reading_taints_the_turn(call: Calling) -> None:
-    for name in ("calendar_list", "calendar_events"):
-        call(name)
-        assert call.context.taints == ["calendar of others"]
+    call("calendar_events")
+    assert call.context.taints == ["calendar of others"]
+
+
+def test_the_names_of_ones_own_calendars_taint_nothing(call: Calling) -> None:
+    call("calendar_list")
+    is_shared = call.server is not None
+    assert call.context.taints == (["calendar of others"] if is_shared else [])
+
+
+def test_what_is_created_brings_nothing_of_others(call: Calling) -> None:
+    call("calendar_create", summary="Fair", start="2026-11-16", end="2026-11-17")
+    assert not call.context.taints
+    assert not call.tool("calendar_create").brings_text_of_others
 
 
 def test_a_person_sees_what_is_to_be_changed(call: Calling, add: Callable[..., str]) -> None:
@@ -572,25 +602,25 @@ def test_a_person_sees_what_is_to_be_changed(call: Calling, add: Callable[..., s
     ]
     text = call.preview("calendar_delete", eventId=id)
     assert text.startswith("delete Crew, 2026-11-16 09:00 to 10:00 (Europe/Berlin)")
-    assert call.preview("calendar_delete", eventId="nosuchevent").startswith("this would fail")
-    assert call.preview("calendar_update", eventId=id, start="x").startswith("this would fail")
+    assert call.refused("calendar_delete", eventId="nosuchevent").startswith("not_found: ")
+    assert call.refused("calendar_update", eventId=id, start="x").startswith("invalid_input: ")
     assert call("calendar_events")["items"][0]["location"] == "Quay"
 
 
 def test_a_person_sees_what_is_to_be_created(call: Calling) -> None:
     text = call.preview("calendar_create", summary="Fair", start="2026-11-16", end="2026-11-18")
     assert text.splitlines()[0] == "create Fair, 2026-11-16 to 2026-11-17"
-    text = call.preview("calendar_create", summary="Fair", start="2026-11-16", end="2026-11-15")
-    assert text.startswith("this would fail: invalid_input: end:")
+    text = call.refused("calendar_create", summary="Fair", start="2026-11-16", end="2026-11-15")
+    assert text.startswith("invalid_input: end:")
     assert call("calendar_events")["items"] == []
 
 
 def test_the_traits_say_what_a_call_may_do(local_office: Office) -> None:
     traits = {tool.name: tool.traits.names() for tool in calendar_tools(local_office)}
     assert traits == {
-        "calendar_list": ("read_only", "idempotent", "source"),
+        "calendar_list": ("read_only", "idempotent"),
         "calendar_events": ("read_only", "idempotent", "source"),
         "calendar_create": ("idempotent", "open_world"),
-        "calendar_update": ("destructive", "open_world"),
-        "calendar_delete": ("destructive", "idempotent", "open_world"),
+        "calendar_update": ("destructive", "open_world", "source"),
+        "calendar_delete": ("destructive", "idempotent", "open_world", "source"),
     }

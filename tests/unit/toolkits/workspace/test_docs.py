@@ -60,7 +60,7 @@ def test_a_preview_of_a_replacement_is_a_diff(call: Calling) -> None:
     assert "-two" in shown
     assert "+2" in shown
     assert call("docs_read", **one)["text"] == "one\ntwo"
-    missing = call.preview("docs_replace", documentId="1x", findText="a", replaceText="b")
+    missing = call.refused("docs_replace", documentId="1x", findText="a", replaceText="b")
     assert "not_found" in missing
 
 

@@ -40,7 +40,7 @@ def test_the_type_is_guessed_from_the_name_and_else_plain_text(call: Calling) ->
 def test_a_trimmed_file_has_few_fields_and_a_full_one_many(call: Calling) -> None:
     made = call("drive_create", name="a.txt", content="a")
     trimmed = {"id", "name", "mimeType", "size", "modifiedTime", "parents"}
-    assert set(call("drive_list")["files"][0]) == trimmed
+    assert set(call("drive_list")["files"][0]) - {"localPath"} == trimmed
     full = call("drive_list", full=True)["files"][0]
     assert trimmed | {"md5Checksum", "createdTime", "webViewLink", "trashed"} <= set(full)
     assert full["id"] == made["id"]
@@ -319,6 +319,18 @@ def test_what_files_hold_is_text_of_others(call: Calling) -> None:
         assert call.context.taints == ["files of others"]
 
 
+def test_an_answer_that_says_more_of_a_file_than_the_call_did_is_text_of_others(
+    call: Calling,
+) -> None:
+    made = call("drive_create", name="a", content="x")
+    call("drive_update", fileId=made["id"], description="mine")
+    assert call.context.taints == []
+    call("drive_update", fileId=made["id"], content="y")
+    assert call.context.taints == ["files of others"]
+    call("drive_update", fileId=made["id"], description="mine", full=True)
+    assert call.context.taints == ["files of others"]
+
+
 def test_a_preview_shows_what_a_change_would_do(call: Calling) -> None:
     folder = call("drive_create", name="f", mimeType=FOLDER)
     made = call("drive_create", name="a.txt", content="old\n")
@@ -337,8 +349,10 @@ def test_a_preview_names_what_would_be_deleted(call: Calling) -> None:
     assert shown == "move to the trash the file 'a.txt' (text/plain, 1 bytes)"
     shown = call.preview("drive_delete", fileId=folder["id"], permanent=True)
     assert shown.startswith("delete for ever the folder 'f' with 1 files and folders right in it")
-    assert "not_found" in call.preview("drive_delete", fileId="1nothing")
-    assert "not_found" in call.preview("drive_update", fileId="1nothing", content="x")
+    assert "not_found" in call.refused("drive_delete", fileId="1nothing")
+    assert "invalid_input" in call.refused("drive_delete", fileId="root")
+    assert "not_found" in call.refused("drive_update", fileId="1nothing", content="x")
+    assert "nothing to change" in call.refused("drive_update", fileId=made["id"])
 
 
 def test_traits_tell_what_is_destructive(call: Calling, office: Office) -> None:
@@ -363,4 +377,4 @@ def test_a_folder_moves_and_is_described(call: Calling) -> None:
     moved = call("drive_update", fileId=inner["id"], folderId=outer["id"], mimeType=FOLDER)
     assert moved["parents"] == [outer["id"]]
     assert call("drive_list")["files"][0]["description"] == "all of it"
-    assert "holds no text" in call.preview("drive_update", fileId=outer["id"], content="x")
+    assert "holds no text" in call.refused("drive_update", fileId=outer["id"], content="x")

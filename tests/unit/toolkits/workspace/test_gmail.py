@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
+from callblocks.model.calls import Call
 from callblocks.runtime.files.root import Root
+from callblocks.runtime.policy.policy import Policy
+from callblocks.runtime.policy.rules import Rule
 from callblocks.toolkits.workspace.backend import Office
 from callblocks.toolkits.workspace.local.office import LocalOffice
 from support.google.calling import Calling
 from support.mails import mail
+from support.running import run_one
 
 OWN = "ada@example.org"
 
@@ -265,10 +269,10 @@ def test_the_preview_shows_all_that_is_sent(
         "First",
         "Second",
     ]
-    refused = call.preview("gmail_send", to="nobody", subject="x", body="y")
-    assert refused.startswith("this would fail: invalid_input: to: 'nobody' is no mail address")
-    unknown = call.preview("gmail_send", to="a@b.c", subject="x", body="y", replyTo="f" * 16)
-    assert unknown.startswith("this would fail: not_found:")
+    refused = call.refused("gmail_send", to="nobody", subject="x", body="y")
+    assert refused.startswith("invalid_input: to: 'nobody' is no mail address")
+    unknown = call.refused("gmail_send", to="a@b.c", subject="x", body="y", replyTo="f" * 16)
+    assert unknown.startswith("not_found:")
     assert call("gmail_search", query="in:sent") == {"messages": []}
 
 
@@ -307,6 +311,21 @@ def test_a_file_that_is_too_large_is_not_sent(call: Calling, tmp_path: Path) -> 
     assert call.failure("gmail_send", **given, attachments=["big.bin"]) == "file_too_large"
     assert call.failure("gmail_send", **given, attachments=["none.bin"]) == "path_not_found"
     assert call.failure("gmail_send", **given, attachments=["../x"]) == "unsafe_path"
+    assert call("gmail_list") == {"messages": []}
+
+
+@pytest.mark.parametrize("path", ["keys/k.txt", "./keys//k.txt", "link.txt"])
+def test_a_file_that_may_not_be_read_is_not_sent(call: Calling, root: Root, path: str) -> None:
+    root.write("keys/k.txt", b"secret")
+    (root.folder / "link.txt").symlink_to("keys/k.txt")
+    keeping = Rule(decide="deny", tool=("file_read",), path=("keys/**",))
+    policy = Policy((keeping, Rule(decide="allow", tool=("gmail_send",))))
+    given = {"to": "bob@example.com", "subject": "x", "body": "y", "attachments": [path]}
+    one = Call(id="c1", name="gmail_send", input=given)
+    outcome = run_one([call.tool("gmail_send")], one, policy=policy, resolve=root.resolve)
+    assert outcome.error is not None
+    assert outcome.error.code == "policy_denied"
+    assert outcome.error.message.startswith("keys/k.txt was not read: rule 1 ")
     assert call("gmail_list") == {"messages": []}
 
 

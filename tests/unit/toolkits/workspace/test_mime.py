@@ -110,6 +110,8 @@ def test_a_subject_of_others_becomes_one_line(subject: str) -> None:
         ("<a.b+c@x-y.example>", ["a.b+c@x-y.example"]),
         ("Büro <x@bücher.example>", ["Büro <x@xn--bcher-kva.example>"]),
         ('"b@evil.example" <a@b.c>', ["b@evil.example <a@b.c>"]),
+        ('["a@b", "Ada <c@d>"]', ["a@b", "Ada <c@d>"]),
+        ("[]", []),
     ],
 )
 def test_recipients_are_read(given: str | list[str], found: list[str]) -> None:
@@ -123,6 +125,7 @@ def test_recipients_are_read(given: str | list[str], found: list[str]) -> None:
         *("<a@b", "a@b>", "<>", "A <a@b> B", "<a@b> <c@d>", '"a@b', '"a" b@c', "Team: a@b;"),
         *("a@b\nBcc: c@d", "a\0@b", "a@b\u2028c", "ä@b.c", "a@[1.2.3.4]", "b@evil.x <a@b.c>"),
         *("a@b\ud800", "\u202ea@b", "x" * 65 + "@b", "(a)@b", "a@" + "b" * 300, 'a"b"@c'),
+        *('["a@b"', "[1]", "[a@b]", "[" * 20_000),
         *("A" * 201 + " <a@b>", "a@b," * 501, "<" * 20_000, '"\\' * 20_000, "a" * 60_000),
     ],
 )

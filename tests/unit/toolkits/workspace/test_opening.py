@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from callblocks.model.errors import CallerError, ToolError
 from callblocks.runtime.files.root import Root
+from callblocks.toolkits.standard import standard_tools
 from callblocks.toolkits.workspace import opening
 from callblocks.toolkits.workspace.backend import Office
 from callblocks.toolkits.workspace.opening import LateOffice, has_office, open_office
+from callblocks.tools.context import Context
 
 PARTS = ("mail", "drive", "calendars", "documents", "sheets", "tasks")
 
@@ -24,6 +29,39 @@ def test_the_local_office_is_in_the_workspace_and_looking_makes_nothing(tmp_path
         office.tasks.create("@default", {"title": "Order fenders"}, parent="", previous="")
         assert (tmp_path / "office" / "tasks.sqlite").exists()
         assert has_office(root)
+
+
+def test_the_index_of_a_search_is_no_office(tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("The tide is low.")
+    with Root(tmp_path) as root:
+        standard_tools(root)["search"](query="tide", context=Context())
+        assert (tmp_path / "office" / ".index").is_dir()
+        assert not has_office(root)
+        (tmp_path / "office" / "drive").mkdir()
+        assert has_office(root)
+
+
+def test_an_office_is_opened_once_by_many_threads() -> None:
+    opened: list[object] = []
+    together = threading.Barrier(8)
+
+    class Parts:
+        mail = drive = calendars = documents = sheets = tasks = "a part"
+
+    def make() -> Office:
+        time.sleep(0.01)
+        opened.append(Parts())
+        return opened[-1]  # pyright: ignore[reportReturnType] it need not work
+
+    office = LateOffice(make)
+
+    def ask(_: int) -> object:
+        together.wait()
+        return office.mail
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(8)))
+    assert len(opened) == 1
 
 
 def test_an_office_is_opened_once_and_not_before_a_part_is_asked_for() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from callblocks.model.errors import CallerError
 from callblocks.toolkits.workspace.local.office import LocalOffice
-from callblocks.toolkits.workspace.sample.content import calendars, files, mails, task_lists
+from callblocks.toolkits.workspace.sample.content import ZONE, calendars, files, mails, task_lists
 from callblocks.toolkits.workspace.sample.laying import lay_office
 from support.offices import copy_office
 
@@ -101,6 +101,16 @@ def test_a_calendar_library_reads_the_events(office: LocalOffice) -> None:
     assert series["RRULE"]["FREQ"] == ["WEEKLY"]
     days = next(event for event in found if event["SUMMARY"] == "Jonas is off")
     assert str(days["DTSTART"].dt) == "2026-11-21"
+
+
+def test_its_calendars_are_where_the_ferry_is(
+    office: LocalOffice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    for calendar in calendars():
+        assert office.calendars.zone(calendar.id) == ZONE
+    start = office.calendars.event("primary", "dentist")["start"]
+    assert start == {"dateTime": "2026-11-17T15:30:00+01:00", "timeZone": ZONE}
 
 
 def test_files_lie_in_the_drive_as_they_are(office: LocalOffice) -> None:

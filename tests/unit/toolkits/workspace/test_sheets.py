@@ -371,8 +371,8 @@ def test_the_preview_of_what_would_fail_says_so(call: Calling) -> None:
         ("sheets_clear", {"range": "A1"}),
     ]
     for name, more in given:
-        shown = call.preview(name, spreadsheetId="1nope", **more)
-        assert shown.startswith("this would fail: ")
+        refused = call.refused(name, spreadsheetId="1nope", **more)
+        assert refused.startswith(("not_found: ", "invalid_input: "))
 
 
 def test_reading_taints_and_writing_does_not(call: Calling, book: str) -> None:

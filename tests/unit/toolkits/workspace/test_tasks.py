@@ -254,13 +254,35 @@ def test_a_task_of_another_parent_is_no_neighbour(call: Calling, add: Callable[.
 def test_the_preview_of_deleting_names_the_task(call: Calling, add: Callable[..., str]) -> None:
     task = add("Buy milk")
     assert "'Buy milk'" in call.preview("tasks_delete", taskListId="@default", taskId=task)
-    missing = call.preview("tasks_delete", taskListId="@default", taskId="nope")
-    assert missing.startswith("this would fail: not_found")
+    missing = call.refused("tasks_delete", taskListId="@default", taskId="nope")
+    assert missing.startswith("not_found: ")
 
 
-def test_a_policy_knows_that_only_deleting_takes_something_away(office: Office) -> None:
+def test_the_preview_of_a_new_task_shows_it_and_refuses_what_is_no_day(call: Calling) -> None:
+    given = {"taskListId": "@default", "title": "Buy milk"}
+    assert call.preview("tasks_create", **given, due="2030-01-31") == (
+        "create a task\ntitle: 'Buy milk'\ndue: '2030-01-31T00:00:00.000Z'"
+    )
+    refused = call.refused("tasks_create", **given, due="tomorrow")
+    assert refused.startswith("invalid_input: 'tomorrow' is no date; today is ")
+
+
+def test_the_preview_of_a_change_shows_what_is_lost(call: Calling, add: Callable[..., str]) -> None:
+    given = {"taskListId": "@default", "taskId": add("Buy milk", notes="two\nbottles")}
+    assert call.preview("tasks_update", **given, notes="", due="2030-01-31") == (
+        "the task 'Buy milk'\n"
+        "notes: 'two\\nbottles' becomes ''\n"
+        "due: '' becomes '2030-01-31T00:00:00.000Z'"
+    )
+    assert call("tasks_get", **given)["notes"] == "two\nbottles"
+
+
+def test_a_policy_knows_what_takes_something_away(office: Office) -> None:
     tools = {tool.name: tool for tool in tasks_tools(office)}
-    assert [name for name, one in tools.items() if one.traits.destructive] == ["tasks_delete"]
+    assert [name for name, one in tools.items() if one.traits.destructive] == [
+        "tasks_update",
+        "tasks_delete",
+    ]
     assert [name for name, one in tools.items() if one.traits.read_only] == [
         "tasks_list",
         "tasks_get",

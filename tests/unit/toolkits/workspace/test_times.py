@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.due import read_day
 from callblocks.toolkits.workspace.recurrence import lines_of, read_rule
 from callblocks.toolkits.workspace.times import point_of, read_time, settle
 
@@ -116,3 +117,14 @@ def test_lines_come_as_a_list_or_as_one_text() -> None:
     assert lines_of("FREQ=DAILY\n\n EXDATE:20261116 ") == wanted
     assert lines_of(["RRULE:FREQ=DAILY", "EXDATE:20261116\n"]) == wanted
     assert lines_of("") == []
+
+
+@pytest.mark.parametrize("read", [read_time, read_day])
+def test_a_word_for_a_day_is_refused_with_the_day_that_it_is(
+    monkeypatch: pytest.MonkeyPatch, read: Any
+) -> None:
+    monkeypatch.setattr("callblocks.toolkits.workspace.today.today", lambda: date(2026, 11, 16))
+    with pytest.raises(ToolError) as raised:
+        read("tomorrow", "due")
+    assert "; today is Monday 2026-11-16; write 2026-11-17" in raised.value.message
+    assert raised.value.details["due"] in raised.value.message

@@ -39,6 +39,7 @@ from callblocks.toolkits.workspace.google.tokens import (
     signed_out,
     write_token,
 )
+from callblocks.toolkits.workspace.google.transport import Session
 
 __all__ = ("connect", "forget", "load")
 
@@ -189,9 +190,8 @@ def _revoked(token: Token) -> bool:
     """Whether it has ended at Google; what Google does not know has."""
     address = token.token_uri.rpartition("/")[0] + "/revoke"
     try:
-        with requests.post(
-            address, data={"token": token.refresh_token}, timeout=_TIMEOUT
-        ) as answer:
+        with Session() as session:
+            answer = session.post(address, data={"token": token.refresh_token}, timeout=_TIMEOUT)
             return answer.status_code in (200, 400)
     except requests.RequestException:
         return False

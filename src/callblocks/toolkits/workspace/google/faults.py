@@ -31,8 +31,11 @@ __all__ = ("CONNECT", "FAULTS", "Fault", "fault_of")
 CONNECT = "callblocks workspace connect CLIENT_FILE"
 """The command that gives access to an account."""
 
-FAULTS = (HttpError, GoogleAuthError, Overlong, requests.RequestException, ValueError)
-"""What asking may raise; a `ValueError` is an answer that is no JSON."""
+FAULTS = (
+    *(HttpError, GoogleAuthError, Overlong, requests.RequestException),
+    *(ValueError, RecursionError),
+)
+"""What asking may raise; a `ValueError` is an answer that is no JSON, or nested too deep."""
 
 Reasons: TypeAlias = frozenset[str]
 

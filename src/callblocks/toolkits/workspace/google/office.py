@@ -26,6 +26,8 @@ _Part = TypeVar("_Part")
 class GoogleOffice:
     """All of it, for one account; `base` is asked instead of Google's own servers."""
 
+    is_shared = True
+
     def __init__(
         self,
         credentials: Credentials,

@@ -158,7 +158,7 @@ def _resource(method: str, answer: Any) -> Json:
 
 
 def _content(_method: str, answer: Any) -> bytes:
-    return bytes(answer)
+    return bytes(answer or b"")
 
 
 def _worth(fault: Fault, safe: bool) -> bool:

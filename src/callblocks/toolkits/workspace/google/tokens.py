@@ -39,6 +39,9 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
     scopes: list[str]
     expiry: datetime
 
+    def __repr__(self) -> str:
+        return f"Token(expiry={self.expiry.isoformat()})"
+
 
 class KeptCredentials(Credentials):
     """Credentials that write a new token into the file they came from."""

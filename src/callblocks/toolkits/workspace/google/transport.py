@@ -20,7 +20,7 @@ import requests
 from google.auth.credentials import Credentials
 from google.auth.transport.requests import Request
 
-__all__ = ("Overlong", "Transport")
+__all__ = ("Overlong", "Session", "Transport")
 
 _TIMEOUT = 60.0
 _CONNECT_TIMEOUT = 15.0
@@ -39,10 +39,8 @@ class Transport:
 
     def __init__(self, credentials: Credentials, *, direct: bool) -> None:
         self._credentials = credentials
-        self._session = requests.Session()
+        self._session = Session()
         self._session.trust_env = not direct
-        # Without one of its own, a session takes passwords from ~/.netrc.
-        self._session.auth = _unchanged
         self._lock = threading.Lock()
 
     def limited(self, limit: int) -> _Limited:
@@ -92,6 +90,23 @@ class Transport:
         with self._lock:
             if refused == f"Bearer {self._credentials.token}":
                 self._credentials.refresh(Request(self._session))
+
+
+class Session(requests.Session):
+    """Sends no passwords of other programs: none is taken from ~/.netrc."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # With an `auth` of its own, the file is not looked at.
+        self.auth = _unchanged
+
+    def rebuild_auth(
+        self, prepared_request: requests.PreparedRequest, response: requests.Response
+    ) -> None:
+        """Called for each redirect; another host gets no token."""
+        asked, next_one = response.request.url or "", prepared_request.url or ""
+        if self.should_strip_auth(asked, next_one):
+            prepared_request.headers.pop("Authorization", None)
 
 
 class _Limited:

@@ -19,6 +19,7 @@ from callblocks.toolkits.workspace.drive_types import DOCUMENT, FOLDER, SPREADSH
 
 __all__ = (
     "ADDRESS",
+    "NAME",
     "ZONE",
     "SampleCalendar",
     "SampleFile",
@@ -33,7 +34,10 @@ __all__ = (
 ADDRESS = "mara@holmferry.example"
 """The person whose office it is."""
 
+NAME = "Mara Lind"
+
 ZONE = "Europe/Copenhagen"
+"""Where the office is."""
 
 _HERE = Path(__file__).parent
 _NATIVE = {"folder": FOLDER, "document": DOCUMENT, "spreadsheet": SPREADSHEET}

@@ -22,6 +22,8 @@ from callblocks.toolkits.workspace.local.sheet_writing import enter_cells
 from callblocks.toolkits.workspace.local.task_file import TaskFile
 from callblocks.toolkits.workspace.sample.content import (
     ADDRESS,
+    NAME,
+    ZONE,
     SampleFile,
     calendars,
     files,
@@ -55,7 +57,7 @@ def lay_office(folder: Path) -> None:
 def _lay_mail(folder: Path) -> None:
     for name in ("cur", "new", "tmp"):
         (folder / name).mkdir(parents=True)
-    (folder / "address").write_text(f"{ADDRESS}\n", "utf-8")
+    (folder / "address").write_text(f"{NAME} <{ADDRESS}>\n", "utf-8")
     for mail in mails():
         path = folder / "cur" / f"{mail.unique}:2,{mail.flags}"
         path.write_bytes(mail.raw)
@@ -117,6 +119,7 @@ def _lay_calendars(office: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "displayname").write_text(f"{calendar.summary}\n", "utf-8")
         (folder / "color").write_text(f"{calendar.color}\n", "utf-8")
+        (folder / "timezone").write_text(f"{ZONE}\n", "utf-8")
         for event in calendar.events:
             local.create(calendar.id, event, notify="none")
 

@@ -320,6 +320,12 @@ def test_a_sign_in_that_others_can_read_is_not_used(file: Path, token: Token, mo
     load(file)
 
 
+def test_a_sign_in_shows_no_secret(file: Path, token: Token) -> None:
+    for shown in (repr(token), str(token), repr(load(file))):
+        for secret in (token.token, token.refresh_token, token.client_secret):
+            assert secret not in shown
+
+
 def test_a_sign_in_that_lacks_a_right_is_told_so(file: Path, token: Token) -> None:
     load(file, [*MAIL, "tasks_list", "tasks_delete"])
     error = refusal(load, file, ["tasks_list", "drive_list", "docs_read"])

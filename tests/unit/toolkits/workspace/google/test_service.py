@@ -9,7 +9,9 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from hypothesis import strategies as st
 from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.google import service as module
 from callblocks.toolkits.workspace.google.service import Service
+from callblocks.toolkits.workspace.google.transport import Transport
 from support.google.server import Server
 from support.google.state import Answer, Asked, Refused
 
@@ -308,7 +311,10 @@ def test_a_sign_in_service_that_fails_is_not_the_persons_fault(
     assert fails(service, creating).code == "service_unavailable"
 
 
-@pytest.mark.parametrize("raw", [b"<html>Sorry</html>", b"", b'{"a":', b"\xff\xfe", b"[1]"])
+DEEP = b'{"a":' + b"[" * 200_000
+
+
+@pytest.mark.parametrize("raw", [b"<html>Sorry</html>", b"", b'{"a":', b"\xff\xfe", b"[1]", DEEP])
 def test_an_answer_of_another_kind_is_a_fault(service: Service, server: Server, raw: bytes) -> None:
     server.plan(200, raw=raw, times=100)
     assert fails(service, listing).code == "service_unavailable"
@@ -476,11 +482,30 @@ def test_a_mistake_of_the_program_is_not_hidden(service: Service) -> None:
         Service("task", "v1", None).call(listing)  # pyright: ignore[reportArgumentType] no credentials are needed
 
 
-def test_passwords_of_other_programs_are_not_sent(
-    service: Service, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+def test_neither_passwords_nor_tokens_go_to_other_hosts(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """Also where a host sends the request on; `localhost` is another host than `127.0.0.1`."""
     netrc = tmp_path / "netrc"
-    netrc.write_text("machine 127.0.0.1 login a password b\n")
+    netrc.write_text("default login a password b\n")
     monkeypatch.setenv("NETRC", str(netrc))
-    service.call(listing)
-    assert server.asked[0].headers["authorization"].startswith("Bearer ")
+    monkeypatch.setenv("NO_PROXY", "*")
+    with socket.create_server(("127.0.0.1", 0)) as other, ThreadPoolExecutor(1) as pool:
+        heard = pool.submit(_answer_once, other)
+        address = f"http://localhost:{other.getsockname()[1]}/"
+        server.plan(302, raw=b"", headers={"Location": address})
+        transport = Transport(server.credentials(), direct=False)
+        asked = transport.limited(10_000).request
+        response, _ = asked(f"{server.base}/tasks/v1/users/@me/lists")
+        transport.close()
+        assert response.status == 200
+        assert server.asked[0].headers["authorization"].startswith("Bearer ")
+        assert b"authorization" not in heard.result().lower()
+
+
+def _answer_once(listener: socket.socket) -> bytes:
+    opened, _ = listener.accept()
+    with opened:
+        heard = opened.recv(65_536)
+        opened.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+    return heard

@@ -1,0 +1,122 @@
+"""The files that are sent along with a mail: those of the workspace, and those of the drive.
+
+    reports/may.pdf      a path of the workspace
+    drive:1AbC…          a file of the drive by its id; without `drive:` if no path is called so
+
+A document of the drive is sent as Markdown, a spreadsheet for Excel.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.runtime.files.root import Root
+from callblocks.toolkits.workspace.backend import Json, Office
+from callblocks.toolkits.workspace.drive_shown import ENDINGS
+from callblocks.toolkits.workspace.drive_types import EXPORTS, FOLDER, SPREADSHEET, is_native
+from callblocks.toolkits.workspace.meant import meant_file
+
+if TYPE_CHECKING:
+    from callblocks.toolkits.workspace.mime import Attachment
+
+__all__ = ("attached", "real_path")
+
+_DRIVE = "drive:"
+_EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+
+def attached(office: Office, root: Root, given: Sequence[str]) -> Iterator[Attachment]:
+    """The files one after the other: no more is read than can be sent."""
+    from callblocks.toolkits.workspace.mime import require_size
+
+    total = 0
+    for one in given:
+        file = _drive_file(office, root, one)
+        found = _of_path(root, one) if file is None else _of_drive(office, file)
+        # In base64, three bytes become four.
+        total += len(found.content) * 4 // 3
+        require_size(total)
+        yield found
+
+
+def real_path(office: Office, root: Root, given: str) -> str | None:
+    """The path of the workspace that is read, for a policy to judge; `None` where it is none."""
+    file = _drive_file(office, root, given)
+    path = given if file is None else str(file.get("localPath", ""))
+    return root.resolve(path) if path else None
+
+
+def _drive_file(office: Office, root: Root, given: str) -> Json | None:
+    """The file of the drive that is meant; `None` where it is a path of the workspace."""
+    if given.startswith(_DRIVE):
+        wanted = given.removeprefix(_DRIVE).strip()
+        with meant_file(office, wanted):
+            return office.drive.file(wanted)
+    try:
+        root.stat(given)
+    except ToolError as error:
+        return _known_file(office, given) if error.code == "path_not_found" else None
+    return None
+
+
+def _known_file(office: Office, given: str) -> Json | None:
+    try:
+        return None if "/" in given else office.drive.file(given)
+    except ToolError:  # then it is a path, and nothing is there
+        return None
+
+
+def _of_drive(office: Office, file: Json) -> Attachment:
+    from callblocks.toolkits.workspace.mime import LIMIT, Attachment, require_size
+
+    kind, name = str(file["mimeType"]), str(file["name"])
+    if kind == FOLDER:
+        why = f"{brief(name)} is a folder; attach the files in it one by one"
+        raise ToolError("invalid_input", f"attachments: {why}", attachments=why)
+    if not is_native(kind):
+        require_size(min(int(file.get("size", 0)), LIMIT + 1))
+        content, mime = office.drive.content(file["id"], "")
+        return Attachment(_named(name), content, _plain_type(mime))
+    content, mime = _exported(office, file)
+    ending = ENDINGS.get(mime, "")
+    return Attachment(_named(name.removesuffix(ending) + ending), content, _plain_type(mime))
+
+
+def _exported(office: Office, file: Json) -> tuple[bytes, str]:
+    kind = str(file["mimeType"])
+    wanted = EXPORTS.get(kind, "application/pdf")
+    if kind != SPREADSHEET:
+        return office.drive.content(file["id"], wanted)
+    try:
+        return office.drive.content(file["id"], _EXCEL)
+    except ToolError as error:
+        if error.code != "invalid_input":
+            raise
+        # Nothing here writes for Excel.
+        return office.drive.content(file["id"], wanted)
+
+
+def _of_path(root: Root, path: str) -> Attachment:
+    from callblocks.toolkits.workspace.mime import LIMIT, Attachment
+
+    content = root.read(path, LIMIT)
+    mime, encoding = mimetypes.guess_type(path)
+    # A packed file is of the type of its packing.
+    plain = mime if mime is not None and encoding is None else ""
+    return Attachment(path.rstrip("/").rpartition("/")[2], content, _plain_type(plain))
+
+
+def _named(name: str) -> str:
+    """The name of a file for a header: one line, and no folders."""
+    return " ".join(name.replace("/", "_").replace("\\", "_").split()) or "file"
+
+
+def _plain_type(mime: str) -> str:
+    """A type that a part of a mail may have; a mail in a mail is sent as a file."""
+    plain = mime.partition(";")[0].strip().lower()
+    fit = "/" in plain and plain.isascii() and not plain.startswith(("message/", "multipart"))
+    return plain if fit else "application/octet-stream"

@@ -1,0 +1,129 @@
+"""What was probably meant where nothing has the id that a call gave.
+
+    no file has the id 'Boat' …; did you mean boat (the folder 'Boat')?
+    no event has the id 'springtide' …; it is in the calendar crew: give calendarId
+
+Models give names for ids, and forget which calendar an event is in. Looking for it costs a request
+or two, and only where the call has failed anyway. Where that is not allowed, nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.toolkits.workspace.backend import Calendars, Json, Office
+from callblocks.toolkits.workspace.drive_query import And, Term, write_query
+from callblocks.toolkits.workspace.drive_types import DOCUMENT, FOLDER, SPREADSHEET
+
+__all__ = ("meant_event", "meant_file", "with_way_out")
+
+_KINDS = {FOLDER: "folder", DOCUMENT: "document", SPREADSHEET: "spreadsheet"}
+_LONGEST = 200
+_LOOKED_AT = 50
+_CALENDARS = 20
+
+
+@contextmanager
+def meant_file(office: Office, *ids: str) -> Generator[None, None, None]:
+    """Name the file that was meant where one of these ids is not found."""
+    with with_way_out(lambda: _first(_file_hint(office, one) for one in ids if one)):
+        yield
+
+
+@contextmanager
+def meant_event(office: Office, calendar: str, event_id: str) -> Generator[None, None, None]:
+    """Name the event that was meant, or the calendar that it is in."""
+    with with_way_out(lambda: _event_hint(office.calendars, calendar, event_id)):
+        yield
+
+
+@contextmanager
+def with_way_out(find: Callable[[], str]) -> Generator[None, None, None]:
+    """Add to a `not_found` what `find` says, if it finds something."""
+    try:
+        yield
+    except ToolError as error:
+        if error.code != "not_found":
+            raise
+        try:
+            hint = find()
+        except ToolError:
+            hint = ""
+        if not hint:
+            raise
+        raise ToolError(error.code, f"{error.message}; {hint}", **error.details) from error
+
+
+def _file_hint(office: Office, name: str) -> str:
+    """The one file of that name, with or without its ending, where `name` is no id."""
+    if len(name) > _LONGEST or _is_file(office, name):
+        return ""
+    query = And((Term("name", "contains", name.strip()), Term("trashed", "=", False)))
+    page = office.drive.files(query=write_query(query), order="", limit=_LOOKED_AT, page="")
+    named = [one for one in page.items if _same(one["name"], name)]
+    named = named or [one for one in page.items if _same(one["name"].rpartition(".")[0], name)]
+    if len(named) != 1 or page.next:
+        return ""
+    kind = _KINDS.get(named[0]["mimeType"], "file")
+    return _did_you_mean(named[0]["id"], kind, named[0]["name"])
+
+
+def _is_file(office: Office, file_id: str) -> bool:
+    try:
+        office.drive.file(file_id)
+    except ToolError:
+        return False
+    return True
+
+
+def _event_hint(calendars: Calendars, calendar: str, event_id: str) -> str:
+    others = [
+        one["id"]
+        for one in _known_calendars(calendars)
+        if calendar not in (one["id"], "primary" if one.get("primary") else "")
+    ]
+    held = next((one for one in others if _has_event(calendars, one, event_id)), "")
+    if held:
+        return f"it is in another calendar: give calendarId {brief(held)}"
+    found = calendars.events(
+        calendar,
+        time_min="",
+        time_max="",
+        query=event_id[:_LONGEST],
+        single=False,
+        zone="",
+        limit=_LOOKED_AT,
+        page="",
+    )
+    named = [one for one in found.items if _same(str(one.get("summary", "")), event_id)]
+    return _did_you_mean(named[0]["id"], "event", named[0]["summary"]) if len(named) == 1 else ""
+
+
+def _known_calendars(calendars: Calendars) -> list[Json]:
+    try:
+        return calendars.calendars(limit=_CALENDARS, page="").items
+    except ToolError:  # to see events is not to see which calendars there are
+        return []
+
+
+def _has_event(calendars: Calendars, calendar: str, event_id: str) -> bool:
+    try:
+        calendars.event(calendar, event_id)
+    except ToolError:
+        return False
+    return True
+
+
+def _did_you_mean(id: str, kind: str, name: str) -> str:
+    return f"did you mean {id} (the {kind} {brief(name)})?"
+
+
+def _same(one: str, other: str) -> bool:
+    return one.strip().casefold() == other.strip().casefold()
+
+
+def _first(hints: Iterable[str]) -> str:
+    return next(filter(None, hints), "")
