@@ -162,6 +162,13 @@ def test_blocks_that_are_over_are_not_drawn_again(stage: Stage) -> None:
     assert stage.page.evaluate(count) == []
 
 
+def test_a_question_says_the_rule_in_the_words_of_the_policy(stage: Stage) -> None:
+    words = ("rule 2 of the policy asks: it may change something", "rule 2 says ask: it costs")
+    for at, reason in enumerate(words):
+        stage.show([running("1"), question(f"q{at}", "1", reason=reason)], live=True)
+        expect(stage.find(".approval-why").last).to_have_text(reason)
+
+
 def test_a_question_is_answered_by_the_person_alone(stage: Stage) -> None:
     stage.show([running("1"), question("q", "1", tainted=["web.example"])], live=True)
     card = stage.find(".approval")

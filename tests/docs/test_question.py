@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from callblocks import Call
-from callblocks.cli.asking import choice_rows, prompt_line, question_rows
+from callblocks.cli.question import choice_rows, prompt_line, question_rows
 from callblocks.runtime.asking import Question
 from callblocks.runtime.files.root import Root
 from callblocks.toolkits.standard import standard_tools
@@ -29,7 +29,7 @@ def test_the_question_is_as_shown(tmp_path: Path) -> None:
             reason="no rule names this call",
             preview=tool.preview(**GIVEN),
         )
-    rows = [*question_rows(question, 100), *choice_rows(tool.name, 0, 100)]
+    rows = [*question_rows(question, 100), *choice_rows(tool.name, 100)]
     seen = [plain(row).rstrip() for row in rows]
     assert [row for row in seen if row] == shown[:-1]
     assert shown[-1] == prompt_line(question, 100).rstrip()

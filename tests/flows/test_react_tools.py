@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from callblocks.model.blocks import Block
+from callblocks.model.errors import ToolError
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rules import Rule
 from callblocks.runtime.turn import Turn
@@ -415,8 +416,10 @@ def test_a_person_sees_what_would_change(session: Session) -> None:
     assert "turn_1/files/a.md" in shown
     assert "-old" in shown
     assert "+new" in shown
-    assert preview(path="../a", content="x").startswith("this would fail: unsafe_path")
-    assert preview(path="a", content="\ud800").startswith("this would fail: not_text")
+    for path, content, code in (("../a", "x", "unsafe_path"), ("a", "\ud800", "not_text")):
+        with pytest.raises(ToolError) as raised:
+            preview(path=path, content=content)
+        assert raised.value.code == code
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from callblocks.cli.chat_model import open_chat_model, suited_dialect
 from callblocks.cli.chat_options import ChatOptions
 from callblocks.cli.deciding import check_names, given_policy
-from callblocks.cli.dialect_name import AUTO
 from callblocks.cli.exits import Fault, Refusal, say
 from callblocks.cli.recording import given_skills
 from callblocks.cli.state import state_folder
 from callblocks.cli.workplace import code_files, given_office
 from callblocks.models.model import Model
-from callblocks.models.opening import open_model
 from callblocks.models.scripted import ScriptedModel
 from callblocks.runtime.asking import Asker
 from callblocks.session.choosing import Offered
@@ -32,9 +31,6 @@ from callblocks.toolkits.react import react_tools
 from callblocks.tools.registry import Registry
 
 __all__ = ("Place", "left_turn")
-
-_SCRIPTED = "scripted"
-_TAUGHT = "tool-fence"
 
 
 class Place:
@@ -54,10 +50,11 @@ class Place:
         self._checked = False
         self._team = None if options["team"] is None else read_team(options["team"])
         if self._team is None:
-            self.dialect = _suited(options["model"], options["dialect"])
-            self.model = open_model(options["model"])
+            self.dialect = suited_dialect(options["model"], options["dialect"])
+            self.model = open_chat_model(options["model"], options)
             self._others = tuple(
-                Offered(open_model(spec), _suited(spec, options["dialect"])) for spec in others
+                Offered(open_chat_model(spec, options), suited_dialect(spec, options["dialect"]))
+                for spec in others
             )
         else:
             self._others = ()
@@ -108,7 +105,10 @@ class Place:
     async def talk_with(self, spec: str, name: str) -> Session:
         """Go on with a chat and another model; where there is none such, all stays as it is."""
         self._check_alone("model")
-        model, dialect = open_model(spec), _suited(spec, self._options["dialect"])
+        model, dialect = (
+            open_chat_model(spec, self._options),
+            suited_dialect(spec, self._options["dialect"]),
+        )
         try:
             session = self._move(model, dialect, name)
         except BaseException:
@@ -187,11 +187,6 @@ class Place:
                 team=self._team,
             )
         )
-
-
-def _suited(spec: str, named: str | None) -> str:
-    scripted = spec.partition(":")[0] == _SCRIPTED
-    return named or (AUTO if scripted else _TAUGHT)
 
 
 def _tell_broken(model: Model) -> None:

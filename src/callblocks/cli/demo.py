@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ("command",)
 
 _PORT = 8765
+_SCRIPTS = Path(__file__).with_name("demo_scripts")
 
 
 @click.command("demo", short_help="Open a page with a sample to try, offline.", epilog=EXIT_CODES)
@@ -113,6 +114,7 @@ def _tools(place: DemoPlace) -> Generator[Registry]:
 
 
 def _host(place: DemoPlace, tools: Registry, others: tuple[str, ...]) -> Host:
+    from callblocks.cli.chat_model import OFFICE_SCRIPTS
     from callblocks.models.opening import open_model
     from callblocks.models.scripted import ScriptedModel
     from callblocks.session.choosing import Offered
@@ -122,7 +124,7 @@ def _host(place: DemoPlace, tools: Registry, others: tuple[str, ...]) -> Host:
         HostSettings(
             state=place.state,
             workspace=place.workspace,
-            model=ScriptedModel(more=(Path(__file__).with_name("demo_scripts"),)),
+            model=ScriptedModel(more=(_SCRIPTS, OFFICE_SCRIPTS)),
             dialect="auto",
             others=tuple(Offered(open_model(spec)) for spec in others),
             tools=tools,

@@ -6,18 +6,22 @@ mail, drive, calendar, tasks, sheets, docs
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date, datetime
+from functools import partial
+from typing import TypeAlias
 
 import msgspec
 
 from callblocks.model.shown import format_size
 from callblocks.toolkits.workspace.backend import Json, Office, Page
 from callblocks.toolkits.workspace.drive_types import DOCUMENT, FOLDER, SPREADSHEET
+from callblocks.toolkits.workspace.event_shown import shown_time
 from callblocks.views.office_table import Line, PartTable
 from callblocks.views.rows import Kind
 
 __all__ = ("PARTS", "OfficePart", "read_part")
 
+_Shown: TypeAlias = tuple[Line, Json]
 _PAGE = 100
 _MARKS = {"UNREAD": "●", "STARRED": "★"}
 _MAIL: tuple[Kind, ...] = ("quiet", "mark", "name", "plain", "mark")
@@ -93,41 +97,63 @@ def _size(file: Json) -> str:
 
 def _calendar(office: Office, limit: int) -> OfficePart:
     calendars = _all(lambda token: office.calendars.calendars(limit=_PAGE, page=token))
-    found: list[tuple[Line, Json]] = []
+    today = f"{date.today()}"
+    coming: list[_Shown] = []
+    past: list[_Shown] = []
     faults = calendars.faults
     for calendar in calendars.items:
-        events = _events(office, calendar["id"])
+        events = _all(partial(_events, office, calendar["id"]))
+        starts = _next_starts(office, calendar["id"], today)
         faults += events.faults
-        found += [
-            (_event_line(calendar, one), {"calendarId": calendar["id"], **one})
-            for one in events.items
-        ]
-    count = f"{len(found)} in {_counted(len(calendars.items), 'calendar')}"
-    chosen = sorted(found, key=lambda one: one[0][0])[-limit:]
+        for event in events.items:
+            # One table has one clock for each calendar: its own.
+            zone = calendar.get("timeZone", "")
+            start = shown_time(starts.get(event["id"]) or event.get("start", {}), zone)
+            line = _event_line(calendar, event, start)
+            ahead = event["id"] in starts or line[0][:10] >= today
+            (coming if ahead else past).append((line, {"calendarId": calendar["id"], **event}))
+    count = f"{len(coming) + len(past)} in {_counted(len(calendars.items), 'calendar')}"
+    chosen = _next(sorted(coming, key=_start), sorted(past, key=_start), limit)
     table = PartTable("Calendar", count, [line for line, _ in chosen])
     return OfficePart(table, [event for _, event in chosen], faults)
 
 
-def _events(office: Office, calendar_id: str) -> Page:
-    return _all(
-        lambda token: office.calendars.events(
-            calendar_id,
-            time_min="",
-            time_max="",
-            query="",
-            single=False,
-            zone="",
-            limit=_PAGE,
-            page=token,
-        )
+def _events(office: Office, calendar_id: str, token: str, since: str = "") -> Page:
+    """Events, each series once; with `since` those of that time or later, each by itself."""
+    return office.calendars.events(
+        calendar_id,
+        time_min=since,
+        time_max="",
+        query="",
+        single=bool(since),
+        zone="",
+        limit=_PAGE,
+        page=token,
     )
 
 
-def _event_line(calendar: Json, event: Json) -> Line:
-    start: Json = event.get("start", {})
+def _next_starts(office: Office, calendar_id: str, today: str) -> dict[str, Json]:
+    """When what is still to come starts next, by the ids of events and series."""
+    starts: dict[str, Json] = {}
+    for one in _events(office, calendar_id, "", f"{today}T00:00:00Z").items:
+        starts.setdefault(one.get("recurringEventId") or one["id"], one.get("start", {}))
+    return starts
+
+
+def _next(coming: list[_Shown], past: list[_Shown], limit: int) -> list[_Shown]:
+    """The next events from today on, then the last of those before."""
+    room = limit - len(coming)
+    return coming[:limit] + (past[-room:] if room > 0 else [])
+
+
+def _start(one: _Shown) -> str:
+    return one[0][0]
+
+
+def _event_line(calendar: Json, event: Json, start: Json) -> Line:
     when = start.get("date") or _minute(start.get("dateTime", ""))
     again = "again and again" if "recurrence" in event else ""
-    return (when, event.get("summary", ""), calendar.get("summary", ""), again, event["id"])
+    return (when, event.get("summary", ""), _held_in(calendar, "summary"), again, event["id"])
 
 
 def _tasks(office: Office, limit: int) -> OfficePart:
@@ -137,11 +163,16 @@ def _tasks(office: Office, limit: int) -> OfficePart:
         for task in _tasks_of(office, held["id"]):
             due = task.get("due", "")[:10] or " " * 10
             done = "done" if task.get("status") == "completed" else ""
-            line = (due, task.get("title", ""), held.get("title", ""), done, task["id"])
+            line = (due, task.get("title", ""), _held_in(held, "title"), done, task["id"])
             found.append((line, {"taskListId": held["id"], **task}))
     count = f"{len(found)} in {_counted(len(lists), 'list')}"
     table = PartTable("Tasks", count, [line for line, _ in found[:limit]])
     return OfficePart(table, [task for _, task in found[:limit]])
+
+
+def _held_in(holder: Json, name: str) -> str:
+    """A calendar or a list by its name, and the id that a tool takes."""
+    return f"{holder.get(name, '')} ({holder['id']})"
 
 
 def _tasks_of(office: Office, list_id: str) -> list[Json]:

@@ -14,6 +14,7 @@ from callblocks.cli.io import pieces
 from callblocks.cli.json_lines import json_lines
 from callblocks.cli.paint import Paper
 from callblocks.cli.progress import progress
+from callblocks.cli.quoted_calls import QuotedCalls
 from callblocks.cli.reading import Read, ReadingOptions, make_parser, read, reading_options
 from callblocks.model.events import Malformed, Problem
 from callblocks.views.explain import Explained
@@ -53,11 +54,14 @@ def command(
             if paper is None
             else _rows_writer(path, files, paper, explain)
         )
+        quoted = QuotedCalls(options)
         with progress(path, quiet=sys.stdout.isatty()) as advance:
-            for piece, events in read(pieces(path, advance), make_parser(options)):
-                found += sum(isinstance(event, Malformed | Problem) for event in events)
-                writer((piece, events))
+            for one in read(pieces(path, advance), make_parser(options)):
+                found += sum(isinstance(event, Malformed | Problem) for event in one[1])
+                quoted.feed(one)
+                writer(one)
         writer(None)
+        quoted.tell()
     if found:
         raise click.exceptions.Exit(PROBLEMS)
 

@@ -39,7 +39,7 @@ from callblocks.model.outcomes import Outcome
 from callblocks.runtime.policy.policy import Policy
 from callblocks.views.plan import explained_rows, how_to_allow, plan_rows
 from callblocks.views.safe import visible_line
-from callblocks.views.summary import summary_rows
+from callblocks.views.summary import cut_rows, summary_rows
 
 __all__ = ("command",)
 
@@ -106,18 +106,21 @@ def command(
         )
         run = Run(registry, policy, root, screen, tainted=options["tainted"], recording=recording)
         with screen:
-            run.read(file, options)
+            quoted = run.read(file, options)
             if runs or not shown:
                 _perform(run, as_json)
             else:
                 run.plan()
     if shown:
         _conclude(run, policy, paper, explain=explain, dry_run=dry_run)
+        if not collapse:
+            paper.print(cut_rows(run.outcomes, paper.width, options["timeline"] or ""))
     elif not as_json:
         write_reply(run.transcript.items(), reply_in, registry)
     if recording is not None and (runs or not shown):
         for words in _told(recording, len(run.transcript.answered)):
             _tell(words, paper, shown=shown)
+    quoted.tell()
     if run.stopped:
         raise click.exceptions.Exit(INTERRUPTED)
     if run.transcript.broken or any(not outcome.ok for outcome in run.outcomes):

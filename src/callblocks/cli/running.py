@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from callblocks.cli.io import pieces
 from callblocks.cli.performing import open_runtime, perform
+from callblocks.cli.quoted_calls import QuotedCalls
 from callblocks.cli.reading import ReadingOptions, make_parser, read
 from callblocks.cli.recording import Recording
 from callblocks.cli.screen import Screen
@@ -51,14 +52,17 @@ class Run:
         """Whether the person stopped it."""
         return self._turn.stopped
 
-    def read(self, file: str, options: ReadingOptions) -> None:
-        """Read the text, and show it as it comes."""
-        for _, events in read(pieces(file), make_parser(options)):
-            self.transcript.add(events)
-            self.screen.feed(events)
+    def read(self, file: str, options: ReadingOptions) -> QuotedCalls:
+        """Read the text, and show it as it comes; given back is what may be told of it at last."""
+        quoted = QuotedCalls(options)
+        for one in read(pieces(file), make_parser(options)):
+            quoted.feed(one)
+            self.transcript.add(one[1])
+            self.screen.feed(one[1])
         for call in self.transcript.answered:
             if why := taint_of(call, self._registry):
                 self._turn.taint(why)
+        return quoted
 
     def plan(self) -> None:
         """Judge the calls that have no result, and run none."""

@@ -40,15 +40,17 @@ def command(
     """Show what an office holds: all parts in short, or each PART that is named.
 
     PART is mail, drive, calendar, tasks, sheets or docs. What is newest comes first; events and
-    tasks stand in their order.
+    tasks stand in their order, the next events first; after the last one, the last.
     """
     from callblocks.cli.office_parts import read_part
     from callblocks.model.errors import ToolError
-    from callblocks.toolkits.workspace.opening import local_office
+    from callblocks.toolkits.workspace.opening import has_office, local_office
 
     lines = limit or (_MANY if part else _FEW)
     with open_workspace(workspace) as root:
-        opened = given_office(office) or local_office(root)
+        given = given_office(office)
+        absent = given is None and not has_office(root)
+        opened = given or local_office(root)
         try:
             read = {name: read_part(opened, name, lines) for name in part or _PARTS}
         except ToolError as error:
@@ -56,6 +58,8 @@ def command(
     if as_json:
         found = {name: one.resources for name, one in read.items()}
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+    elif absent:
+        Paper().print([(("plain", "no office here; callblocks workspace init makes a sample"),)])
     else:
         paper = Paper()
         for at, one in enumerate(read.values()):

@@ -24,6 +24,7 @@ import msgspec
 from callblocks.model.shown import split_cut
 
 __all__ = (
+    "LINES_BELOW",
     "Entry",
     "Group",
     "Line",
@@ -37,7 +38,9 @@ __all__ = (
 )
 
 _SHORT = 20
-_LINES_BELOW = 3
+LINES_BELOW = 3
+"""How many lines of a result stand below its call."""
+
 _BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _COLOUR = re.compile(r"\x1b\[[0-9;:?]*[A-Za-z]")
 # Shown text comes from tools: it must not steer a terminal or turn the reading direction.
@@ -177,8 +180,8 @@ def _fits(entry: Entry, text: str, width: int) -> bool:
 
 
 def _below(kind: Literal["result", "error"], texts: list[str], size: str | None) -> list[Line]:
-    lines = [_indented(4, kind, text) for text in texts[:_LINES_BELOW]]
-    more = len(texts) - _LINES_BELOW
+    lines = [_indented(4, kind, text) for text in texts[:LINES_BELOW]]
+    more = len(texts) - LINES_BELOW
     if size is not None:
         lines.append(_indented(4, "more", f"... (truncated, {size})"))
     elif more > 0:

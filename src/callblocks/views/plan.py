@@ -1,6 +1,6 @@
 """What would become of calls, before any of them runs.
 
-    1  file_list(path=notes)                      allow   rule 1 says allow
+    1  file_list(path=notes)                      allow   rule 1 of the policy allows
     2  file_write(path=notes/a.md, content=…)     ask     no rule names this call
     3  sing(song=…)                               cannot  unknown_tool: no tool is called "sing"
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from callblocks.runtime.policy.check_policy import Finding
 from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
+from callblocks.runtime.policy.rule_words import conditions
 from callblocks.views.rows import Kind, Row, wrap
 from callblocks.views.safe import visible_line
 
@@ -33,7 +33,7 @@ def policy_rows(policy: Policy, width: int) -> list[Row]:
         head: Row = (
             ("quiet", f"{number:>4}  "),
             (_WORDS[rule.decide], f"{rule.decide:<7}"),
-            ("plain", visible_line(_conditions(rule))),
+            ("plain", visible_line(conditions(rule))),
             ("quiet", visible_line(because)),
         )
         rows += wrap(head, width, _HANG)
@@ -52,20 +52,3 @@ def finding_rows(findings: Sequence[Finding], width: int) -> list[Row]:
         )
         rows += wrap(head, width, (("plain", " " * 9),))
     return rows
-
-
-def _conditions(rule: Rule) -> str:
-    said = [
-        f"{name} {', '.join(patterns)}"
-        for name, patterns in (
-            ("tool", rule.tool),
-            ("trait", rule.trait),
-            *rule.argument.items(),
-            ("path", rule.path),
-            ("host", rule.host),
-        )
-        if patterns
-    ]
-    if rule.tainted is not None:
-        said.append("tainted" if rule.tainted else "not tainted")
-    return "; ".join(said)

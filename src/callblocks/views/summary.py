@@ -2,6 +2,8 @@
 
 2 done, 1 failed, 1 refused
 ⓘ terminal_execute: .git/config: not written, because …
+ⓘ to approve: callblocks approvals approve 4f0c…; then run the text that --reply gives
+ⓘ whole results: run prints them with --json or --reply
 """
 
 from __future__ import annotations
@@ -10,10 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from callblocks.model.outcomes import Failure, Outcome
+from callblocks.model.shown import show_result
+from callblocks.views.grouping import LINES_BELOW
 from callblocks.views.rows import Bit, Kind, Row, columns, plain, wrap
 from callblocks.views.safe import visible_line
 
-__all__ = ("REFUSALS", "summary_rows")
+__all__ = ("REFUSALS", "cut_rows", "summary_rows")
 
 REFUSALS = frozenset(
     {
@@ -52,6 +56,21 @@ def summary_rows(
     ]
 
 
+def cut_rows(outcomes: Iterable[Outcome], width: int, timeline: str = "") -> list[Row]:
+    """Where results are whole that a chat shows in part; they may be on a `timeline`, too."""
+    if not any(map(_is_cut, outcomes)):
+        return []
+    kept = f"; or callblocks timeline show {timeline} --view model" if timeline else ""
+    words = visible_line(f"whole results: run prints them with --json or --reply{kept}")
+    return wrap((("mark", "ⓘ "), ("quiet", words)), width, (("plain", "  "),))
+
+
+def _is_cut(outcome: Outcome) -> bool:
+    result = outcome.result()
+    shown, cut = show_result(result.output if result.error is None else result.error)
+    return cut or len(shown.splitlines()) > LINES_BELOW
+
+
 def _kind(outcome: Outcome) -> str:
     if outcome.error is None:
         return "done"
@@ -64,7 +83,9 @@ def _waiting(outcomes: Iterable[Outcome], width: int, after: str) -> list[Row]:
     if not ids:
         return []
     how = f"callblocks approvals approve {ids[0]}; {after}"
-    return wrap((("mark", "ⓘ "), ("quiet", f"to approve: {how}")), width, (("plain", "  "),))
+    said = "to approve" if len(ids) == 1 else f"{len(ids)} calls wait; to approve the first"
+    every = "" if len(ids) == 1 else "; callblocks approvals lists all"
+    return wrap((("mark", "ⓘ "), ("quiet", f"{said}: {how}{every}")), width, (("plain", "  "),))
 
 
 def _waits(failure: Failure) -> bool:

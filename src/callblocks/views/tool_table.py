@@ -56,11 +56,13 @@ def about_tool(
     facts += ["it cannot run here"] if tool.function is None else []
     rows += [row for fact in facts for row in wrap((("quiet", f"  {fact}"),), width)]
     rows += _titled("Parameters") + _parameter_rows(tool, width)
-    rows += _titled("Schema") + _indented(_json(tool.spec.parameters), width)
+    # Dialects that write it alike share an example.
+    spoken: dict[str, list[str]] = {}
     for dialect in dialects:
-        shown = _example(tool, dialect, example)
-        rows += _titled("Example", dialect.name) + _indented(shown, width)
-    return rows
+        spoken.setdefault(_example(tool, dialect, example), []).append(dialect.name)
+    for shown, names in spoken.items():
+        rows += _titled("Example", ", ".join(names)) + _indented(shown, width)
+    return rows + _titled("Schema") + _indented(_json(tool.spec.parameters), width)
 
 
 def _titled(title: str, note: str = "") -> list[Row]:

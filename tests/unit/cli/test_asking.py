@@ -12,21 +12,15 @@ from typing import Any, TextIO
 import pytest
 
 from callblocks.cli import asking
-from callblocks.cli.asking import TerminalAsker, open_terminal, question_rows, read_answer
+from callblocks.cli.asking import TerminalAsker, open_terminal, read_answer
 from callblocks.runtime.asking import Answer, Question
 from callblocks.tools.declare import tool
-from support.lines import EVIL, harmless, lines
 from support.running import call
 
 
 @tool
 def write(path: str, content: str = "") -> None:
     """Write."""
-
-
-@tool(destructive=False)
-def sing() -> None:
-    """Sing."""
 
 
 def question(preview: str = "", **input: Any) -> Question:
@@ -37,94 +31,6 @@ def question(preview: str = "", **input: Any) -> Question:
         reason="no rule names this call",
         preview=preview,
     )
-
-
-CHANGE = "--- a\n+++ a\n@@ -1 +1 @@\n-old\n+new\n"
-
-
-def test_every_argument_is_shown_as_it_is_and_what_it_would_change() -> None:
-    asked = question(CHANGE, path="a", content="one\ntwo", n=[1])
-    assert lines(question_rows(asked, 80)) == [
-        "",
-        "write wants to run: no rule names this call",
-        "  destructive",
-        "  path     a",
-        "  content  one",
-        "           two",
-        "  n        [1]",
-        "  --- a",
-        "  +++ a",
-        "  @@ -1 +1 @@",
-        "  -old",
-        "  +new",
-    ]
-
-
-def test_what_it_would_change_comes_before_what_is_long() -> None:
-    shown = lines(question_rows(question(CHANGE, content="1\n2\n3\n4", path="a"), 80))
-    assert shown[3:] == [
-        "  path     a",
-        *("  --- a", "  +++ a", "  @@ -1 +1 @@", "  -old", "  +new"),
-        *("  content  1", "           2", "           3", "           4"),
-    ]
-
-
-def test_what_is_not_given_is_shown_with_its_default() -> None:
-    @tool
-    def fetch(url: str, method: str = "GET", tries: int = 3, body: str | None = None) -> None:
-        """Fetch."""
-
-    asked = Question(
-        call=call("fetch", url="u", tries=1), tool=fetch, approval_id="1", reason="why"
-    )
-    assert lines(question_rows(asked, 80))[3:] == [
-        "  url     u",
-        "  tries   1",
-        "  method  GET  (default)",
-        "  body    null  (default)",
-    ]
-
-
-def test_a_name_that_is_long_moves_no_other() -> None:
-    shown = lines(question_rows(question(**{"path": "a", "k" * 30: "b"}), 80))
-    assert shown[3:5] == [f"  path{' ' * 14}a", f"  {'k' * 30}  b"]
-
-
-def test_nothing_in_a_value_is_out_of_sight() -> None:
-    hidden = "ls" + " " * 200 + ";" + "\n" * 40 + "rm\u200b \u3164x"
-    shown = lines(question_rows(question(f"+{hidden}", path=hidden), 80))
-    assert shown[4:] == [
-        "  +ls⟨200 blanks⟩;",
-        "  ⟨39 empty lines⟩",
-        "  rm⟨U+200B⟩ ⟨U+3164⟩x",
-        "  path     ls⟨200 blanks⟩;",
-        "           ⟨39 empty lines⟩",
-        "           rm⟨U+200B⟩ ⟨U+3164⟩x",
-    ]
-
-
-def test_a_change_has_its_colours() -> None:
-    rows = question_rows(question("@@\n-old\n+new\n same"), 80)
-    assert [row[0][0] for row in rows[-4:]] == ["quiet", "error", "code", "plain"]
-
-
-def test_a_tool_without_traits_has_no_line_for_them() -> None:
-    asked = Question(call=call("sing"), tool=sing, approval_id="1", reason="why")
-    assert lines(question_rows(asked, 80)) == ["", "sing wants to run: why"]
-
-
-def test_no_value_can_look_like_the_question() -> None:
-    fake = "x\n  y once   n no\nRun write(path=harmless)? \n  path  harmless"
-    shown = lines(question_rows(question(path=fake), 80))
-    assert shown[3] == "  content    (default)"
-    assert shown[4] == "  path     x"
-    assert all(line.startswith("           ") for line in shown[5:])
-
-
-def test_nothing_in_a_question_steers_the_terminal() -> None:
-    asked = question(f"{EVIL}\n+{EVIL}", **{"path": EVIL * 30, f"k{EVIL}": {"a": EVIL}})
-    assert harmless(question_rows(asked, 60))
-    assert all(len(line) <= 60 for line in lines(question_rows(asked, 60)))
 
 
 @pytest.mark.parametrize(
@@ -203,7 +109,7 @@ def test_a_person_is_asked_until_the_answer_is_clear() -> None:
     assert "write wants to run" in shown[0]
     assert shown[0].endswith("\r\nRun write(path=a)? ")
     assert all("wants to run" not in more for more in shown[1:])
-    choices = "  y once   n no   n WHY no, and why   5 10 30 minutes, any write   \r\n"
+    choices = "  y once   n no   n WHY no, and why   5 10 30 minutes, any write   v show the"
     assert all(choices in more for more in shown)
 
 
@@ -220,10 +126,34 @@ def test_what_does_not_fit_is_shown_on_demand() -> None:
     long = "\n".join(f"line {number}" for number in range(300))
     answer, shown = ask(question(path=long), b"v\n", b"v\n", b"y\n")
     assert answer == Answer("once")
-    assert "  n no   n WHY no, and why   v show 292 more lines, before you can say yes" in shown[0]
+    assert "  n no   n WHY no, and why   v show 279 more lines, before you can say yes" in shown[0]
     assert "line 299" not in shown[0]
     assert "line 299" in shown[1]
     assert "more lines" not in shown[1] + shown[2]
+
+
+def test_a_yes_to_what_was_not_all_shown_is_told_why_it_does_not_count() -> None:
+    _, shown = ask(question(path="x\n" * 30), b"y\n", b"what\n", b"v\n", b"n\n")
+    said = [each.count("Not yet: this call has 10 more lines") for each in shown]
+    assert said == [0, 1, 0, 0]
+
+
+def test_what_has_its_default_is_shown_on_demand_and_a_yes_does_not_wait_for_it() -> None:
+    answer, shown = ask(question(path="a"), b"y\n")
+    assert answer == Answer("once")
+    assert "(default)" not in shown[0]
+    answer, shown = ask(question(path="a"), b"v\n", b"y\n")
+    assert answer == Answer("once")
+    assert "  content    (default)" in shown[1]
+    assert "v show" in shown[0]
+    assert "v show" not in shown[1]
+
+
+def test_what_would_change_is_whole_where_it_has_24_lines_with_the_rest() -> None:
+    mail = "\n".join(f"line {number}" for number in range(20))
+    _, shown = ask(question(mail, path="a"), b"n\n")
+    assert "line 19" in shown[0]
+    assert "more line" not in shown[0]
 
 
 @pytest.mark.parametrize("typed", [b"y\n", b"yes\n", b"30\n"])

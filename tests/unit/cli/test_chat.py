@@ -47,7 +47,7 @@ def chat(
     def opened(_: str) -> SayingModel:
         return model
 
-    monkeypatch.setattr("callblocks.cli.chat_place.open_model", opened)
+    monkeypatch.setattr("callblocks.cli.chat_model.open_model", opened)
     return run("chat", "-T", "tools.py", "--model", "saying", *args, text=text)
 
 
@@ -253,3 +253,17 @@ def test_the_help_imports_neither_the_keyboard_nor_the_event_loop() -> None:
     for args in (["--help"], ["chat", "--help"]):
         process = subprocess.run([sys.executable, "-c", program, *args], check=False, stdout=-3)
         assert process.returncode == 0
+
+
+def test_where_there_is_an_office_a_script_works_on_it(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("callblocks.models.scripted.NATURAL", 0.0)
+    asked = ("chat", "--allow-trait", "read_only", "--prompt", "What is new in the mail?")
+    assert "none of mine fits" in run(*asked).stdout
+    assert run("workspace", "init").exit_code == 0
+    shown = " ".join(run(*asked).stdout.split())
+    assert "Where you said yes, it is done: the booking is changed to 24 pupils" in shown
+    assert "gmail_send did not run: a person must approve it" in shown
+    others = " ".join(run(*asked, "--office", "google").stdout.split())
+    assert "Where you said yes" not in others

@@ -81,7 +81,7 @@ def hall(
     hall = Hall(
         capsys, first=SayingModel(*numbered("first")), other=SayingModel(*numbered("other"))
     )
-    monkeypatch.setattr("callblocks.cli.chat_place.open_model", hall.open)
+    monkeypatch.setattr("callblocks.cli.chat_model.open_model", hall.open)
     return hall
 
 

@@ -13,12 +13,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 from click.testing import Result
 
 from callblocks.cli import demo
+from callblocks.cli.chat_model import OFFICE_SCRIPTS
 from callblocks.cli.demo_place import DemoPlace
 from callblocks.models.script_folder import ScriptFolder
 from callblocks.parser import parse
@@ -34,6 +36,7 @@ PROGRAM = (
     "from callblocks.cli.demo import command; command()"
 )
 SCRIPTS = Path(demo.__file__).with_name("demo_scripts")
+SAID = "the booking is changed to 24 pupils, until 15:25; the answer is on its way."
 
 
 @pytest.fixture(autouse=True)
@@ -96,11 +99,17 @@ def test_mail_is_read_unasked_and_what_it_leads_to_is_asked(tmp_path: Path) -> N
     with _running("--port", "0", "--state", os.fspath(place.folder)) as (_, client, _told):
         body = {**posted("What is new in the mail?", "one"), "scenario": "05-answer-the-mail"}
         with client.stream("POST", "/api/chat", json=body) as response:
+            told: list[dict[str, Any]] = []
             for one in lines(response.iter_lines()):
+                told.append(one)
                 if one["type"] == "data-approval" and one["data"]["id"] not in asked:
                     asked[one["data"]["id"]] = one["data"]["preview"]
                     answer = f"/api/approvals/{one['data']['id']}"
                     client.post(answer, json={"verdict": "once"})
+    answer = " ".join(said(told).split())
+    assert f"Where you said yes, it is done: {SAID}" in answer
+    # What came back is not repeated as it is.
+    assert "htmlLink" not in answer
     changed, sent = asked.values()
     assert "22 pupils" in changed
     assert "24 pupils" in changed
@@ -156,7 +165,7 @@ def test_every_call_of_its_scripts_fits_a_tool(tmp_path: Path) -> None:
 
     with Root(tmp_path) as root:
         tools = standard_tools(root) | demo_tools(root)
-        folder = ScriptFolder(SCRIPTS)
+        folder = ScriptFolder(SCRIPTS, [OFFICE_SCRIPTS])
         assert folder.broken == {}
         for script in folder.scripts:
             for reply in script.replies:

@@ -161,3 +161,14 @@ def test_several_files_stand_under_their_names(tmp_path: Path) -> None:
 
 def test_explaining_draws_the_text() -> None:
     assert "    2 ┃ 🛠️[ls src]" in run("parse", "--explain", text=GOOD).stdout
+
+
+def test_calls_that_are_in_code_fences_only_are_hinted_at() -> None:
+    search = {"operation": "gmail_search", "parameters": {"query": "tides"}}
+    two = [{"type": "gmail_search", "id": id, **search} for id in ("a", "b")]
+    cat = f"```json\n{json.dumps(two)}\n✂️🐱\n```\n"
+    hint = "callblocks: 2 calls are quoted in code fences; --in-code-fences reads them\n"
+    assert run("parse", text=cat).stderr == hint
+    assert run("parse", "--json", text=cat).stderr == hint
+    for told in ("--in-code-fences", "--no-in-code-fences", "--dialect=scissors-cat"):
+        assert "quoted" not in run("parse", told, text=cat).stderr

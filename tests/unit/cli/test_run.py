@@ -104,8 +104,8 @@ def test_a_policy_file_decides_and_explain_says_why() -> None:
     result = run_text(TEXT, "--policy", "policy.toml", "--explain")
     assert result.exit_code == 1
     assert "policy_denied" in result.stdout
-    assert "rule 1 says deny: paper is dear" in result.stdout
-    assert "rule 2 says allow" in result.stdout
+    assert "rule 1 of the policy denies: paper is dear" in result.stdout
+    assert "rule 2 of the policy allows" in result.stdout
     assert "1 done, 1 refused" in result.stdout
 
 
@@ -119,7 +119,7 @@ def test_a_dry_run_decides_and_runs_nothing() -> None:
     result = run_text(TEXT, "--allow", "note", "--dry-run")
     assert result.exit_code == 0
     assert result.stdout.endswith(
-        "\n   1  note(text=a)   allow   rule 1 says allow: --allow"
+        "\n   1  note(text=a)   allow   rule 1 of the policy allows: --allow"
         "\n   2  add(a=1, b=2)  ask     no rule names this call\n"
     )
     assert notes() == ""
@@ -130,7 +130,7 @@ def test_a_dry_run_decides_and_runs_nothing() -> None:
 def test_a_dry_run_can_be_explained() -> None:
     result = run_text(fence("note", text="a"), "--allow", "note", "--dry-run", "--explain")
     assert result.stdout.count("note(text=a)  allow") == 1
-    assert "rule 1 (allow) matches" in result.stdout
+    assert "rule 1 (allow: --allow) matches: tool note" in result.stdout
     assert notes() == ""
 
 
@@ -477,3 +477,22 @@ def test_the_example_runs_nothing_and_says_how() -> None:
     assert "Nothing ran" in result.stdout
     assert "cannot  unknown_tool" in result.stdout
     assert list(Path().iterdir()) == [Path("tools.py")]
+
+
+def test_where_results_are_whole_is_said_once_and_only_where_one_was_cut() -> None:
+    hint = "ⓘ whole results: run prints them with --json or --reply"
+    long = fence("shout", "a") + fence("shout", "b")
+    assert run_text(long, "--allow", "shout").stdout.count(hint) == 1
+    assert hint not in run_text(long, "--allow", "shout", "--collapse").stdout
+    assert hint not in run_text(fence("add", a=1, b=2), "--allow", "add").stdout
+    kept = run_text(long, "--allow", "shout", "--timeline", "trip").stdout
+    assert "callblocks timeline show trip --view model" in " ".join(kept.split())
+
+
+def test_calls_that_are_in_code_fences_only_are_hinted_at() -> None:
+    quoted = "So:\n```\n🛠️[add 1 2]\n🛠️[/end]\n```\n"
+    hint = "callblocks: a call is quoted in a code fence; --in-code-fences reads it\n"
+    assert run_text(quoted).stderr == hint
+    assert run_text(quoted, "--in-code-fences", "--allow", "add").stderr == ""
+    assert run_text(quoted + fence("add", a=1, b=2)).stderr == ""
+    assert run_text("words").stderr == ""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import date
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -109,10 +111,52 @@ def test_show_lists_a_part_and_gives_it_as_json(
     assert len(_said("show", part, "-n", "2").splitlines()) == 3
 
 
-def test_show_of_no_office_is_empty_and_makes_none(workspace: Path) -> None:
-    assert _said("show").splitlines()[0] == "Mail  0"
+def test_show_of_no_office_says_so_and_makes_none(workspace: Path) -> None:
+    for args in (["show"], ["show", "mail"]):
+        assert _said(*args) == "no office here; callblocks workspace init makes a sample\n"
     assert json.loads(_said("show", "--json")) == {part: [] for part in _PARTS}
     assert not (workspace / "office").exists()
+
+
+def _days(told: str) -> list[str]:
+    return [line.split()[0] for line in told.splitlines()[1:]]
+
+
+class _Today(date):
+    day_now = "2026-11-18"
+
+    @classmethod
+    def today(cls) -> Self:
+        return cls.fromisoformat(cls.day_now)
+
+
+def test_show_names_the_next_events_first(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from callblocks.cli import office_parts
+
+    copy_office(workspace)
+    monkeypatch.setattr(office_parts, "date", _Today)
+    assert _days(_said("show", "calendar", "-n", "2")) == ["2026-11-18", "2026-11-19"]
+    told = _said("show", "calendar")
+    assert len(_days(told)) == 12
+    # A series that still goes on stands where it is next.
+    assert "2026-11-23 09:00  Crew meeting" in told
+    assert "2026-11-17 15:30  Dentist" in told.splitlines()[-1]
+    monkeypatch.setattr(_Today, "day_now", "2036-03-01")
+    past = _days(_said("show", "calendar", "-n", "2"))
+    assert past == sorted(_days(_said("show", "calendar")))[-2:]
+
+
+def test_show_gives_the_ids_that_tools_take_and_times_as_they_are_there(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    copy_office(workspace)
+    told = _said("show", "calendar")
+    assert "2026-11-17 15:30  Dentist" in told
+    assert "2026-11-19 09:00  Call with the inn" in told
+    assert "(crew)" in told
+    assert "(primary)" in told
+    assert "Boat (boat)" in _said("show", "tasks")
 
 
 def test_show_tells_of_what_cannot_be_read_and_shows_the_rest(workspace: Path) -> None:

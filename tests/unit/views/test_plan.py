@@ -54,9 +54,9 @@ def judged(policy: Policy, *calls: Call, person: bool = False) -> list[Judged]:
 def test_each_call_has_its_verdict_and_why(person: bool) -> None:
     calls = [call("look", "a", path="x"), call("act", "b"), call("sing", "c"), call("zz", "d")]
     assert lines(plan_rows(judged(RULES, *calls, person=person), 90)) == [
-        "   1  look(path=x)  allow   rule 1 says allow: looking is free",
+        "   1  look(path=x)  allow   rule 1 of the policy allows: looking is free",
         "   2  act()         ask     no rule names this call",
-        "   3  sing()        deny    rule 2 says deny",
+        "   3  sing()        deny    rule 2 of the policy denies",
         "   4  zz()          cannot  unknown_tool: no tool is called 'zz'; there are: look, act,",
         "                            sing",
     ]
@@ -81,17 +81,17 @@ def test_a_long_call_is_shortened_and_a_long_reason_is_broken() -> None:
 
 
 def test_where_there_is_little_room_the_reason_is_below() -> None:
-    policy = Policy((Rule(decide="deny", tool=("act",), because="so it is, and so it stays"),))
+    policy = Policy((Rule(decide="deny", tool=("act",), because="so it is and stays"),))
     assert lines(plan_rows(judged(policy, call("act", what="x" * 30)), 60)) == [
         f"   1  act(what={'x' * 30})  deny",
-        "        rule 1 says deny: so it is, and so it stays",
+        "        rule 1 of the policy denies: so it is and stays",
     ]
 
 
 def test_explained_each_call_has_the_rules_that_were_looked_at() -> None:
     planned = judged(RULES, call("sing", "a"), call("zzz", "b"))
     rows = lines(explained_rows(planned, RULES, 100))
-    assert rows[0] == "   1  sing()  deny    rule 2 says deny"
+    assert rows[0] == "   1  sing()  deny    rule 2 of the policy denies"
     assert rows[-1].startswith("   2  zzz()")
     assert all(row.startswith("        ") for row in rows[1:-1])
     assert any("rule 1" in row for row in rows[1:-1])

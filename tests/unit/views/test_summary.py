@@ -4,7 +4,7 @@ import pytest
 
 from callblocks.model.failures import FAILURES
 from callblocks.model.outcomes import Artifact, Failure, Notice, Outcome
-from callblocks.views.summary import REFUSALS, summary_rows
+from callblocks.views.summary import REFUSALS, cut_rows, summary_rows
 from support.lines import EVIL, harmless, lines
 
 
@@ -74,3 +74,31 @@ def test_a_tool_cannot_put_a_command_in_the_persons_hands(said: object, code: st
     error = Failure(code=code, message="m", details={"approval": said})
     rows = lines(summary_rows([Outcome(id="c", name="act", error=error)], "/kept", 100))
     assert len(rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("output", "cut"),
+    [("x" * 500, False), ("x" * 501, True), ("1\n2\n3\n", False), ("1\n2\n3\n4", True)],
+)
+def test_what_a_chat_shows_in_part_is_said_to_be_whole_elsewhere(output: str, cut: bool) -> None:
+    said = lines(cut_rows([outcome(), outcome(output=output), outcome(output=output)], 100))
+    expected = ["ⓘ whole results: run prints them with --json or --reply"] if cut else []
+    assert said == expected
+
+
+def test_what_was_written_down_is_whole_there() -> None:
+    (said,) = lines(cut_rows([outcome(output="x" * 501)], 120, "trip"))
+    assert said.endswith("or --reply; or callblocks timeline show trip --view model")
+
+
+def test_it_says_how_many_calls_wait() -> None:
+    def said(count: int) -> str:
+        waits = Failure(code="approval_required", message="m", details={"approval": "4f"})
+        given = [Outcome(id=str(at), name="act", error=waits) for at in range(count)]
+        return lines(summary_rows(given, "/kept", 140))[-1]
+
+    assert said(1).startswith("ⓘ to approve: callblocks approvals approve 4f; ")
+    assert said(3).startswith(
+        "ⓘ 3 calls wait; to approve the first: callblocks approvals approve 4f"
+    )
+    assert said(3).endswith("; callblocks approvals lists all")

@@ -65,6 +65,18 @@ def test_all_about_a_tool() -> None:
     assert "Example  emoji-bracket" in rows
 
 
+def test_examples_come_before_the_schema_and_one_that_is_alike_once() -> None:
+    named = [dialects[name] for name in ("tool-fence", "emoji-bracket", "emoji-bracket+")]
+    rows = lines(about_tool(look, named, 100))
+    titles = [row for row in rows if row.startswith(("Parameters", "Example", "Schema"))]
+    assert titles == [
+        "Parameters",
+        "Example  tool-fence",
+        "Example  emoji-bracket, emoji-bracket+",
+        "Schema",
+    ]
+
+
 def test_what_a_person_should_know_is_said() -> None:
     rows = lines(about_tool(say, [], 100))
     assert "  stopped after 30 s" in rows
@@ -108,7 +120,7 @@ class Silent(ToolFence):
 
 def test_a_dialect_that_writes_no_example_says_so() -> None:
     rows = lines(about_tool(look, [Silent()], 100))
-    assert rows[-1] == "  it has no examples"
+    assert rows[rows.index("Example  tool-fence") + 1] == "  it has no examples"
 
 
 @pytest.mark.parametrize("width", [40, 100])

@@ -2,7 +2,7 @@
  * A question to the person: a card with all that there is to know, and the answers. Once it is
  * answered, it is one line that opens.
  *
- *     Approve edit_file?   The policy asks before a file changes.      waiting 0:42
+ *     Approve edit_file?   rule 2 of the policy asks: it changes a file      waiting 0:42
  *     edit_file · approved (show details)
  *
  * A card never takes the focus when it appears. It gives the focus to the line that follows it.
@@ -80,7 +80,7 @@ function waiting(node, approval, host) {
  */
 function head(approval, time) {
   const name = h("code", {}, visibleLine(approval.tool));
-  const why = whyOf(approval);
+  const why = visible(approval.reason);
   return h(
     "div",
     { class: "approval-head" },
@@ -112,14 +112,6 @@ function taintOf(sources) {
 }
 
 /**
- * Why it is asked. A policy names its rule in the words of its file; a person is told who asks.
- * @param {Approval} approval
- */
-function whyOf({ reason }) {
-  return visible(reason).replace(/^rule (\d+) says ask/, "The policy asks (rule $1)");
-}
-
-/**
  * @param {string} key
  * @param {Approval} approval
  * @param {Host} host
@@ -128,7 +120,7 @@ function answered(key, approval, host) {
   const line = h("span", { class: "batch-label" }, h("code", {}, visibleLine(approval.tool)));
   const summary = h("summary", {}, line, verdictOf(approval), toggleWords());
   const inside = h("div", { class: "answered-asked" }, ...asked(approval));
-  const why = whyOf(approval);
+  const why = visible(approval.reason);
   if (why) inside.prepend(h("p", { class: "approval-why" }, why));
   const fold = h("details", { class: "answered" }, summary, inside);
   set(fold, "data-state", approval.approved ? "approved" : "denied");

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias, cast
 
 from callblocks.model.turn_events import CallAnswered, CallAsked
-from callblocks.timeline.plain_json import whole
+from callblocks.timeline.plain_json import plain, whole
 from callblocks.views.ui.chunks import Chunk, Version
 from callblocks.views.ui.tool_parts import ToolState
 
@@ -91,13 +91,18 @@ class ApprovalParts:
 def _question(event: CallAsked, call: ToolState | None) -> dict[str, Any]:
     question: dict[str, Any] = {"id": whole(event.approval), "toolCallId": whole(event.id)}
     if call is not None:
-        question |= {"toolName": call.name, "input": _exact(call.input)}
+        question |= {"toolName": call.name, "input": _exact(_input(event, call))}
     question["reason"] = whole(event.reason)
     if event.preview:
         question["preview"] = whole(event.preview)
     if event.tainted:
         question["tainted"] = [whole(one) for one in event.tainted]
     return question
+
+
+def _input(event: CallAsked, call: ToolState) -> Any:
+    """What is asked about: the input that the tool takes."""
+    return call.input if event.input is None else plain(event.input)
 
 
 def _exact(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from callblocks.model.calls import Call
@@ -113,6 +114,14 @@ def test_a_question_has_every_number_as_the_call_has_it() -> None:
     (question,) = [chunk for chunk in chunks if chunk["type"] == "data-approval"]
     shown = {"to": "9007199254740993", "all": [{"n": "-1152921504606846977"}, 5, True, 0.5]}
     assert question["data"]["input"] == {**shown, "most": 2**53}
+
+
+def test_a_question_has_the_input_as_the_tool_takes_it() -> None:
+    written = CallWritten(key=1, call=Call(id="c1", name="ask", input={"method": "get"}))
+    taken = msgspec.structs.replace(asked("c1", "ap1"), input={"method": "GET"})
+    chunks = told([*BEGIN, written, taken])
+    (question,) = [chunk for chunk in chunks if chunk["type"] == "data-approval"]
+    assert question["data"]["input"] == {"method": "GET"}
 
 
 @pytest.mark.parametrize("version", [6, 7])

@@ -1,0 +1,141 @@
+"""A question to the person at the terminal, in rows: what would change comes first.
+
+    gmail_send wants to run: no rule names this call
+      destructive, open_world
+      Its input may come from gmail_read, which nobody checked.
+      │ to:      petra.novak@northschool.example
+      │ subject: Friday
+      │
+      │ 24 pupils are fine.
+      to       petra.novak@northschool.example
+      subject  Friday
+      body     24 pupils are fine.
+      y once   n no   n WHY no, and why   5 10 30 minutes, any gmail_send   v show the defaults
+    Run gmail_send(to=petra.novak@northschool.example, subject=Friday, body=24 pupils are fine.)?
+
+What the tool tells of the change has a bar before each line, so that no line of it can pass for
+an argument. What is not given, and so has its default, is shown on demand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from callblocks.model.shown import show_call, to_compact_text
+from callblocks.runtime.approvals.approval import MINUTES
+from callblocks.runtime.asking import Question
+from callblocks.views.exact import exact, exact_line
+from callblocks.views.rows import Bit, Kind, Row, columns, wrap
+from callblocks.views.safe import visible_line
+
+__all__ = ("choice_rows", "default_rows", "prompt_line", "question_rows", "unseen_row")
+
+_INDENT = "  "
+_HANG: Row = (("plain", _INDENT),)
+_BAR = f"{_INDENT}│ "
+_KEY_WIDTH = 16
+_LONG = 3
+"""Line ends from which on an argument stands below the shorter ones."""
+
+
+def question_rows(question: Question, width: int) -> list[Row]:
+    """Why it is asked, what would change, and every argument that is given, as it is."""
+    head: Row = (
+        ("warning", f"{visible_line(question.call.name)} wants to run"),
+        ("plain", f": {visible_line(question.reason)}"),
+    )
+    rows: list[Row] = [(), *wrap(head, width, _HANG)]
+    traits = ", ".join(question.tool.traits.names())
+    if traits:
+        rows.append((("quiet", f"{_INDENT}{traits}"),))
+    rows += _taint(question.tainted, width)
+    rows += _preview(exact(question.preview), width) if question.preview else []
+    given = {key: to_compact_text(value) for key, value in question.call.input.items()}
+    # A sort is stable: apart from that, the order is the given one.
+    short_first = sorted(given, key=lambda key: given[key].count("\n") >= _LONG)
+    return [*rows, *_arguments({key: given[key] for key in short_first}, width)]
+
+
+def default_rows(question: Question, width: int) -> list[Row]:
+    """The parameters that are not given, and what they then are."""
+    defaults = {
+        name: f"{to_compact_text(schema['default'])}  (default)"
+        for name, schema in question.tool.spec.properties.items()
+        if "default" in schema and name not in question.call.input
+    }
+    return _arguments(defaults, width)
+
+
+def prompt_line(question: Question, width: int) -> str:
+    """The call on one line, as a question."""
+    line = exact_line(show_call(question.call.name, question.call.input)[0])
+    room = width - 10
+    return f"Run {line if len(line) <= room else line[: room - 1] + '…'}? "
+
+
+def choice_rows(tool: str, width: int, *, more: int = 0, defaults: int = 0) -> list[Row]:
+    """What may be answered, in words; `more` rows and `defaults` are not shown yet."""
+    choices = [("n", "no"), ("n WHY", "no, and why")]
+    if more > 0:
+        choices.append(("v", f"show {_more(more)}, before you can say yes"))
+    else:
+        choices[:0] = [("y", "once")]
+        choices.append((" ".join(map(str, MINUTES)), f"minutes, any {visible_line(tool)}"))
+        if defaults:
+            choices.append(("v", "show the default" if defaults == 1 else "show the defaults"))
+    bits: list[Bit] = [("plain", _INDENT)]
+    for key, meaning in choices:
+        bits.append(("key", f"{key} "))
+        bits.append(("quiet", f"{meaning}   "))
+    return wrap(tuple(bits), width, _HANG)
+
+
+def unseen_row(more: int) -> Row:
+    """Why a yes does not count yet."""
+    words = f"Not yet: this call has {_more(more)}, and a yes is to all of it; v shows the rest."
+    return (("warning", f"{_INDENT}{words}"),)
+
+
+def _more(count: int) -> str:
+    return "1 more line" if count == 1 else f"{count:,} more lines"
+
+
+def _taint(sources: tuple[str, ...], width: int) -> list[Row]:
+    """Where the input comes from, if not from the person."""
+    if not sources:
+        return []
+    *others, last = map(exact_line, sources)
+    named = f"{', '.join(others)} and {last}" if others else last
+    words = f"{_INDENT}Its input may come from {named}, which nobody checked."
+    return wrap((("warning", words),), width, (("plain", _INDENT * 2),))
+
+
+def _arguments(texts: Mapping[str, str], width: int) -> list[Row]:
+    pad = min(max((columns(exact_line(key)) for key in texts), default=0), _KEY_WIDTH)
+    return [row for key, text in texts.items() for row in _argument(key, text, pad, width)]
+
+
+def _argument(key: str, text: str, pad: int, width: int) -> list[Row]:
+    name = exact_line(key)
+    first, *rest = exact(text).split("\n")
+    indent = " " * (len(_INDENT) + max(columns(name), pad) + 2)
+    hang: Row = (("plain", indent),)
+    gap = " " * (len(indent) - len(_INDENT) - columns(name))
+    rows = wrap((("key", f"{_INDENT}{name}{gap}"), ("plain", first)), width, hang)
+    for line in rest:
+        rows += wrap((("plain", indent + line),), width, hang)
+    return rows
+
+
+def _preview(text: str, width: int) -> list[Row]:
+    rows: list[Row] = []
+    for line in text.rstrip("\n").split("\n"):
+        hang: Row = (("quiet", _BAR), ("plain", _INDENT))
+        rows += wrap((("quiet", _BAR), (_colour(line), line)), width, hang)
+    return rows
+
+
+def _colour(line: str) -> Kind:
+    if line.startswith(("---", "+++", "@@")):
+        return "quiet"
+    return "code" if line.startswith("+") else "error" if line.startswith("-") else "plain"
