@@ -50,6 +50,12 @@ def test_a_result_that_is_no_text_keeps_its_type(dialect: str) -> None:
     assert parse(dialects[dialect].write([call(id=FIRST), result]), dialect).results == [result]
 
 
+def test_a_name_that_is_no_word_stands_in_the_body_of_a_fence() -> None:
+    written = dialects["tool-fence"].write([call(name="look up", id="a b")])
+    assert "toolName: look up\ntoolCallId: a b" in written
+    assert parse(written, "tool-fence").calls[0].id == "a b"
+
+
 def test_the_table_of_dialects_says_what_is_in_it() -> None:
     assert repr(dialects) == f"dialects({', '.join(dialects)})"
 
