@@ -1,12 +1,13 @@
-"""`python -m bench`: dialects, calls, views, blocks, streams and the page: what each costs."""
+"""`python -m bench`: dialects, calls, views, blocks, streams, tools and the page: their cost."""
 
 from __future__ import annotations
 
-from bench import appending, page, parsing, rendering, running, serving
+from bench import appending, page, parsing, rendering, running, serving, workspace
 
 running.main()
 parsing.main()
 rendering.main()
 appending.main()
 serving.main()
+workspace.main()
 page.main()

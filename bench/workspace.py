@@ -12,6 +12,7 @@ import inspect
 import sys
 import tempfile
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -85,11 +86,11 @@ async def _time_all(workspace: Path) -> dict[str, tuple[float, float]]:
 
 
 async def _time(tools: Registry, name: str, inputs: _Inputs) -> tuple[float, float]:
-    """The time of the first call, and the least of the next ones."""
+    """The time of the first call, and the median of the next ones."""
     rounds = 2 if name in _SLOW else ROUNDS
     before = await _read_all(tools, inputs) if name == "search" else 0.0
     first, *more = [await _call(tools, name, inputs.of(name, at)) for at in range(rounds)]
-    return before + first, min(more)
+    return before + first, median(more)
 
 
 async def _read_all(tools: Registry, inputs: _Inputs) -> float:
