@@ -15,31 +15,7 @@ from callblocks.views.grouping import (
     group,
     header,
 )
-
-COLLAPSED = "🔧 5 tool calls (show details)"
-
-EXPANDED = """\
-🔧 5 tool calls (hide details)
-  run_shell_command(args=["pwd"]) → /app
-  run_shell_command(args=["uname", "-a"])
-    Linux server 6.12.33 x86_64 GNU/Linux
-  run_shell_command(args=["python3", "-m", "pip", "list"])
-    pip 24.0
-    setuptools 69.5.1
-    wheel 0.43.0
-    ... (12 more lines)
-  read_file(file_name=pyproject.toml)
-    [name]
-    version = "0.3.1"
-    ... (truncated, 2.3KB)
-  list_files(kwargs={}) → pyproject.toml, uv.lock, .venv/, src/"""
-
-STREAMING = """\
-🔧 4 tool calls (hide details)
-  run_shell_command(args=["pwd"]) → /app
-  run_shell_command(args=["uname", "-a"]) → Linux 6.12.33
-  run_shell_command(args=["python3", "--version"]) → Python 3.12.12
-  run_shell_command(args=["make build"]) ⏳"""
+from support.drawn_tools import COLLAPSED, EXPANDED, STREAMING
 
 
 def shell(*args: str, result: str | None = None) -> Entry:
