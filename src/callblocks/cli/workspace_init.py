@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -22,13 +21,16 @@ def command(workspace: str) -> None:
     It is that of a ferry to an island, in November 2026: mail, files, two calendars, documents,
     spreadsheets and tasks. An office that is there already is not touched.
     """
+    from callblocks.model.errors import CallerError
     from callblocks.toolkits.workspace.opening import FOLDER
     from callblocks.toolkits.workspace.sample.laying import lay_office
 
     folder = Path(workspace) / FOLDER
-    if os.path.lexists(folder):
-        raise Refusal(f"{folder} is there already, and stays as it is; choose another folder: -w")
-    lay_office(folder)
+    try:
+        lay_office(folder)
+    except CallerError:
+        words = f"{folder} is there already, and stays as it is; choose another folder: -w"
+        raise Refusal(words) from None
     paper = Paper()
     paper.print([(("plain", line),) for line in _told(folder, workspace)])
 

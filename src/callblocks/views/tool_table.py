@@ -49,7 +49,8 @@ def about_tool(
     Without an `example`, its input is made up from the schema.
     """
     rows: list[Row] = [(("name", tool.name), ("quiet", f"  {_traits(tool)}"))]
-    rows += _indented(tool.spec.description, width)
+    for line in visible(tool.spec.description).split("\n"):
+        rows += wrap((*_INDENT, ("plain", line)), width, _INDENT)
     facts = [f"stopped after {tool.timeout:g} s"] if tool.timeout else []
     facts += ["a person must approve each call"] if tool.needs_approval else []
     facts += [f"a block's body is its {visible_line(tool.spec.body)}"] if tool.spec.body else []
@@ -61,8 +62,8 @@ def about_tool(
     for dialect in dialects:
         spoken.setdefault(_example(tool, dialect, example), []).append(dialect.name)
     for shown, names in spoken.items():
-        rows += _titled("Example", ", ".join(names)) + _indented(shown, width)
-    return rows + _titled("Schema") + _indented(_json(tool.spec.parameters), width)
+        rows += _titled("Example", ", ".join(names)) + _indented(shown)
+    return rows + _titled("Schema") + _indented(_json(tool.spec.parameters))
 
 
 def _titled(title: str, note: str = "") -> list[Row]:
@@ -123,8 +124,6 @@ def _json(value: object, indent: int | None = 2) -> str:
     return json.dumps(value, indent=indent, ensure_ascii=False)
 
 
-def _indented(text: str, width: int) -> list[Row]:
-    rows: list[Row] = []
-    for line in visible(text).split("\n"):
-        rows += wrap((*_INDENT, ("plain", line)), width, (("plain", "    "),))
-    return rows
+def _indented(text: str) -> list[Row]:
+    """Lines as they are, however long: what is shown can be copied and used."""
+    return [(*_INDENT, ("plain", line)) for line in visible(text).split("\n")]

@@ -76,3 +76,11 @@ def test_an_unknown_tool_is_one_line_with_the_one_that_was_meant() -> None:
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
     assert "did you mean file_read?" in line
+
+
+def test_an_example_and_a_schema_can_be_copied_however_long_their_lines() -> None:
+    told = run("tools", "calendar_create").stdout
+    example = next(line for line in told.splitlines() if "🛠️[calendar_create" in line)
+    assert example.rstrip().endswith("]")
+    schema = told[told.index("Schema") :].partition("\n")[2]
+    assert json.loads(schema)["type"] == "object"

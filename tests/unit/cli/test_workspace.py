@@ -318,3 +318,10 @@ def test_a_chat_knows_the_office_where_there_is_one(workspace: Path) -> None:
     assert hint not in run(*asked, "--only", "tasks_*").stderr
     copy_office(workspace)
     assert hint not in run(*asked).stderr
+
+
+def test_an_index_that_a_search_left_is_no_office(tmp_path: Path) -> None:
+    (tmp_path / "office" / ".index" / "old").mkdir(parents=True)
+    assert run("workspace", "init", "-w", str(tmp_path)).exit_code == 0
+    assert (tmp_path / "office" / "mail" / "address").exists()
+    assert run("workspace", "init", "-w", str(tmp_path)).exit_code == 1

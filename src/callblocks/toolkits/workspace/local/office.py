@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from callblocks.toolkits.workspace.local.sheets import LocalSheets
     from callblocks.toolkits.workspace.local.tasks import LocalTasks
 
-__all__ = ("LocalOffice", "is_office")
+__all__ = ("INDEX", "LocalOffice", "is_office")
 
-_INDEX = ".index"
+INDEX = ".index"
 
 _Part = TypeVar("_Part")
 _Given = TypeVar("_Given")
@@ -86,6 +86,6 @@ class LocalOffice:
 def is_office(folder: Path) -> bool:
     """Whether a folder holds an office: more than the index that a search leaves there."""
     try:
-        return not set(os.listdir(folder)) <= {_INDEX}
+        return not set(os.listdir(folder)) <= {INDEX}
     except OSError:
         return False

@@ -16,7 +16,7 @@ from callblocks.toolkits.workspace.local.drive_files import Decision, DriveFiles
 from callblocks.toolkits.workspace.local.drive_names import SUFFIXES
 from callblocks.toolkits.workspace.local.drive_row import ROOT, Row
 from callblocks.toolkits.workspace.local.drive_scan import stamped
-from callblocks.toolkits.workspace.local.office import LocalOffice
+from callblocks.toolkits.workspace.local.office import INDEX, LocalOffice, is_office
 from callblocks.toolkits.workspace.local.sheet_file import SheetTables, make_sheet_file
 from callblocks.toolkits.workspace.local.sheet_writing import enter_cells
 from callblocks.toolkits.workspace.local.task_file import TaskFile
@@ -37,8 +37,9 @@ _UPDATED = "2026-11-13T11:00:00.000Z"
 
 
 def lay_office(folder: Path) -> None:
-    """Put the sample there; `CallerError` where something is there already."""
-    if os.path.lexists(folder):
+    """Put the sample there; `CallerError` where something but an index is there already."""
+    is_taken = folder.is_symlink() or not folder.is_dir() or is_office(folder)
+    if os.path.lexists(folder) and is_taken:
         raise CallerError(f"{folder} is there already; nothing was changed")
     # Beside it, so that it is moved and not copied.
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".office-") as beside:
@@ -50,6 +51,8 @@ def lay_office(folder: Path) -> None:
         _lay_tasks(laid)
         for path in laid.rglob("*"):
             path.chmod(0o700 if path.is_dir() else 0o600)
+        if (folder / INDEX).is_dir():  # a search was there before; its index is a cache
+            os.rename(folder / INDEX, Path(beside, INDEX))
         # Fails where a folder was made meanwhile, unless that one is empty.
         os.rename(laid, folder)
 
