@@ -91,6 +91,7 @@ class Gate:
             tainted=turn.tainted,
             person=self._approving.person,
             through=through,
+            reached=self.policy.looks_at_paths,
         )
         return Weighed(
             call=call,

@@ -43,7 +43,8 @@ class Options(TypedDict, total=False):
     `body` names the parameter that takes a block's body: a string, or a list of strings, one on
     each line, or another list or an object as JSON. `preview` takes the same values as the
     function and tells what the call would change. `paths` takes the input and gives the paths
-    that a policy judges, where single parameters do not say them. `isolated` runs the function
+    that a policy judges, where single parameters do not say them; `reaches` gives those that an
+    input means by an id. `isolated` runs the function
     in a process of its own.
     """
 
@@ -59,6 +60,7 @@ class Options(TypedDict, total=False):
     body: str | None
     preview: Callable[..., str] | None
     paths: Paths | None
+    reaches: Paths | None
     isolated: bool
     origin: Origin
 
@@ -83,6 +85,7 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
     body: str | None = None,
     preview: Callable[..., str] | None = None,
     paths: Paths | None = None,
+    reaches: Paths | None = None,
     isolated: bool = False,
     origin: Origin = "function",
 ) -> Any:
@@ -115,6 +118,7 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
             context=read.context,
             preview=preview,
             paths=paths,
+            reaches=reaches,
             isolated=isolated,
         )
 

@@ -54,6 +54,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     change, for a person to see before it is approved: it takes the same values, and changes
     nothing. A `ToolError` that it raises for what the call says is its outcome, and nobody is
     asked. `paths` gives the paths that an input means, where its single parameters do not.
+    `reaches` gives the files that an input means by an id: it may have to look them up, and is
+    only asked where a policy has a rule about paths.
     `isolated` runs the function in a process of its own. With `stands_for` a call of this tool is
     another way to write a call of another: that one is judged, approved and run in its place.
     """
@@ -68,6 +70,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     context: str | None = None
     preview: Callable[..., str] | None = None
     paths: Paths | None = None
+    reaches: Paths | None = None
     isolated: bool = False
     stands_for: StandsFor | None = None
 

@@ -2,7 +2,7 @@
 
     read_only     changes nothing
     destructive   may overwrite, delete or send what cannot be taken back
-    idempotent    doing it twice is doing it once: it may be repeated after a crash
+    idempotent    a run repeated after a crash adds nothing: it does the same, or knows its key
     open_world    reaches beyond this machine and its workspace
 
 What is not said is assumed for the worse: a tool that is not read-only is destructive.

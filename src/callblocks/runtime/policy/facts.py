@@ -15,7 +15,7 @@ import msgspec
 
 from callblocks.runtime.policy.hosts import host_of
 from callblocks.tools.lenient import lenient
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Paths, Tool
 from callblocks.tools.traits import Traits
 
 __all__ = ("PATHS", "URLS", "Facts", "gather")
@@ -53,8 +53,11 @@ def gather(
     tainted: tuple[str, ...] = (),
     person: bool = False,
     through: str = "",
+    reached: bool = False,
 ) -> Facts:
     """The facts of a call. `resolve` gives the real path below the workspace, or `None`.
+
+    With `reached`, files that the call means by an id are looked up: their paths are facts too.
 
     The input is the one that the tool gets: a quoted number is a number, one string where a list
     is meant is that list, and what is not given counts with its default.
@@ -64,7 +67,7 @@ def gather(
         tool=tool.name,
         traits=tool.traits,
         input=given,
-        paths=tuple(_safe(path, resolve) for path in _paths(tool, given)),
+        paths=tuple(_safe(path, resolve) for path in _paths(tool, given, reached)),
         hosts=tuple(host_of(url) for url in _values(tool, given, URLS)),
         needs_approval=tool.needs_approval,
         tainted=tainted,
@@ -81,12 +84,15 @@ def _with_defaults(tool: Tool, input: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _paths(tool: Tool, given: dict[str, Any]) -> list[object]:
+def _paths(tool: Tool, given: dict[str, Any], reached: bool) -> list[object]:
     """The paths that a call means; one that the tool cannot tell counts as unsafe."""
-    if tool.paths is None:
-        return _values(tool, given, PATHS)
+    named = _values(tool, given, PATHS) if tool.paths is None else _told(tool.paths, given)
+    return [*named, *_told(tool.reaches, given)] if reached and tool.reaches else named
+
+
+def _told(paths: Paths, given: dict[str, Any]) -> list[object]:
     try:
-        return list(tool.paths(given))
+        return list(paths(given))
     except Exception:  # whatever an input does to it, the call is judged
         return [None]
 

@@ -87,6 +87,11 @@ class Policy(msgspec.Struct, frozen=True):
         return self.autoexec is True
 
     @property
+    def looks_at_paths(self) -> bool:
+        """Whether any rule is about paths."""
+        return any(rule.path for rule in self.rules)
+
+    @property
     def digest(self) -> str:
         """A name for all that decides, not for the words around it: 64 hex digits."""
         rules = [{**msgspec.to_builtins(rule), "because": ""} for rule in self.rules]

@@ -13,7 +13,8 @@ from typing import TypeAlias
 from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.a1 import COLUMNS, ROWS, Box, Range, cell_name
-from callblocks.toolkits.workspace.entered import enter, typed
+from callblocks.toolkits.workspace.entered import Cell, enter, shown, typed
+from callblocks.toolkits.workspace.told_change import cut
 
 __all__ = ("CellValue", "Rows", "changes_text", "contents_text", "require_cells", "written_box")
 
@@ -21,8 +22,8 @@ CellValue: TypeAlias = str | bool | int | float | None
 Rows: TypeAlias = Sequence[Sequence[CellValue]]
 
 LENGTH = 50_000
-_SHOWN = 20
-_SHOWN_VALUE = 120
+_SHOWN = 400
+_SHOWN_VALUE = 500
 
 
 def require_cells(values: Rows, start: tuple[int, int] | None) -> None:
@@ -59,8 +60,11 @@ def written_box(place: Range, values: Rows) -> Box:
     return box
 
 
-def changes_text(box: Box, old: Rows, new: Rows, entered: str) -> str:
-    """The cells that would change, old and new, for a person to see."""
+def changes_text(box: Box, old: Rows, looks: Rows, new: Rows, entered: str) -> str:
+    """The cells that would change, old and new, for a person to see; `looks` is how old ones look.
+
+    The same number may look another way then: `0.5, shown as 50%`.
+    """
     read = enter if entered == "USER_ENTERED" else typed
 
     def changes() -> Iterator[str]:
@@ -68,10 +72,10 @@ def changes_text(box: Box, old: Rows, new: Rows, entered: str) -> str:
             for place, value in enumerate(row):
                 if value is None:
                     continue
-                was, will = _at(old, number, place), read(value).value
-                if not _same(was, will):
+                was, look, will = _at(old, number, place), _at(looks, number, place), read(value)
+                if _differs(was, look, will):
                     name = cell_name(box.top + number, box.left + place)
-                    yield f"{name}: {_say(was)} → {_say(will)}"
+                    yield f"{name}: {_looking(was, look)} → {_entered(will)}"
 
     return _list(changes(), "no cell changes")
 
@@ -123,12 +127,31 @@ def _at(rows: Rows, number: int, place: int) -> CellValue:
     return row[place] if place < len(row) else ""
 
 
-def _same(one: CellValue, other: CellValue) -> bool:
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
+def _differs(old: CellValue, look: CellValue, new: Cell) -> bool:
+    same = old == new.value and isinstance(old, bool) == isinstance(new.value, bool)
+    # A text that begins as a formula does may be either of them.
+    unsure = isinstance(old, str) and old.startswith("=")
+    return not same or unsure or (_is_number(old) and str(look) != shown(new))
+
+
+def _looking(value: CellValue, look: CellValue) -> str:
+    """A cell, and how it looks where that is not as it was typed."""
+    said = _say(value)
+    return f"{said}, shown as {look}" if _is_number(value) and str(look) != said else said
+
+
+def _entered(cell: Cell) -> str:
+    said = _looking(cell.value, shown(cell))
+    is_plain = cell.kind == "text" and str(cell.value).startswith("=")
+    return f"{said}, as text" if is_plain else said
+
+
+def _is_number(value: CellValue) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _say(value: CellValue) -> str:
-    return "(empty)" if value is None or value == "" else brief(value, _SHOWN_VALUE)
+    return "(empty)" if value is None or value == "" else cut(repr(value), _SHOWN_VALUE)
 
 
 def _list(lines: Iterator[str], nothing: str) -> str:

@@ -21,8 +21,9 @@ from callblocks.runtime.files.text import encode_text
 from callblocks.toolkits.workspace.backend import Json, Office
 from callblocks.toolkits.workspace.docs_text import replaced, text_of
 from callblocks.toolkits.workspace.drive_input import require_name
-from callblocks.toolkits.workspace.drive_types import LARGEST
+from callblocks.toolkits.workspace.drive_types import DOCUMENT, LARGEST
 from callblocks.toolkits.workspace.meant import meant_file
+from callblocks.toolkits.workspace.real_paths import new_path, reaching, require_readable
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
@@ -39,7 +40,7 @@ def docs_tools(office: Office) -> tuple[Tool, ...]:
 
 
 def _read(office: Office) -> Tool:
-    @tool(read_only=True, kind="source", origin="builtin")
+    @tool(read_only=True, kind="source", reaches=reaching(office, "documentId"), origin="builtin")
     def docs_read(documentId: _Id, context: Context, full: bool = False) -> Json:
         """Read a document: its title and its text.
 
@@ -49,6 +50,7 @@ def _read(office: Office) -> Tool:
         """
         with meant_file(office, documentId):
             document = office.documents.document(documentId)
+        require_readable(office, context, documentId)
         context.taint("documents of others")
         return document if full else {**_named(document), "text": text_of(document)}
 
@@ -56,7 +58,12 @@ def _read(office: Office) -> Tool:
 
 
 def _create(office: Office) -> Tool:
-    @tool(destructive=False, body="text", origin="builtin")
+    @tool(
+        destructive=False,
+        body="text",
+        reaches=lambda given: new_path(office, "root", given["title"], DOCUMENT),
+        origin="builtin",
+    )
     def docs_create(title: _Title, text: str = "", full: bool = False) -> Json:
         """Make a document in the topmost folder of the drive.
 
@@ -72,7 +79,7 @@ def _create(office: Office) -> Tool:
 
 
 def _append(office: Office) -> Tool:
-    @tool(destructive=False, body="text", origin="builtin")
+    @tool(destructive=False, body="text", reaches=reaching(office, "documentId"), origin="builtin")
     def docs_append(documentId: _Id, text: Annotated[str, Field(min_length=1)]) -> Json:
         """Add text at the end of a document, on a new line.
 
@@ -95,13 +102,17 @@ def _append(office: Office) -> Tool:
 
 def _replace(office: Office) -> Tool:
     def preview(documentId: str, findText: str, replaceText: str, matchCase: bool = True) -> str:
+        for text in (findText, replaceText):
+            encode_text(text)
         with meant_file(office, documentId):
             document = office.documents.document(documentId)
         old = text_of(document)
         new, _ = replaced(old, findText, replaceText, match_case=matchCase)
         return change_text(document["title"], encode_text(old), encode_text(new))
 
-    @tool(destructive=True, preview=preview, origin="builtin")
+    @tool(
+        destructive=True, preview=preview, reaches=reaching(office, "documentId"), origin="builtin"
+    )
     def docs_replace(
         documentId: _Id,
         findText: Annotated[str, Field(min_length=1)],

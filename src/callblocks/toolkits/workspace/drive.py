@@ -28,6 +28,7 @@ from callblocks.toolkits.workspace.drive_types import EXPORTS, FOLDER, LARGEST, 
 from callblocks.toolkits.workspace.drive_update import update_tool
 from callblocks.toolkits.workspace.meant import meant_file
 from callblocks.toolkits.workspace.office_notices import tell_absent
+from callblocks.toolkits.workspace.real_paths import reaching, readable_page, require_readable
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
@@ -52,7 +53,7 @@ def drive_tools(office: Office) -> tuple[Tool, ...]:
 
 
 def _list(office: Office) -> Tool:
-    @tool(read_only=True, kind="source", origin="builtin")
+    @tool(read_only=True, kind="source", reaches=reaching(office, "folderId"), origin="builtin")
     def drive_list(
         context: Context,
         folderId: _Id = "root",
@@ -84,7 +85,7 @@ def _list(office: Office) -> Tool:
                 _require_folder(office.drive.file(folderId))
         tell_absent(office, context)
         context.taint(_TAINT)
-        return shown_page(page, context, full=full)
+        return shown_page(readable_page(office, page, context), context, full=full)
 
     return drive_list
 
@@ -104,7 +105,7 @@ def _in_folder(folder: str, trashed: bool) -> Query:
 
 
 def _read(office: Office) -> Tool:
-    @tool(read_only=True, kind="source", origin="builtin")
+    @tool(read_only=True, kind="source", reaches=reaching(office, "fileId"), origin="builtin")
     def drive_read(fileId: _Id, context: Context, mimeType: str = "", full: bool = False) -> Json:
         """Read a file of the drive: its text, or for a picture and the like a kept copy.
 
@@ -116,6 +117,7 @@ def _read(office: Office) -> Tool:
         """
         with meant_file(office, fileId):
             file = office.drive.file(fileId)
+        require_readable(office, context, fileId)
         kind: str = file["mimeType"]
         if kind == FOLDER:
             raise _invalid("fileId", f"{brief(file['name'])} is a folder; see it with drive_list")
@@ -160,7 +162,7 @@ def _search(office: Office) -> Tool:
         page = office.drive.files(query=asked, order=order, limit=maxResults, page=pageToken)
         tell_absent(office, context)
         context.taint(_TAINT)
-        return shown_page(page, context, full=full)
+        return shown_page(readable_page(office, page, context), context, full=full)
 
     return drive_search
 

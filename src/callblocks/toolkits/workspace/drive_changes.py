@@ -10,10 +10,12 @@ from callblocks.model.errors import ToolError
 from callblocks.runtime.files.text import encode_text
 from callblocks.toolkits.workspace.backend import Json, Office
 from callblocks.toolkits.workspace.drive_input import bytes_of, require_name, type_of
-from callblocks.toolkits.workspace.drive_query import Term, write_query
 from callblocks.toolkits.workspace.drive_shown import kind_of, shown_file
+from callblocks.toolkits.workspace.drive_told import inside_text, trashing_text
 from callblocks.toolkits.workspace.drive_types import FOLDER
 from callblocks.toolkits.workspace.meant import meant_file
+from callblocks.toolkits.workspace.real_paths import new_path, reaching, require_readable
+from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 
@@ -23,13 +25,16 @@ _Id = Annotated[str, Field(min_length=1, max_length=200)]
 _Name = Annotated[str, Field(min_length=1, max_length=1000)]
 _Text = Annotated[str, Field(max_length=10_000)]
 _Encoding = Literal["utf-8", "base64"]
-_COUNTED = 100
 
 
 def create_tool(office: Office) -> Tool:
     """`drive_create`."""
 
-    @tool(destructive=False, body="content", origin="builtin")
+    def reaches(given: Json) -> list[str]:
+        mime = type_of(given["name"], given["mimeType"], given["encoding"])
+        return new_path(office, given["folderId"], given["name"], mime)
+
+    @tool(destructive=False, body="content", reaches=reaches, origin="builtin")
     def drive_create(
         name: _Name,
         content: str = "",
@@ -71,13 +76,18 @@ def delete_tool(office: Office) -> Tool:
         _refuse_root(fileId)
         with meant_file(office, fileId):
             file = office.drive.file(fileId)
-        inside = _count_inside(office, file)
         if permanent:
-            return f"delete for ever {kind_of(file)}{inside}"
-        return f"move to the trash {kind_of(file)}{inside}"
+            return f"delete for ever {kind_of(file)}{inside_text(office, file)}"
+        return trashing_text(office, file)
 
-    @tool(destructive=True, idempotent=True, preview=preview, origin="builtin")
-    def drive_delete(fileId: _Id, permanent: bool = False) -> Json:
+    @tool(
+        destructive=True,
+        idempotent=True,
+        preview=preview,
+        reaches=reaching(office, "fileId", below=True),
+        origin="builtin",
+    )
+    def drive_delete(fileId: _Id, context: Context, permanent: bool = False) -> Json:
         """Throw a file or folder of the drive away; drive_update with trashed=false undoes it.
 
         Args:
@@ -86,6 +96,8 @@ def delete_tool(office: Office) -> Tool:
         """
         _refuse_root(fileId)
         if not permanent:
+            # In the trash it could be read as it could not before.
+            require_readable(office, context, fileId, below=True)
             with meant_file(office, fileId):
                 file = office.drive.update(fileId, {"trashed": True}, None)
             return {"id": file["id"], "name": file["name"], "trashed": True}
@@ -100,15 +112,6 @@ def delete_tool(office: Office) -> Tool:
 def _refuse_root(file_id: str) -> None:
     if file_id == "root":
         raise _invalid("fileId", "root is the whole drive; give the id of a file in it")
-
-
-def _count_inside(office: Office, file: Json) -> str:
-    if file["mimeType"] != FOLDER:
-        return ""
-    query = write_query(Term("parents", "in", file["id"]))
-    page = office.drive.files(query=query, order="", limit=_COUNTED, page="")
-    more = "more than " if page.next else ""
-    return f" with {more}{len(page.items)} files and folders right in it, and all below"
 
 
 def _invalid(field: str, why: str) -> ToolError:

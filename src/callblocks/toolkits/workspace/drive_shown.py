@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 
-from callblocks.model.brief import brief
 from callblocks.runtime.files.text import is_text
 from callblocks.toolkits.workspace.backend import Json, Page
 from callblocks.toolkits.workspace.drive_types import FOLDER, is_native
+from callblocks.toolkits.workspace.told_change import whole
 from callblocks.tools.context import Context
 
 __all__ = ("ENDINGS", "kind_of", "shown_content", "shown_file", "shown_page")
@@ -79,7 +79,7 @@ def shown_content(file: Json, content: bytes, mime: str, context: Context, *, fu
 
 def kind_of(file: Json) -> str:
     """What a file is, for a person who is asked: its name in quotes, its type and its size."""
-    name = brief(file["name"])
+    name = whole(file["name"])
     if file["mimeType"] == FOLDER:
         return f"the folder {name}"
     size = f", {file['size']} bytes" if "size" in file else ""

@@ -13,8 +13,15 @@ from callblocks.runtime.files.text import encode_text
 from callblocks.toolkits.workspace.backend import Json, Office
 from callblocks.toolkits.workspace.drive_input import bytes_of, require_name, type_of
 from callblocks.toolkits.workspace.drive_shown import kind_of, shown_file
+from callblocks.toolkits.workspace.drive_told import (
+    moving_text,
+    restoring_text,
+    trashing_text,
+)
 from callblocks.toolkits.workspace.drive_types import EXPORTS, FOLDER, LARGEST, SPREADSHEET
 from callblocks.toolkits.workspace.meant import meant_file
+from callblocks.toolkits.workspace.real_paths import new_path, paths_of, require_readable
+from callblocks.toolkits.workspace.told_change import change_line
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
@@ -47,13 +54,18 @@ def update_tool(office: Office) -> Tool:
             lines = [f"change {kind_of(file)}", *_said(office, file, changes, folderId)]
         if held is not None:
             lines.append(_diff(office, file, held))
-        return "\n".join(lines)
+        return "\n".join(lines if len(lines) > 1 else (*lines, "no change"))
+
+    def reaches(given: Json) -> list[str]:
+        moved = _new_place(office, given["fileId"], given["folderId"], given["name"])
+        return [*paths_of(office, given["fileId"], below=True), *moved]
 
     @tool(
         destructive=True,
         idempotent=True,
         body="content",
         preview=preview,
+        reaches=None if getattr(office, "is_shared", False) else reaches,
         origin="builtin",
     )
     def drive_update(  # noqa: PLR0913, PLR0917 each is one thing that may be changed
@@ -83,13 +95,16 @@ def update_tool(office: Office) -> Tool:
         """
         changes = _changes(name, mimeType, description, trashed, folderId)
         held = _held(content, encoding, changes, folderId)
+        if name or folderId or trashed:
+            # Elsewhere it could be read as it could not before.
+            require_readable(office, context, fileId, below=True)
         with meant_file(office, fileId, folderId):
             add, remove = "", ""
             if held is not None or folderId:
                 file = office.drive.file(fileId)
                 if held is not None:
                     _refuse_content(file)
-                add, remove = _move(file, folderId)
+                add, remove = _move(office, file, folderId)
             changed = office.drive.update(fileId, changes, held, add=add, remove=remove)
         if full or (description is None and changed.get("description")):
             # The answer says more of the file than the call did.
@@ -132,9 +147,23 @@ def _refuse_content(file: Json) -> None:
         raise _invalid("content", f"{name} is a spreadsheet; change its cells with sheets_write")
 
 
-def _move(file: Json, folder: str) -> tuple[str, str]:
+def _new_place(office: Office, file_id: str, folder: str, name: str) -> list[str]:
+    """Where a file lies after it was moved or renamed; none where it is not."""
+    if not folder and not name:
+        return []
+    try:
+        file = office.drive.file(file_id)
+    except ToolError:  # as the call itself will say
+        return []
+    above = folder or next(iter(file.get("parents", ())), "root")
+    return new_path(office, above, name or file["name"], file["mimeType"])
+
+
+def _move(office: Office, file: Json, folder: str) -> tuple[str, str]:
     """The folder that a file comes into, and those that it leaves."""
     parents: list[str] = file.get("parents", [])
+    if folder == "root":
+        folder = office.drive.file(folder)["id"]
     if not folder or folder in parents:
         return "", ""
     return folder, ",".join(parents)
@@ -142,12 +171,18 @@ def _move(file: Json, folder: str) -> tuple[str, str]:
 
 def _said(office: Office, file: Json, changes: Json, folder: str) -> list[str]:
     said = [
-        f"{field}: {brief(file.get(field, ''))} becomes {brief(new)}"
+        change_line(field, file.get(field, ""), new)
         for field, new in changes.items()
-        if file.get(field, "") != new
+        if field != "trashed" and file.get(field, "") != new
     ]
-    if folder:
-        said.append(f"it moves to {kind_of(office.drive.file(folder))}")
+    added, _ = _move(office, file, folder)
+    if "trashed" in changes:
+        is_thrown = changes["trashed"]
+        said.append(
+            trashing_text(office, file) if is_thrown else restoring_text(office, file, added)
+        )
+    if added:
+        said.append(moving_text(office, file, added))
     return said
 
 

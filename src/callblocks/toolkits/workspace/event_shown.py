@@ -13,6 +13,7 @@ from typing import Any
 from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.backend import Json
 from callblocks.toolkits.workspace.times import Time, find_zone, is_day, point_of
+from callblocks.toolkits.workspace.told_change import cut
 
 __all__ = (
     "change_text",
@@ -35,7 +36,7 @@ _FIELDS = (
     *("reminders", "status"),
 )
 _TIMES = ("start", "end", "originalStartTime")
-_LONGEST = 300
+_LONGEST = 5_000
 
 
 def shown_event(event: Json, full: bool, zone: str = "") -> Json:
@@ -77,6 +78,7 @@ def event_text(event: Json) -> str:
     people = len(event.get("attendees", []))
     told = f", with {people} {'person' if people == 1 else 'people'}" if people else ""
     series = ", the whole series" if event.get("recurrence") else ""
+    series = ", this occurrence alone" if event.get("recurringEventId") else series
     return f"{title}, {_when(event)}{series}{told}"
 
 
@@ -127,20 +129,33 @@ def _value(name: str, value: Any) -> str:
     if name in ("start", "end"):
         text = _moment(value)
     elif name == "attendees":
-        text = ", ".join(str(one.get("email", "")) for one in value)
+        text = ", ".join(map(_person, value))
     elif name == "reminders":
-        text = ", ".join(f"{one['minutes']} min before" for one in value.get("overrides", []))
+        text = _reminders(value)
     else:
         text = " ".join(map(str, value)) if name == "recurrence" else str(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return cut(text, _LONGEST)
+
+
+def _person(person: Json) -> str:
+    named = f"{person['displayName']} " if person.get("displayName") else ""
+    return f"{named}<{person.get('email', '')}>{' (optional)' * bool(person.get('optional'))}"
+
+
+def _reminders(value: Json) -> str:
+    if value.get("useDefault"):
+        return "as the calendar has them"
+    return ", ".join(f"{one['minutes']} min before" for one in value.get("overrides", ()))
 
 
 def _moment(point: Json) -> str:
     """A time as the clocks show it where the event is."""
     if is_day(point):
         return str(point["date"])
-    moment, zone = datetime.fromisoformat(point["dateTime"]), str(point.get("timeZone") or "")
-    if zone:
-        moment = moment.astimezone(find_zone(zone))
+    said = shown_time(point)
+    if "dateTime" not in said:
+        return "(no time)"
+    moment = datetime.fromisoformat(said["dateTime"])
     offset = moment.isoformat(timespec="minutes")[16:]
-    return f"{moment:%Y-%m-%d %H:%M} ({zone or offset})"
+    seconds = f":{moment:%S}" if moment.second else ""
+    return f"{moment:%Y-%m-%d %H:%M}{seconds} ({point.get('timeZone') or offset})"

@@ -277,14 +277,15 @@ def _said(given: dict[str, object], **more: object) -> Said:
 
 def _new_text(office: Office, fields: Json, given: dict[str, object]) -> str:
     told = told_text(_people(fields), str(given.get("sendUpdates")), office.calendars.invites)
-    return "\n".join([f"create {event_text(fields)}", change_text({}, fields), told])
+    place = f"in the calendar {brief(given.get('calendarId'))}"
+    return "\n".join([f"create {event_text(fields)}, {place}", change_text({}, fields), told])
 
 
 def _change_preview(office: Office, id: str, given: dict[str, object]) -> str:
     old, changes = _changes(office, str(given.get("calendarId")), id, _said(given))
     people = [*_people(old), *_people(changes)]
     told = told_text(people, str(given.get("sendUpdates")), office.calendars.invites)
-    return "\n".join([f"change {event_text(old)}", change_text(old, changes), told])
+    return "\n".join([f"change {event_text(old)}", change_text(old, changes) or "no change", told])
 
 
 def _people(event: Json) -> list[Json]:

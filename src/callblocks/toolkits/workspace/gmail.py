@@ -21,7 +21,7 @@ from callblocks.runtime.files.root import Root
 from callblocks.toolkits.files import PathText
 from callblocks.toolkits.workspace.backend import Json, Office, Page
 from callblocks.toolkits.workspace.gmail_attachment import attachment_output
-from callblocks.toolkits.workspace.gmail_files import real_path
+from callblocks.toolkits.workspace.gmail_files import real_paths
 from callblocks.toolkits.workspace.gmail_outgoing import Outgoing, prepare, preview_text
 from callblocks.toolkits.workspace.gmail_query import read
 from callblocks.toolkits.workspace.gmail_shown import LabelNames, shown_message, shown_page
@@ -196,9 +196,8 @@ def _send(office: Office, root: Root) -> Tool:
 
 def _require_readable(office: Office, given: Iterable[str], root: Root, context: Context) -> None:
     """To send a file is to read it: what keeps `file_read` from it keeps it from a mail."""
-    for one in given:
-        real = real_path(office, root, one)
-        refusal = None if real is None else context.path_refusal(real)
+    for real in (path for one in given for path in real_paths(office, root, one)):
+        refusal = context.path_refusal(real)
         if refusal is not None:
             raise ToolError("policy_denied", refusal)
 

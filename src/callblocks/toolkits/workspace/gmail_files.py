@@ -19,11 +19,12 @@ from callblocks.toolkits.workspace.backend import Json, Office
 from callblocks.toolkits.workspace.drive_shown import ENDINGS
 from callblocks.toolkits.workspace.drive_types import EXPORTS, FOLDER, SPREADSHEET, is_native
 from callblocks.toolkits.workspace.meant import meant_file
+from callblocks.toolkits.workspace.real_paths import paths_of
 
 if TYPE_CHECKING:
     from callblocks.toolkits.workspace.mime import Attachment
 
-__all__ = ("attached", "real_path")
+__all__ = ("attached", "real_paths")
 
 _DRIVE = "drive:"
 _EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -43,11 +44,11 @@ def attached(office: Office, root: Root, given: Sequence[str]) -> Iterator[Attac
         yield found
 
 
-def real_path(office: Office, root: Root, given: str) -> str | None:
-    """The path of the workspace that is read, for a policy to judge; `None` where it is none."""
+def real_paths(office: Office, root: Root, given: str) -> list[str]:
+    """The paths of the workspace that are read, for a policy to judge."""
     file = _drive_file(office, root, given)
-    path = given if file is None else str(file.get("localPath", ""))
-    return root.resolve(path) if path else None
+    paths = [given] if file is None else paths_of(office, file["id"])
+    return [real for real in map(root.resolve, paths) if real is not None]
 
 
 def _drive_file(office: Office, root: Root, given: str) -> Json | None:

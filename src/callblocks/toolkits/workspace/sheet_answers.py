@@ -12,6 +12,7 @@ from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.a1 import quote_sheet, read_range
 from callblocks.toolkits.workspace.backend import Json, Office
 from callblocks.toolkits.workspace.meant import meant_file
+from callblocks.toolkits.workspace.told_change import whole
 from callblocks.tools.context import Context
 
 __all__ = (
@@ -19,6 +20,7 @@ __all__ = (
     "asked",
     "book_of",
     "other_sheets",
+    "place_text",
     "require_names",
     "shown_book",
     "shown_updates",
@@ -52,15 +54,21 @@ def book_of(office: Office, spreadsheet_id: str) -> Json:
         return office.sheets.spreadsheet(spreadsheet_id)
 
 
-def as_typed(office: Office, spreadsheet_id: str, range: str) -> Json:
-    """Cells as they were typed, for a preview."""
+def as_typed(office: Office, spreadsheet_id: str, range: str, render: str = "FORMULA") -> Json:
+    """Cells as they were typed, or as they look, for a preview."""
     found = asked(
         office,
         spreadsheet_id,
         range,
-        lambda: office.sheets.values(spreadsheet_id, range, render="FORMULA", major="ROWS"),
+        lambda: office.sheets.values(spreadsheet_id, range, render=render, major="ROWS"),
     )
     return {"values": [], **found}
+
+
+def place_text(office: Office, spreadsheet_id: str, range: str) -> str:
+    """A range and the spreadsheet that it is in, for a person who is asked."""
+    title = whole(book_of(office, spreadsheet_id)["properties"]["title"])
+    return f"in the spreadsheet {title}, {range}"
 
 
 def tell_uncomputed(context: Context, answer: Json) -> None:

@@ -25,11 +25,14 @@ from callblocks.toolkits.workspace.cells import (
     require_cells,
     written_box,
 )
+from callblocks.toolkits.workspace.drive_types import SPREADSHEET
+from callblocks.toolkits.workspace.real_paths import new_path, reaching, require_readable
 from callblocks.toolkits.workspace.sheet_answers import (
     as_typed,
     asked,
     book_of,
     other_sheets,
+    place_text,
     require_names,
     shown_book,
     shown_updates,
@@ -56,7 +59,9 @@ def sheets_tools(office: Office) -> tuple[Tool, ...]:
 
 
 def _read(office: Office) -> Tool:
-    @tool(read_only=True, kind="source", origin="builtin")
+    @tool(
+        read_only=True, kind="source", reaches=reaching(office, "spreadsheetId"), origin="builtin"
+    )
     def sheets_read(
         spreadsheetId: _Id,
         context: Context,
@@ -74,6 +79,7 @@ def _read(office: Office) -> Tool:
             majorDimension: whether values is a list of rows or of columns
             full: also the title and all sheets with their sizes
         """
+        require_readable(office, context, spreadsheetId)
         book = {} if range and not full else book_of(office, spreadsheetId)
         wanted = range or quote_sheet(titles_of(book)[0])
         found = asked(
@@ -99,10 +105,20 @@ def _write(office: Office) -> Tool:
         place = read_range(range)
         require_cells(values, place.start)
         box = written_box(place, values)
-        old = as_typed(office, spreadsheetId, print_box(place.sheet, box))
-        return changes_text(box, old["values"], values, valueInputOption)
+        at = print_box(place.sheet, box)
+        old = as_typed(office, spreadsheetId, at)
+        looks = as_typed(office, spreadsheetId, at, "FORMATTED_VALUE")
+        changes = changes_text(box, old["values"], looks["values"], values, valueInputOption)
+        return f"{place_text(office, spreadsheetId, old['range'])}\n{changes}"
 
-    @tool(destructive=True, idempotent=True, body="values", preview=preview, origin="builtin")
+    @tool(
+        destructive=True,
+        idempotent=True,
+        body="values",
+        preview=preview,
+        reaches=reaching(office, "spreadsheetId"),
+        origin="builtin",
+    )
     def sheets_write(
         spreadsheetId: _Id,
         range: _Id,
@@ -134,7 +150,12 @@ def _write(office: Office) -> Tool:
 
 
 def _append(office: Office) -> Tool:
-    @tool(destructive=False, body="values", origin="builtin")
+    @tool(
+        destructive=False,
+        body="values",
+        reaches=reaching(office, "spreadsheetId"),
+        origin="builtin",
+    )
     def sheets_append(
         spreadsheetId: _Id,
         range: _Id,
@@ -167,7 +188,12 @@ def _append(office: Office) -> Tool:
 
 
 def _create(office: Office) -> Tool:
-    @tool(destructive=False, body="values", origin="builtin")
+    @tool(
+        destructive=False,
+        body="values",
+        reaches=lambda given: new_path(office, "root", given["title"], SPREADSHEET),
+        origin="builtin",
+    )
     def sheets_create(
         title: _Title,
         context: Context,
@@ -203,9 +229,15 @@ def _clear(office: Office) -> Tool:
         old = as_typed(office, spreadsheetId, range)
         top, left = read_range(old["range"]).start
         held = contents_text((top, left), old["values"])
-        return f"{old['range']} is emptied\n{held}"
+        return f"{place_text(office, spreadsheetId, old['range'])} is emptied\n{held}"
 
-    @tool(destructive=True, idempotent=True, preview=preview, origin="builtin")
+    @tool(
+        destructive=True,
+        idempotent=True,
+        preview=preview,
+        reaches=reaching(office, "spreadsheetId"),
+        origin="builtin",
+    )
     def sheets_clear(spreadsheetId: _Id, range: _Id) -> Json:
         """Empty cells of a spreadsheet; how they look stays.
 

@@ -12,10 +12,12 @@ from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.backend import Json, Office
 from callblocks.toolkits.workspace.meant import with_way_out
+from callblocks.toolkits.workspace.told_change import change_line, whole
 
 __all__ = (
     "asked",
     "changes_text",
+    "deletion_text",
     "ordered",
     "present",
     "require_text",
@@ -28,7 +30,6 @@ T = TypeVar("T")
 _SHOWN = ("id", "title", "status", "due", "notes", "parent", "completed")
 _LISTS = 100
 _LOOKED_INTO = 20
-_LONGEST = 10_000
 
 
 def asked(office: Office, list_id: str, ask: Callable[[], T]) -> T:
@@ -117,8 +118,30 @@ def shown_task(task: Json, full: bool) -> Json:
 
 def changes_text(task: Json, changes: Json) -> str:
     """The fields of a task that would change, before and after."""
-    lines = [f"the task {brief(task.get('title', ''), 200)}"]
-    for name, value in changes.items():
-        old, new = (brief(one or "", _LONGEST) for one in (task.get(name), value))
-        lines.append(f"{name}: {old} becomes {new}")
-    return "\n".join(lines)
+    lines = [f"the task {whole(task.get('title', ''))}"]
+    changed = {name: new for name, new in changes.items() if (task.get(name) or "") != (new or "")}
+    lines += [change_line(name, task.get(name) or "", new or "") for name, new in changed.items()]
+    return "\n".join(lines) if changed else f"{lines[0]}: no change"
+
+
+def deletion_text(office: Office, list_id: str, task: Json) -> str:
+    """The task that would be deleted, and those that go with it, by name."""
+    told = f"the task {whole(task.get('title', ''))} is deleted"
+    page = office.tasks.tasks(
+        list_id, completed=True, due_min="", due_max="", limit=_LISTS, page=""
+    )
+    below = _below(page.items, task["id"])
+    names = [f"with it: {whole(one.get('title', ''))}" for one in below]
+    more = ["and those below it that are further down in the list"] if page.next else []
+    return "\n".join((told, *names, *more))
+
+
+def _below(tasks: list[Json], task_id: str) -> list[Json]:
+    """The tasks below one, at any depth."""
+    known = {task_id}
+    found: list[Json] = []
+    for one in ordered(tasks):
+        if one.get("parent") in known:
+            known.add(one["id"])
+            found.append(one)
+    return found

@@ -17,7 +17,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.backend import Json, Office
 from callblocks.toolkits.workspace.due import day_end, day_start, read_day
@@ -25,12 +24,14 @@ from callblocks.toolkits.workspace.office_notices import tell_absent
 from callblocks.toolkits.workspace.task_answers import (
     asked,
     changes_text,
+    deletion_text,
     ordered,
     present,
     require_text,
     shown_task,
     task_lists,
 )
+from callblocks.toolkits.workspace.told_change import whole
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
@@ -117,8 +118,12 @@ def _get(office: Office) -> Tool:
 
 
 def _create(office: Office) -> Tool:
-    def preview(title: str, notes: str, due: str, **_: object) -> str:
-        said = [f"{name}: {brief(value, 1000)}" for name, value in _new(title, notes, due).items()]
+    def preview(taskListId: str, title: str, notes: str, due: str, **near: object) -> str:
+        said = [f"{name}: {whole(value)}" for name, value in _new(title, notes, due).items()]
+        for name, words in (("parent", "below"), ("previous", "after")):
+            if near.get(name):
+                other = present(office, taskListId, str(near[name]))
+                said.append(f"it stands {words} the task {whole(other.get('title', ''))}")
         return "\n".join(("create a task", *said))
 
     @tool(destructive=False, body="notes", preview=preview, origin="builtin")
@@ -166,7 +171,8 @@ def _update(office: Office) -> Tool:
     def preview(taskListId: str, taskId: str, full: bool = False, **given: str | None) -> str:
         changes = _changes(**given)
         task = present(office, taskListId, taskId, deleted="status" in changes)
-        return changes_text(task, changes)
+        back = {"deleted": False} if task.get("deleted") else {}
+        return changes_text(task, changes | back)
 
     @tool(destructive=True, idempotent=True, body="notes", preview=preview, origin="builtin")
     def tasks_update(
@@ -210,7 +216,10 @@ def _changes(**given: str | None) -> Json:
 
 
 def _complete(office: Office) -> Tool:
-    @tool(destructive=False, idempotent=True, origin="builtin")
+    def preview(taskListId: str, taskId: str, full: bool = False) -> str:
+        return changes_text(present(office, taskListId, taskId), {"status": "completed"})
+
+    @tool(destructive=False, idempotent=True, preview=preview, origin="builtin")
     def tasks_complete(taskListId: _ListId, taskId: _Id, full: bool = False) -> Json:
         """Mark a task as done.
 
@@ -230,7 +239,7 @@ def _complete(office: Office) -> Tool:
 def _delete(office: Office) -> Tool:
     def preview(taskListId: str, taskId: str) -> str:
         task = present(office, taskListId, taskId)
-        return f"the task {brief(task.get('title', ''), 200)} is deleted, and those below it"
+        return deletion_text(office, taskListId, task)
 
     @tool(destructive=True, idempotent=True, preview=preview, origin="builtin")
     def tasks_delete(taskListId: _ListId, taskId: _Id) -> Json:

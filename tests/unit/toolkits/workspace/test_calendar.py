@@ -609,7 +609,8 @@ def test_a_person_sees_what_is_to_be_changed(call: Calling, add: Callable[..., s
 
 def test_a_person_sees_what_is_to_be_created(call: Calling) -> None:
     text = call.preview("calendar_create", summary="Fair", start="2026-11-16", end="2026-11-18")
-    assert text.splitlines()[0] == "create Fair, 2026-11-16 to 2026-11-17"
+    said = "create Fair, 2026-11-16 to 2026-11-17, in the calendar 'primary'"
+    assert text.splitlines()[0] == said
     text = call.refused("calendar_create", summary="Fair", start="2026-11-16", end="2026-11-15")
     assert text.startswith("invalid_input: end:")
     assert call("calendar_events")["items"] == []

@@ -344,22 +344,31 @@ def test_the_preview_of_a_write_shows_the_cells_that_change(
         range="Sheet1!A2",
         values=[["Ann", "5", None], ["", 4, True]],
     )
-    assert shown.splitlines() == ["B2: 3 → 5", "A3: 'Bob' → (empty)", "C3: (empty) → True"]
+    assert shown.splitlines() == [
+        "in the spreadsheet 'Budget', Sheet1!A2:C3",
+        "B2: 3 → 5",
+        "A3: 'Bob' → (empty)",
+        "C3: (empty) → True",
+    ]
     assert read() == ROWS
     unchanged = call.preview("sheets_write", spreadsheetId=book, range="A1", values=ROWS)
-    assert unchanged == "no cell changes"
+    assert unchanged.endswith("\nno cell changes")
 
 
-def test_a_preview_shows_twenty_cells_and_counts_the_rest(call: Calling, book: str) -> None:
-    many = [[number] for number in range(25)]
+def test_a_preview_shows_many_cells_and_counts_the_rest(call: Calling, book: str) -> None:
+    many = [[number] for number in range(405)]
     shown = call.preview("sheets_write", spreadsheetId=book, range="F1", values=many)
-    assert len(shown.splitlines()) == 21
+    assert len(shown.splitlines()) == 402
     assert shown.endswith("… and 5 more")
 
 
 def test_the_preview_of_clearing_shows_what_is_lost(call: Calling, book: str) -> None:
     shown = call.preview("sheets_clear", spreadsheetId=book, range="B2:C")
-    assert shown.splitlines() == ["Sheet1!B2:C1000 is emptied", "B2: 3", "B3: 4"]
+    assert shown.splitlines() == [
+        "in the spreadsheet 'Budget', Sheet1!B2:C1000 is emptied",
+        "B2: 3",
+        "B3: 4",
+    ]
     assert "empty already" in call.preview("sheets_clear", spreadsheetId=book, range="H1:H2")
 
 

@@ -33,6 +33,7 @@ from callblocks.toolkits.workspace.drive_types import (
 from callblocks.toolkits.workspace.local.drive_change import Change
 from callblocks.toolkits.workspace.local.drive_folder import DriveFolder
 from callblocks.toolkits.workspace.local.drive_match import in_order, matcher
+from callblocks.toolkits.workspace.local.drive_names import stored_names
 from callblocks.toolkits.workspace.local.drive_pages import read_token, write_token
 from callblocks.toolkits.workspace.local.drive_row import Row
 from callblocks.toolkits.workspace.local.drive_texts import DriveTexts
@@ -134,6 +135,22 @@ class LocalDrive:
             why = f"{brief(row.name)} is {row.mime}, not {' or '.join(mime_prefixes)}"
             raise ToolError("invalid_input", why, fileId=why)
         return view.path(row)
+
+    def paths(self, file_ids: Iterable[str], *, below: bool = False) -> list[list[str]]:
+        """Where each of these files lies, from the workspace down, for a policy to judge.
+
+        What was thrown away lies in the trash, and counts as where it was before, too. With
+        `below`, all that is in a folder is named. A file that is not there lies nowhere.
+        """
+        view = self._folder.view()
+        return [list(view.judged(one, below=below)) for one in file_ids]
+
+    def new_path(self, folder_id: str, name: str, mime: str) -> str:
+        """Where a new file of that name would lie, from the workspace down."""
+        view = self._folder.view()
+        folder = view.row(folder_id)
+        stored = next(stored_names(name, mime, view.place(folder)[1]))
+        return f"{view.local_path(folder)}/{stored}"
 
     def adopt(self, name: str, suffix: str, mime: str, write: Callable[[Path], None]) -> Json:
         """Make a file of the topmost folder, which `write` writes at a place of its own first."""

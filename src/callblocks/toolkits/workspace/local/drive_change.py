@@ -160,9 +160,9 @@ class Change:
 
     def _put(self, folder: str, name: str, mime: str, put: Callable[[Place], object]) -> str:
         """Let `put` try names in a folder until one is free; the one it took."""
-        path = "" if folder == TRASH else self.view.place(self.view.row(folder))[1]
+        top, path = (TRASH, "") if folder == TRASH else self.view.place(self.view.row(folder))
         taken = self.view.known.folders.get(folder, {})
-        with opened_place(self._top(folder), f"{path}/x".lstrip("/")) as any_name:
+        with opened_place(self._top(top), f"{path}/x".lstrip("/")) as any_name:
             for stored in stored_names(name, mime, path):
                 if stored not in taken:
                     try:

@@ -65,6 +65,33 @@ class View:
         top, below = self.place(row)
         return self._office / top / below
 
+    def local_path(self, row: Row) -> str:
+        """Where a file lies, from the workspace down."""
+        return "/".join(filter(None, (self._office.name, *self.place(row))))
+
+    def judged(self, file_id: str, *, below: bool) -> Iterator[str]:
+        """The paths that a file has, and had before it was thrown away; none if it is not there."""
+        try:
+            row = self.row(file_id)
+        except ToolError:
+            return
+        for one in (row, *(self.below(row) if below else ())):
+            yield self.local_path(one)
+            if self.is_trashed(one):
+                yield from self._former(one)
+
+    def _former(self, row: Row) -> Iterator[str]:
+        """Where a file in the trash was before, if the folder that it was in is known."""
+        names: list[str] = []
+        at = row
+        while at.id != ROOT and len(names) < _DEEPEST:
+            names.append(at.stored)
+            above = at.parent
+            if above != ROOT and above not in self.known.rows:
+                return
+            at = self.row(above)
+        yield "/".join((self._office.name, _TOPS[ROOT], *reversed(names)))
+
     def is_trashed(self, row: Row) -> bool:
         """Whether it, or a folder that it lies in, is in the trash."""
         if row.id == ROOT:
@@ -87,7 +114,7 @@ class View:
         shown = resource(row, link=link, trashed=self.is_trashed(row))
         if row.mime not in (FOLDER, SPREADSHEET):
             # The office is a folder of the workspace; what a `.sheet` holds is read by drive_read.
-            shown["localPath"] = "/".join((self._office.name, *self.place(row)))
+            shown["localPath"] = self.local_path(row)
         if row.id == ROOT:
             # The folder itself is no file with times of its own.
             for name in ("parents", "createdTime", "modifiedTime"):

@@ -1,0 +1,27 @@
+"""A field before and after, for a person who is asked: nothing hides behind a silent cut.
+
+description: 'as it was' becomes 'as it will be'
+"""
+
+from __future__ import annotations
+
+__all__ = ("change_line", "cut", "whole")
+
+_LONGEST = 20_000
+
+
+def change_line(field: str, old: object, new: object) -> str:
+    """A field with its old and its new value."""
+    return f"{field}: {whole(old)} becomes {whole(new)}"
+
+
+def whole(value: object) -> str:
+    """A value in quotes, on one line."""
+    return cut(repr(value), _LONGEST)
+
+
+def cut(text: str, longest: int) -> str:
+    """A text, or its start and how much more there is."""
+    if len(text) <= longest:
+        return text
+    return f"{text[:longest]}… ({len(text) - longest} more characters)"
