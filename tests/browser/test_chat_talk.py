@@ -182,10 +182,13 @@ def test_files_stand_beside_each_other(page: Page, site: Site, tmp_path: Path) -
     page.locator("input[type=file]").set_input_files([tmp_path / name for name in names])
     say(page, "Make one call")
     ended(page)
-    one, two, long = (page.locator(".file", has_text=name).bounding_box() for name in names)
-    assert one
-    assert two
-    assert long
+    files = [page.locator(".file", has_text=name) for name in names]
+    for file in files:
+        expect(file).to_be_visible()
+    # What the page had is replaced by what the server has: this waits for the new one.
+    one, two, long = (
+        file.evaluate("(one) => one.getBoundingClientRect().toJSON()") for file in files
+    )
     assert one["y"] == two["y"]
     assert long["y"] + long["height"] == one["y"] + one["height"]
     assert long["width"] <= 26 * 16
