@@ -29,6 +29,7 @@ class Parser(Engine):
     """Fed pieces of text, answers with events; `close` says that the text is over.
 
     `dialect` is a name, a list of names, or `auto`. `tools` let arguments be bound and typed.
+    `strict` repairs nothing: what breaks a dialect's grammar is malformed.
     `in_code_fences` says whether calls quoted in Markdown code fences are calls: yes where
     dialects are named, no with `auto`, which guesses. `reasoning` names pairs of markers that
     wrap what the model thinks.
@@ -39,6 +40,7 @@ class Parser(Engine):
         dialect: str | Dialect | Sequence[str | Dialect] = AUTO,
         *,
         tools: ToolSpecs = (),
+        strict: bool = False,
         in_code_fences: bool | None = None,
         reasoning: Sequence[tuple[str, str]] = (),
         limits: Limits | None = None,
@@ -48,6 +50,7 @@ class Parser(Engine):
         super().__init__(
             _resolve(dialect),
             tools=tools,
+            strict=strict,
             in_code_fences=in_code_fences,
             reasoning=reasoning,
             limits=limits,
@@ -59,13 +62,19 @@ def parse(
     dialect: str | Dialect | Sequence[str | Dialect] = AUTO,
     *,
     tools: ToolSpecs = (),
+    strict: bool = False,
     in_code_fences: bool | None = None,
     reasoning: Sequence[tuple[str, str]] = (),
     limits: Limits | None = None,
 ) -> Parsed:
     """Read a whole text; the options are those of `Parser`."""
     parser = Parser(
-        dialect, tools=tools, in_code_fences=in_code_fences, reasoning=reasoning, limits=limits
+        dialect,
+        tools=tools,
+        strict=strict,
+        in_code_fences=in_code_fences,
+        reasoning=reasoning,
+        limits=limits,
     )
     return Parsed(parser.feed(text) + parser.close())
 

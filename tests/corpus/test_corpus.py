@@ -1,7 +1,8 @@
 """Every dialect reads its corpus the same way, however the text is cut.
 
 A case is `<case>.txt` (the exact text) and `<case>.events` (one JSON event per line, joined);
-`<case>.json` beside them gives options of the parser. The folder is the dialect's name.
+`<case>.json` beside them gives options of the parser, over those of the folder's `options.json`.
+The folder is the dialect's name.
 `pytest --accept` writes the events from what was seen: read the diff before you commit it.
 """
 
@@ -23,7 +24,7 @@ from support.verifying import verify
 
 CORPUS = Path(__file__).parent
 CASES = sorted(CORPUS.glob("*/*.txt"))
-LEAST = 40
+LEAST = 15
 LEAST_FOR_AUTO = 20
 RANDOM_CUTS = 5
 
@@ -36,15 +37,20 @@ def content(path: Path) -> str:
 
 
 def options(path: Path) -> dict[str, Any]:
-    beside = path.with_suffix(".json")
-    given = json.loads(content(beside)) if beside.exists() else {}
+    files = (path.with_name("options.json"), path.with_suffix(".json"))
+    given = {key: value for file in files if file.exists() for key, value in _object(file).items()}
     readers = {
         "tools": read_specs,
         "reasoning": lambda pairs: tuple(map(tuple, pairs)),
         "limits": lambda limits: Limits(**limits),
         "in_code_fences": bool,
+        "strict": bool,
     }
     return {name: readers[name](value) for name, value in given.items()}
+
+
+def _object(path: Path) -> dict[str, Any]:
+    return json.loads(content(path))
 
 
 @case

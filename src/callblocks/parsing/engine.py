@@ -65,13 +65,14 @@ class Engine(Stage):
         owners: Sequence[Owner],
         *,
         tools: ToolSpecs = (),
+        strict: bool = False,
         in_code_fences: bool = True,
         reasoning: Sequence[tuple[str, str]] = (),
         limits: Limits | None = None,
     ) -> None:
         if not isinstance(limits, Limits | None):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
             raise CallerError(f"limits are `Limits(…)`, not {limits!r:.60}")
-        super().__init__(tools, limits or Limits())
+        super().__init__(tools, limits or Limits(), strict=strict)
         setting = Setting(in_code_fences, alone=len(owners) == 1)
         self._choose = partial(_openers, setting=setting, reasoning=_pairs(reasoning))
         self._owners = tuple(owners)

@@ -41,15 +41,17 @@ class Hit(Protocol):
 class Stage:
     """`said` is the offset up to which events own the text.
 
+    `strict` says that nothing is repaired: what breaks the grammar is malformed.
     `ready` holds the id and index of each call that was read. `solid` says that something
     other than blanks has been said. `fence` is the run of backticks or tildes that opened the
     Markdown code fence we are in, if any.
     """
 
-    def __init__(self, tools: ToolSpecs, limits: Limits) -> None:
+    def __init__(self, tools: ToolSpecs, limits: Limits, *, strict: bool = False) -> None:
         self.scan = Scanner()
         self.tools = specs_by_name(tools)
         self.limits = limits
+        self.strict = strict
         self.ids = Ids()
         self.calls = 0
         self.ready: list[tuple[str, int]] = []
