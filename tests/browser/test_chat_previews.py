@@ -77,11 +77,9 @@ def test_a_file_and_the_whole_chat_are_saved(files: Page) -> None:
     assert "<title>Make files · callblocks</title>" in text
 
 
-def test_the_whole_of_a_text_is_copied(page: Page, site: Site) -> None:
+def test_the_whole_of_a_text_is_copied(files: Page) -> None:
+    page, dialog = files, files.get_by_role("dialog")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.goto(site.page())
-    say(page, "Make files")
-    dialog = page.get_by_role("dialog")
     page.get_by_role("link", name="Preview crossing.py").click()
     dialog.get_by_role("button", name="Copy").click()
     expect(dialog.get_by_role("button", name="Copied")).to_be_visible()
