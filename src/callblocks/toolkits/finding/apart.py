@@ -100,6 +100,8 @@ class Apart:
     ) -> ReadApart:
         """What a file says; `file_invalid` where it cannot be read."""
         with self._lock:
+            if context.cancelled:
+                raise _nobody_waits()
             try:
                 return _heard(self._conversation(kind, content, context, seconds), context)
             except OSError as error:
@@ -199,10 +201,14 @@ def _read(source: int, context: Context, latest: float) -> bytes:
         selector.register(source, selectors.EVENT_READ)
         while not selector.select(_GLANCE):
             if context.cancelled:
-                raise ToolError("cancelled", "nobody waits for it any more")
+                raise _nobody_waits()
             if time.monotonic() > latest:
                 raise ToolError("file_invalid", "it takes too long to read; it may be made to")
     return os.read(source, 1 << 20)
+
+
+def _nobody_waits() -> ToolError:
+    return ToolError("cancelled", "nobody waits for it any more")
 
 
 def _why(kind: ApartKind, status: int | None) -> str:

@@ -23,6 +23,7 @@ __all__ = ("PER_TOKEN", "Found", "SearchAdapter", "ask", "within")
 PER_TOKEN = 4
 """Characters that count as one token."""
 
+_QUERY = 2_000
 _TITLE = 200
 _SNIPPET = 1_000
 _LEAST = 40
@@ -56,9 +57,10 @@ async def ask(
 ) -> tuple[str, list[dict[str, Any]]]:
     """What the first engine that answers has found, and its name."""
     failed: ToolError | None = None
+    plain = _line(query, _QUERY)
     for adapter in adapters:
         try:
-            found = await adapter.search(query, limit)
+            found = await adapter.search(plain, limit)
         except ToolError as error:
             failed = error
             continue
