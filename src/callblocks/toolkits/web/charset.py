@@ -61,19 +61,13 @@ def decoded(body: bytes, named: str = "") -> str:
     # What can be read as ASCII up to there is not in pairs of bytes.
     inside = "utf-8" if inside.startswith("utf-16") else inside
     said = [charset for charset in (_codec(named), inside) if charset]
-    if all(_SINGLE.fullmatch(charset) for charset in said) and not body.isascii():
-        said.insert(0, "utf-8")
-    for charset in (*said, "utf-8"):
+    is_single = all(_SINGLE.fullmatch(charset) for charset in said)
+    for charset in ("utf-8", *said) if is_single else (*said, "utf-8"):
         try:
             return body.decode(charset)
         except UnicodeDecodeError:
             continue
-    return body.decode(_fallback(said), "replace")
-
-
-def _fallback(said: list[str]) -> str:
-    """What to read with gaps: what was named, but nothing that was tried on suspicion."""
-    return next((charset for charset in said if charset != "utf-8"), said[0] if said else "cp1252")
+    return body.decode(said[0] if said else "cp1252", "replace")
 
 
 def _codec(named: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trafilatura import bare_extraction
+from trafilatura import extract_with_metadata
 
 from callblocks.toolkits.finding.apart import Said
 from callblocks.toolkits.finding.html import read_html
@@ -12,6 +12,8 @@ from callblocks.toolkits.finding.html import read_html
 __all__ = ("read_page",)
 
 _TITLE = 300
+_LONGEST = 2_000_000
+"""Bytes beyond which to tell the main text from the rest would take many seconds."""
 
 
 def read_page(content: bytes) -> Iterator[Said]:
@@ -19,21 +21,24 @@ def read_page(content: bytes) -> Iterator[Said]:
 
     Where no main text can be told from the rest, as on a page of a few lines, all of it is given.
     """
-    document = bare_extraction(
+    if len(content) > _LONGEST:
+        yield from read_html(content)
+        return
+    document = extract_with_metadata(
         content.decode("utf-8", "replace"),
         fast=True,
-        with_metadata=True,
         include_comments=False,
         include_formatting=True,
         output_format="markdown",
     )
-    text = "" if document is None else _text(getattr(document, "text", ""))
-    if text:
-        title, date = getattr(document, "title", ""), getattr(document, "date", "")
-        yield Said(title=" ".join(_text(title).split())[:_TITLE], date=_text(date)[:40])
-        yield Said(text=text)
-    else:
+    # Before the text stands what else is known of the page, as YAML between two lines.
+    text = "" if document is None else _text(document.text).partition("\n---\n")[2].strip()
+    if document is None or not text:
         yield from read_html(content)
+        return
+    title = " ".join(_text(document.title).split())
+    yield Said(title=title[:_TITLE], date=_text(document.date)[:40])
+    yield Said(text=text)
 
 
 def _text(value: object) -> str:

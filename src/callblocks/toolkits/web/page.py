@@ -90,7 +90,7 @@ def kind_of_page(response: Response) -> PageKind:
 
 def _text(response: Response) -> str:
     named = _CHARSET.search(response.header("content-type"))
-    return decoded(response.body, named[1] if named else "")
+    return decoded(response.body, named[1] if named else "").replace("\0", "\ufffd")
 
 
 def _joined(kind: PageKind, parts: list[str]) -> str:

@@ -77,8 +77,10 @@ class Provider:
         for name in where:
             if not isinstance(value, dict):
                 raise self._odd("in a form that is not known")
+            value = cast("dict[str, Any]", value).get(name)
             # An engine that found nothing may leave the list out.
-            value = cast("dict[str, Any]", value).get(name, [])
+            if value is None:
+                return []
         if not isinstance(value, list):
             raise self._odd("in a form that is not known")
         rows = cast("list[Any]", value)
