@@ -15,6 +15,7 @@ import pytest
 from callblocks.model.errors import ToolError
 from callblocks.runtime.net.client import Client
 from callblocks.runtime.policy.policy import Policy
+from callblocks.runtime.policy.rules import Rule
 from callblocks.runtime.running import RunLimits
 from callblocks.toolkits.react import react_tools
 from callblocks.toolkits.web.searxng import SearXNG
@@ -28,6 +29,7 @@ from support.search_providers import SearxngServer
 from support.web_world import HOST, Web, a_web, html, served
 
 RESULT = "react.tool.result"
+FETCHING = Policy((Rule(decide="allow", tool=("web_tools.web_fetch",)),))
 
 
 @pytest.fixture
@@ -568,7 +570,7 @@ def test_a_search_that_found_nothing_has_no_rows(session: Session, web: Web):
 def test_a_web_fetch_gives_pages_by_url(session: Session, web: Web):
     urls = [f"{HOST}/rain", f"{HOST}/none"]
     given = call("web_tools.web_fetch", id="f1", urls=urls)
-    blocks = session.play(web.tools.values(), given)
+    blocks = session.play(web.tools.values(), given, policy=FETCHING)
     assert sequence(blocks) == [
         ("react.tool.call", "tc:turn_1.f1.call"),
         ("timeline.sources", ""),
@@ -598,7 +600,7 @@ def test_a_web_fetch_gives_pages_by_url(session: Session, web: Web):
 
 def test_a_web_fetch_of_no_page_shows_why_beside_each(session: Session, web: Web):
     given = call("web_tools.web_fetch", id="f1", urls=[f"{HOST}/none", "file:///etc/passwd"])
-    blocks = session.play(web.tools.values(), given)
+    blocks = session.play(web.tools.values(), given, policy=FETCHING)
     assert [block.type for block in blocks] == ["react.tool.call", "react.notice", RESULT, RESULT]
     assert said(blocks[2])["error"]["code"] == "http_error"
     codes = [page["error"]["code"] for page in said(blocks[3]).values()]

@@ -25,7 +25,7 @@ def read_page(content: bytes) -> Iterator[Said]:
         yield from read_html(content)
         return
     document = extract_with_metadata(
-        content.decode("utf-8", "replace"),
+        _marked(content.decode("utf-8", "replace")),
         fast=True,
         include_comments=False,
         include_formatting=True,
@@ -39,6 +39,11 @@ def read_page(content: bytes) -> Iterator[Said]:
     title = " ".join(_text(document.title).split())
     yield Said(title=title[:_TITLE], date=_text(document.date)[:40])
     yield Said(text=text)
+
+
+def _marked(page: str) -> str:
+    """A page whose body begins somewhere: HTML may leave that out, and the parser then misses it."""
+    return page if "<body" in page.lower() else f"<html><body>{page}"
 
 
 def _text(value: object) -> str:

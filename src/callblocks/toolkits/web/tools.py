@@ -42,10 +42,16 @@ _SEARCH_SECONDS = 100.0
 _ROBOTS = "CALLBLOCKS_ROBOTS"
 
 _Query = Annotated[str, Field(min_length=1, max_length=1_000)]
-_Queries = Annotated[list[_Query], Field(min_length=1, max_length=MOST_QUERIES)]
+_Queries = Annotated[
+    list[_Query],
+    Field(min_length=1, max_length=MOST_QUERIES, examples=[["tide table Whitby", "moon May"]]),
+]
 _Pages = Annotated[int, Field(ge=1, le=_MOST_PAGES)]
 _Uri = Annotated[str, Field(min_length=1, json_schema_extra={"format": "uri"})]
-_Uris = Annotated[list[_Uri], Field(min_length=1, max_length=MOST_URLS)]
+_Uris = Annotated[
+    list[_Uri],
+    Field(min_length=1, max_length=MOST_URLS, examples=[["https://example.org/tides"]]),
+]
 
 
 class WebSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +112,7 @@ def _search(look: Callable[[], Look], engines: Engines) -> Tool:
         read_only=True,
         open_world=True,
         kind="source",
+        body="queries",
         timeout=_SEARCH_SECONDS,
         origin="builtin",
     )
@@ -116,7 +123,7 @@ def _search(look: Callable[[], Look], engines: Engines) -> Tool:
         workspace's own files are given, and a notice says so.
 
         Args:
-            queries: what to look for, each in its own words, such as ["tide table Whitby"]
+            queries: what to look for, one or more queries, each in its own words
             n: how many pages to give in all
         """
         from callblocks.toolkits.web.searching import search_web, search_workspace
@@ -138,6 +145,9 @@ def _fetch(fetcher: Callable[[], Fetcher]) -> Tool:
         read_only=True,
         open_world=True,
         kind="source",
+        # An address can carry anything out: a rule that lets it go unasked must name the tool.
+        needs_approval=True,
+        body="urls",
         timeout=PAGE_SECONDS * (MOST_URLS / AT_ONCE) + 10,
         origin="builtin",
     )
@@ -148,7 +158,7 @@ def _fetch(fetcher: Callable[[], Fetcher]) -> Tool:
         the others are given.
 
         Args:
-            urls: whole addresses, such as ["https://example.org/tides"]
+            urls: whole addresses, each with http:// or https://
         """
         pages = await fetcher().fetch(urls, context)
         return envelope(pages, _failure(pages))

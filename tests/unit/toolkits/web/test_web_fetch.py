@@ -29,6 +29,7 @@ def test_the_main_text_of_a_page_its_title_and_date_are_given(tmp_path: Path) ->
     answers = {
         "/tides": html(ARTICLE, HEAD),
         "/short": html("Low at noon", "<title> A \n short\x07 one</title>"),
+        "/bare": ok(f"{HEAD}{ARTICLE}".encode(), content_type="text/html"),
         "/broken": ok(b"<p>un<b>closed <table><td>cell", content_type="text/html"),
         "/wrong": ok(cyrillic.encode("cp1251"), content_type="text/html; charset=utf-8"),
         "/paper": ok(pdf_of("page one", "page two"), content_type="application/octet-stream"),
@@ -37,6 +38,7 @@ def test_the_main_text_of_a_page_its_title_and_date_are_given(tmp_path: Path) ->
     with a_web(tmp_path, answers) as web:
         pages = web.fetch(*answers)
     tides = pages["/tides"]
+    assert pages["/bare"]["content"] == tides["content"]
     assert (tides["title"], tides["date"]) == ("Tides", "2024-05-01")
     assert tides["content"].startswith("# Tides\n\nHigh water on day 1 ")
     assert tides["content"].count("High water on day") == 8
@@ -141,7 +143,7 @@ def test_the_policy_judges_every_hop_of_every_page(
     rule: dict[str, Any] = {"host": hosts}
     if by == "argument":
         rule = {"argument": {"urls": (*patterns, *pairs)}}
-    policy = Policy((Rule(decide="allow", tool=("web_tools.*",), **rule),))
+    policy = Policy((Rule(decide="allow", tool=("web_tools.web_fetch",), **rule),))
     answers = {"/a": text("A"), "/b": redirect("http://second.test/c"), "/c": text("C")}
     said: list[Progress] = []
     turn = Turn()
@@ -161,8 +163,9 @@ def test_without_a_rule_nothing_is_fetched_and_nobody_is_led_around(tmp_path: Pa
     with a_web(tmp_path, {"/a": text("A")}) as web:
         for policy in (
             Policy(()),
-            Policy((Rule(decide="allow", trait=("read_only", "!open_world")),)),
-            Policy((Rule(decide="allow", tool=("*",), host=("other.test",)),)),
+            Policy((Rule(decide="allow", trait=("read_only",)),)),
+            Policy((Rule(decide="allow", tool=("web_tools.*",)),)),
+            Policy((Rule(decide="allow", tool=("web_tools.web_fetch",), host=("other.test",)),)),
         ):
             assert not run_fetch(web, policy, []).ok
     assert web.site.met == 0
@@ -174,7 +177,9 @@ def test_a_policy_knows_what_the_tools_are(tmp_path: Path) -> None:
             assert tool.traits.names() == ("read_only", "idempotent", "open_world", "source")
             assert tool.origin == "builtin"
             assert tool.brings_text_of_others
-        assert web.tools["web_tools.web_fetch"].parameters_of_format("uri") == ("urls",)
+        fetch = web.tools["web_tools.web_fetch"]
+        assert fetch.parameters_of_format("uri") == ("urls",)
+        assert fetch.needs_approval
 
 
 ROBOTS = "User-agent: *\nDisallow: /private\nAllow: /private/open\nDisallow: /*.cgi$\n"
