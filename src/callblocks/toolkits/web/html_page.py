@@ -36,13 +36,13 @@ def read_page(content: bytes) -> Iterator[Said]:
     if document is None or not text:
         yield from read_html(content)
         return
-    title = " ".join(_text(document.title).split())
+    title = " ".join(_text(document.title).split()) or next(read_html(content)).title
     yield Said(title=title[:_TITLE], date=_text(document.date)[:40])
     yield Said(text=text)
 
 
 def _marked(page: str) -> str:
-    """A page whose body begins somewhere: HTML may leave that out, and the parser then misses it."""
+    """A page whose body begins somewhere: HTML may leave that out, and the parser misses it."""
     return page if "<body" in page.lower() else f"<html><body>{page}"
 
 
