@@ -13,9 +13,10 @@ import pytest
 
 from callblocks.model.errors import ToolError
 from callblocks.toolkits.finding.apart import Apart
+from callblocks.toolkits.web import fetching
 from callblocks.toolkits.web.html_page import read_page
 from callblocks.tools.context import Context
-from support.finding_files import pdf_of
+from support.finding_files import pdf_objects, pdf_of
 from support.sites import Asked, ok, redirect
 from support.web_world import a_web, html, text
 
@@ -36,6 +37,14 @@ async def drop_by_drop() -> AsyncIterator[bytes]:
     for _ in range(100):
         yield b"x"
         await asyncio.sleep(0.05)
+
+
+def pdf_page(said: bytes) -> bytes:
+    """A PDF of one page with this content."""
+    page = b"<< /Type /Page /Parent 2 0 R /Contents 4 0 R /MediaBox [0 0 9 9] >>"
+    stream = b"<< /Length %d >>\nstream\n%s\nendstream" % (len(said), said)
+    pages = b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>"
+    return pdf_objects([b"<< /Type /Catalog /Pages 2 0 R >>", pages, page, stream])
 
 
 def twice(body: bytes) -> bytes:
@@ -138,7 +147,7 @@ def test_the_robots_file_of_a_site_leads_nowhere_inside(tmp_path: Path) -> None:
 
 HOSTILE = {
     "deep": b"<div>" * 50_000 + b"words at the bottom",
-    "unclosed": b"<p><b><i>" * 5_000 + b"words at the bottom",
+    "unclosed": b"<p><b><i>" * 2_000 + b"words at the bottom",
     "one long tag": b"<" + b"a" * 500_000,
     "comments": b"<!--" * 100_000 + b"words",
     "tables": b"<table><tr><td>" * 2_000 + b"words",
@@ -170,6 +179,29 @@ def test_a_page_that_breaks_its_reader_leaves_the_next_one_readable() -> None:
         with pytest.raises(ToolError) as raised:
             apart.read("pdf", pdf_of("five"), context)
         assert raised.value.code == "cancelled"
+
+
+def test_a_page_that_is_slow_to_read_is_given_up_and_the_others_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "PAGE_SECONDS", 0.8)
+    slow = pdf_page(b"BT (a) Tj ET " * 300_000)
+    answers = {"/slow": ok(slow, content_type="application/pdf"), "/good": text("still here")}
+    with a_web(tmp_path, answers) as web:
+        pages = web.fetch("/slow", "/good")
+    assert pages["/slow"]["error"]["code"] == "timeout"
+    assert pages["/good"]["content"] == "still here"
+
+
+def test_a_reader_of_pages_is_told_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRAVE_API_KEY", "hidden")
+    with Apart() as apart:
+        apart.read("html", b"words", Context())
+        child = apart.child
+        assert child is not None
+        environment = Path(f"/proc/{child.pid}/environ").read_bytes()
+    assert b"PATH=" in environment
+    assert b"hidden" not in environment
 
 
 def test_text_of_a_page_cannot_pretend_to_be_ours(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_the_table_has_every_tool() -> None:
     assert names[:4] == ["add", "note", "fail", "shout"]
     files = {"file_read", "file_list", "file_write"}
     assert set(names[4:]) == {*CATALOGUE, *files, "web_tools.web_search", "web_tools.web_fetch"}
-    assert len(names) == 4 + 37 + 3
+    assert len(names) == 4 + 37 + 3 + 2
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

@@ -10,6 +10,7 @@ It says one line of JSON for each page or section, as it finds them.
 from __future__ import annotations
 
 import os
+import re
 import selectors
 import subprocess
 import sys
@@ -39,6 +40,8 @@ MAX_TEXT = 32 * 1024 * 1024
 """Bytes that the process may say of one file."""
 
 _GLANCE = 0.1
+# What Python needs to start; no key that lies in the environment is told to a reader.
+_TOLD = re.compile(r"PYTHON\w*|PATH|LANG|LC_\w+|TZ|HOME|TMPDIR")
 
 
 class Said(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -75,12 +78,13 @@ class ReadApart(msgspec.Struct, frozen=True):
 class Apart:
     """Reads one file after another in one process; after a fault, in a new one.
 
-    `close` it, or use it in a `with`. One thread at a time is let in.
+    `close` it, or use it in a `with`. One thread at a time is let in. `child` is the process, while
+    there is one.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._child: subprocess.Popen[bytes] | None = None
+        self.child: subprocess.Popen[bytes] | None = None
         self._given = tempfile.TemporaryFile()  # noqa: SIM115 it lives as long as this
 
     def __enter__(self) -> Apart:
@@ -115,7 +119,7 @@ class Apart:
         self, kind: ApartKind, content: bytes, context: Context, seconds: float
     ) -> Iterator[Said]:
         decode = msgspec.json.Decoder(Said).decode
-        child = self._child = self._child or _start(self._given.fileno())
+        child = self.child = self.child or _start(self._given.fileno())
         ended = False
         try:
             self._give(child, kind, content)
@@ -145,7 +149,7 @@ class Apart:
             child.stdin.flush()
 
     def _end(self) -> None:
-        child, self._child = self._child, None
+        child, self.child = self.child, None
         if child is None:
             return
         child.kill()
@@ -176,6 +180,7 @@ def _start(given: int) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         pass_fds=(given,),
+        env={name: value for name, value in os.environ.items() if _TOLD.fullmatch(name)},
         cwd="/",
         start_new_session=True,
     )

@@ -41,7 +41,8 @@ _MOST_PAGES = 20
 _SEARCH_SECONDS = 100.0
 _ROBOTS = "CALLBLOCKS_ROBOTS"
 
-_Query = Annotated[str, Field(min_length=1, max_length=1_000)]
+_LONGEST_QUERY = 1_000
+_Query = Annotated[str, Field(min_length=1, max_length=_LONGEST_QUERY)]
 _Queries = Annotated[
     list[_Query],
     Field(min_length=1, max_length=MOST_QUERIES, examples=[["tide table Whitby", "moon May"]]),
@@ -126,9 +127,11 @@ def _search(look: Callable[[], Look], engines: Engines) -> Tool:
             queries: what to look for, one or more queries, each in its own words
             n: how many pages to give in all
         """
+        from callblocks.toolkits.web.asking import one_line
         from callblocks.toolkits.web.searching import search_web, search_workspace
 
-        asked = list(dict.fromkeys(query.strip() for query in queries if query.strip()))
+        lines = [one_line(query, _LONGEST_QUERY) for query in queries]
+        asked = [line for line in dict.fromkeys(lines) if line]
         if not asked:
             why = "no query has a word in it"
             raise ToolError("invalid_input", why, queries=why)

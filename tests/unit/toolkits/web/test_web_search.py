@@ -114,7 +114,7 @@ def test_without_an_engine_the_workspace_is_searched_and_that_is_said(tmp_path: 
 
 def test_a_search_without_words_is_refused(tmp_path: Path) -> None:
     with a_web(tmp_path, {}) as web, pytest.raises(ToolError) as raised:
-        web.search("  ", "\n")
+        web.search("  ", "\n", "\0")
     assert raised.value.code == "invalid_input"
 
 
