@@ -12,9 +12,14 @@ from hypothesis import strategies as st
 
 from callblocks.model.canonical_url import canonical_url
 from callblocks.model.errors import ToolError
+from callblocks.runtime.files.root import Root
+from callblocks.toolkits.standard import standard_tools
 from callblocks.toolkits.web.asking import Found
 from callblocks.toolkits.web.fusing import fused
-from support.web_world import a_web
+from support.recording import a_session
+from support.running import call, run_one
+from support.search_providers import KEY, BraveServer, SearxngServer
+from support.web_world import a_web, served
 
 NAMES = st.lists(st.sampled_from("abcdefgh"), max_size=6)
 
@@ -121,12 +126,6 @@ def test_a_search_without_words_is_refused(tmp_path: Path) -> None:
 def test_engines_of_the_environment_are_those_of_both_searches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from callblocks.runtime.files.root import Root
-    from callblocks.toolkits.standard import standard_tools
-    from support.running import call, run_one
-    from support.search_providers import SearxngServer
-    from support.web_world import served
-
     server = SearxngServer([{"url": "https://tides.example/", "title": "Tides", "content": "Six"}])
     with Root(tmp_path) as root, served(server) as site:
         monkeypatch.setenv("CALLBLOCKS_SEARCH", f"searxng=http://127.0.0.1:{site.port}")
@@ -140,3 +139,17 @@ def test_engines_of_the_environment_are_those_of_both_searches(
     assert many.output[0]["url"] == "https://tides.example/"
     assert wrong.error is not None
     assert wrong.error.code == "bad_setting"
+
+
+def test_no_key_is_in_what_a_timeline_keeps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(BraveServer()) as site, a_session(tmp_path) as session, Root(tmp_path) as root:
+        monkeypatch.setenv("CALLBLOCKS_SEARCH", f"brave=http://127.0.0.1:{site.port}")
+        tools = standard_tools(root).only(["web_tools.web_search"]).tools
+        for key in (KEY, f"wrong-{KEY}"):
+            monkeypatch.setenv("CALLBLOCKS_BRAVE_KEY", key)
+            session.play(tools, call("web_tools.web_search", queries=["tides"]))
+        blocks = session.blocks()
+    assert any("sign_in_needed" in (block.text or "") for block in blocks)
+    assert KEY not in repr(blocks)
