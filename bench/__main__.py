@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench import appending, page, parsing, rendering, running, serving, workspace
+from bench import appending, page, parsing, rendering, running, serving, web, workspace
 
 running.main()
 parsing.main()
@@ -10,4 +10,5 @@ rendering.main()
 appending.main()
 serving.main()
 workspace.main()
+web.main()
 page.main()

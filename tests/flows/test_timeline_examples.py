@@ -13,17 +13,23 @@ from typing import Any
 import pytest
 
 from callblocks.model.errors import ToolError
+from callblocks.runtime.net.client import Client
 from callblocks.runtime.policy.policy import Policy
+from callblocks.runtime.policy.rules import Rule
 from callblocks.runtime.running import RunLimits
 from callblocks.toolkits.react import react_tools
+from callblocks.toolkits.web.searxng import SearXNG
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 from support.documents import SHEET, SLIDES, WORD, office, pdf, png
 from support.recording import TS, Session, a_session, said, sequence
 from support.running import call
+from support.search_providers import SearxngServer
+from support.web_world import HOST, Web, a_web, html, served
 
 RESULT = "react.tool.result"
+FETCHING = Policy((Rule(decide="allow", tool=("web_tools.web_fetch",)),))
 
 
 @pytest.fixture
@@ -135,7 +141,7 @@ def test_react_write_says_that_it_edited(session: Session):
 
 
 def test_react_write_names_the_sources_that_it_cites(session: Session):
-    session.play([searching(3)], call("web_tools.web_search", "s1", queries=["rain"]))
+    session.play([searching(3, "Rain.")], call("web_tools.web_search", "s1", queries=["rain"]))
     content = "It rains [[S:1,3-9]]."
     given = call("react.write", "w1", path="a.md", content=content)
     digest = said(session.play(react_tools(session.recorder, "turn_1"), given)[1])
@@ -456,7 +462,32 @@ def test_exec_has_no_notices_of_errors_and_no_links_as_files(session: Session):
     )
 
 
-def searching(count: int, text: str = "It rains.") -> Tool:
+@pytest.fixture
+def rain() -> SearxngServer:
+    """An engine whose pages are about rain."""
+    return SearxngServer()
+
+
+@pytest.fixture
+def web(tmp_path: Path, rain: SearxngServer) -> Iterator[Web]:
+    """The web tools, with that engine and one page."""
+    place = tmp_path / "work"
+    place.mkdir()
+    with served(rain) as site:
+        address, client = f"http://127.0.0.1:{site.port}", Client(allow=(f"127.0.0.1:{site.port}",))
+        pages = {"/rain": html("<p>It rains.", "<title>Example</title>")}
+        with a_web(place, pages, engines=[SearXNG(address, client)]) as web:
+            yield web
+
+
+def rows(*names: int) -> list[dict[str, str]]:
+    return [
+        {"title": f"Rain {at}", "url": f"https://example.com/{at}", "content": "It rains."}
+        for at in names
+    ]
+
+
+def searching(count: int, text: str) -> Tool:
     @tool(name="web_tools.web_search", read_only=True, kind="source", origin="builtin")
     def search(queries: list[str], n: int = 5) -> dict[str, Any]:
         """Search."""
@@ -469,9 +500,12 @@ def searching(count: int, text: str = "It rains.") -> Tool:
     return search
 
 
-def test_a_web_search_gives_rows_of_the_sources_pool(session: Session):
+def test_a_web_search_gives_rows_of_the_sources_pool(
+    session: Session, web: Web, rain: SearxngServer
+):
+    rain.rows = rows(1, 2, 3, 4, 5, 6)
     given = call("web_tools.web_search", id="s1", queries=["best rain"], n=5)
-    blocks = session.play([searching(5)], given, notes="I look for it")
+    blocks = session.play(web.tools.values(), given, notes="I look for it")
     assert sequence(blocks) == [
         ("react.notes", "ar:turn_1.react.notes.s1"),
         ("react.tool.call", "tc:turn_1.s1.call"),
@@ -489,9 +523,9 @@ def test_a_web_search_gives_rows_of_the_sources_pool(session: Session):
         "visibility": "internal",
         "tool_call_id": "s1",
     }
-    rows = said(blocks[4])
-    assert [row["sid"] for row in rows] == [1, 2, 3, 4, 5]
-    assert rows[0] == {
+    found = said(blocks[4])
+    assert [row["sid"] for row in found] == [1, 2, 3, 4, 5]
+    assert found[0] == {
         "sid": 1,
         "title": "Rain 1",
         "url": "https://example.com/1",
@@ -500,10 +534,16 @@ def test_a_web_search_gives_rows_of_the_sources_pool(session: Session):
     assert session.recorder.pool.sids == {1, 2, 3, 4, 5}
 
 
-def test_a_second_search_keeps_the_numbers_of_what_is_known(session: Session):
-    session.play([searching(2)], call("web_tools.web_search", id="s1", queries=["a"]))
-    blocks = session.play([searching(3)], call("web_tools.web_search", id="s2", queries=["b"]))
-    assert [row["sid"] for row in said(blocks[3])] == [1, 2, 3]
+def test_a_second_search_keeps_the_numbers_of_what_is_known(
+    session: Session, web: Web, rain: SearxngServer
+):
+    tools = [*web.tools.values()]
+    rain.rows = rows(1, 2)
+    session.play(tools, call("web_tools.web_search", id="s1", queries=["a"]))
+    rain.rows = rows(2, 3)
+    blocks = session.play(tools, call("web_tools.web_search", id="s2", queries=["b"]))
+    assert [row["sid"] for row in said(blocks[3])] == [2, 3]
+    assert blocks[3].path == "so:sources_pool[2-3]"
     assert [row["sid"] for row in json.loads(blocks[1].text or "")] == [3]
 
 
@@ -511,33 +551,26 @@ def test_a_search_too_long_for_an_outcome_still_gives_its_rows(session: Session)
     given = call("web_tools.web_search", id="s1", queries=["a"])
     limits = RunLimits(output=1_000)
     blocks = session.play([searching(3, "long " * 2_000)], given, limits=limits)
-    rows = said(blocks[3])
-    assert [row["sid"] for row in rows] == [1, 2, 3]
-    assert all(row["text"].endswith("...[truncated]") for row in rows)
+    found = said(blocks[3])
+    assert [row["sid"] for row in found] == [1, 2, 3]
+    assert all(row["text"].endswith("...[truncated]") for row in found)
     assert blocks[1].type == "timeline.sources"
     source = session.recorder.pool.get(1)
     assert source is not None
     assert source.text == "long " * 2_000
 
 
-def test_a_search_that_found_nothing_has_no_rows(session: Session):
-    blocks = session.play([searching(0)], call("web_tools.web_search", id="s1", queries=["a"]))
+def test_a_search_that_found_nothing_has_no_rows(session: Session, web: Web):
+    given = call("web_tools.web_search", id="s1", queries=["a"])
+    blocks = session.play(web.tools.values(), given)
     assert sequence(blocks)[1:] == [(RESULT, "tc:turn_1.s1.result")] * 2
     assert said(blocks[2]) == []
 
 
-def test_a_web_fetch_gives_pages_by_url(session: Session):
-    @tool(name="web_tools.web_fetch", read_only=True, kind="source", origin="builtin")
-    def fetch(urls: list[str]) -> dict[str, Any]:
-        """Fetch."""
-        pages = {
-            "https://example.com": {"content": "It rains.", "title": "Example"},
-            "https://example.com/none": {"error": "not found"},
-        }
-        return {"ok": True, "error": None, "ret": pages}
-
-    given = call("web_tools.web_fetch", id="f1", urls=["https://example.com"])
-    blocks = session.play([fetch], given)
+def test_a_web_fetch_gives_pages_by_url(session: Session, web: Web):
+    urls = [f"{HOST}/rain", f"{HOST}/none"]
+    given = call("web_tools.web_fetch", id="f1", urls=urls)
+    blocks = session.play(web.tools.values(), given, policy=FETCHING)
     assert sequence(blocks) == [
         ("react.tool.call", "tc:turn_1.f1.call"),
         ("timeline.sources", ""),
@@ -553,10 +586,25 @@ def test_a_web_fetch_gives_pages_by_url(session: Session):
         "visibility": "internal",
         "tool_call_id": "f1",
     }
-    assert said(blocks[3]) == {
-        "https://example.com": {"sid": 1, "content": "It rains.", "title": "Example"},
-        "https://example.com/none": {"error": "not found"},
+    pages = said(blocks[3])
+    assert [*pages] == urls
+    assert pages[urls[0]] == {
+        "sid": 1,
+        "title": "Example",
+        "type": "text/html",
+        "bytes": 88,
+        "content": "It rains.",
     }
+    assert pages[urls[1]]["error"]["code"] == "http_error"
+
+
+def test_a_web_fetch_of_no_page_shows_why_beside_each(session: Session, web: Web):
+    given = call("web_tools.web_fetch", id="f1", urls=[f"{HOST}/none", "file:///etc/passwd"])
+    blocks = session.play(web.tools.values(), given, policy=FETCHING)
+    assert [block.type for block in blocks] == ["react.tool.call", "react.notice", RESULT, RESULT]
+    assert said(blocks[2])["error"]["code"] == "http_error"
+    codes = [page["error"]["code"] for page in said(blocks[3]).values()]
+    assert codes == ["http_error", "invalid_url"]
 
 
 def test_a_builtin_that_fails_beside_an_output_shows_both(session: Session):

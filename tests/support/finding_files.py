@@ -25,7 +25,8 @@ class Finding:
 
     def __init__(self, root: Root, adapters: Iterable[Any] = ()) -> None:
         self.root = root
-        self.tools = {tool.name: tool for tool in finding_tools(root, tuple(adapters))}
+        engines = tuple(adapters)
+        self.tools = {tool.name: tool for tool in finding_tools(root, lambda: engines)}
         self.context = Context()
 
     def __call__(self, name: str, context: Context | None = None, **given: Any) -> Any:

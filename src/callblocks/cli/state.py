@@ -11,9 +11,9 @@ import os
 from pathlib import Path
 
 from callblocks.cli.exits import Fault
-from callblocks.timeline.layout import APPROVALS, ARTIFACTS, JOURNAL, TIMELINES
+from callblocks.timeline.layout import APPROVALS, ARTIFACTS, JOURNAL, PAGES, TIMELINES
 
-__all__ = ("APPROVALS", "ARTIFACTS", "GOOGLE", "JOURNAL", "TIMELINES", "state_folder")
+__all__ = ("APPROVALS", "ARTIFACTS", "GOOGLE", "JOURNAL", "PAGES", "TIMELINES", "state_folder")
 
 GOOGLE = "google.json"
 """What lets callblocks in at Google."""

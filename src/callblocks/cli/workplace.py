@@ -136,10 +136,12 @@ def every_tool(
     given: Tools, root: Root, added: Iterable[Tool] = (), office: Office | None = None
 ) -> Registry:
     """The tools that were given, and those that come with callblocks under other names."""
+    from callblocks.cli.state import PAGES, state_folder
     from callblocks.toolkits.standard import standard_tools
     from callblocks.tools.registry import Registry
 
-    standard = standard_tools(root, office=office) | Registry(added)
+    pages = state_folder() / PAGES
+    standard = standard_tools(root, office=office, pages=pages) | Registry(added)
     if not isinstance(given, Registry):
         return standard
     for name in standard.names:

@@ -69,4 +69,10 @@ FAILURES = {
     "too_many_redirects": "the server sent the client on and on",
     "response_too_large": "the response passes the limit",
     "network_error": "the connection failed or broke",
+    # The web.
+    "http_error": "the server has no such page, or answered with another error",
+    "robots_denied": "the site asks programs not to read that page",
+    "unsupported_type": "the page is neither HTML nor PDF nor text",
+    "no_text": "the page has no text that can be read without a browser",
+    "bad_setting": "a setting of this machine is wrong; a person must correct it",
 }

@@ -34,6 +34,8 @@ _COOKIE = re.compile(r"(?:.*[_-])?cookies?", re.IGNORECASE | re.DOTALL)
 _PAIR = re.compile(r"[\w.-]{1,64}=\S{3}")
 # A working directory has the same name, and is a path.
 _PWD = re.compile(r"(?:(?s:.*)[^A-Za-z]|[a-z]+(?=P))?(?:pwd|PWD|Pwd)")
+# What stands under the address of a page is the page, also where it is about passwords.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PLACE = re.compile(r"[/~.$\\]|[A-Za-z]:|\Z")
 
 
@@ -63,7 +65,7 @@ def _object(given: dict[str, Any]) -> dict[str, Any]:
 
 def _under(key: str, value: Any) -> Any:
     """A value under a name."""
-    if is_secret_key(key):
+    if is_secret_key(key) and not (isinstance(value, dict) and _ADDRESS.match(key)):
         return without_secrets(value) if _is_schema(value) else _hidden(value)
     if _COOKIE.fullmatch(key):
         return _cookies(value)

@@ -32,7 +32,7 @@ from callblocks.session.stage import Desk
 from callblocks.session.team import seat_team
 from callblocks.session.team_settings import TeamSettings
 from callblocks.timeline.keeping.artifacts import Artifacts
-from callblocks.timeline.layout import APPROVALS, ARTIFACTS, JOURNAL, TIMELINES, turns_folder
+from callblocks.timeline.layout import APPROVALS, ARTIFACTS, JOURNAL, PAGES, TIMELINES, turns_folder
 from callblocks.timeline.reading.skills import Skills
 from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.stores.opening import open_store
@@ -218,7 +218,8 @@ class Host:
 
 def _known_tools(settings: HostSettings, root: Root) -> Registry:
     given = settings.tools or Registry()
-    standard = standard_tools(root, office=settings.office).without(given.names)
+    pages = settings.state / PAGES
+    standard = standard_tools(root, office=settings.office, pages=pages).without(given.names)
     if settings.only:
         return (given | standard).only(settings.only)
     # A team names its tools itself.

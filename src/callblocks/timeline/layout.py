@@ -6,6 +6,7 @@
     artifacts                what was kept, by its digest, for all of them
     approvals.sqlite         what a person was asked, and answered
     journal.sqlite           changes that calls were about to make, and what came of them
+    pages                    pages of the web that were read; may be deleted at any time
 
 Two timelines never share a folder of turns. No name has a `+`, and a password is not part of the
 place: a new one changes nothing.
@@ -16,11 +17,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ("APPROVALS", "ARTIFACTS", "JOURNAL", "TIMELINES", "TURNS", "turns_folder")
+__all__ = ("APPROVALS", "ARTIFACTS", "JOURNAL", "PAGES", "TIMELINES", "TURNS", "turns_folder")
 
 APPROVALS = "approvals.sqlite"
 ARTIFACTS = "artifacts"
 JOURNAL = "journal.sqlite"
+PAGES = "pages"
 TIMELINES = "timelines.sqlite"
 TURNS = "timelines"
 

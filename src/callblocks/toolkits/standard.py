@@ -16,6 +16,8 @@ from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from callblocks.runtime.net.client import Client
     from callblocks.toolkits.workspace.backend import Office
 
@@ -23,12 +25,19 @@ __all__ = ("standard_tools",)
 
 _FILES = ("file_read", "file_list", "file_write", "file_upload")
 _FINDING = ("search", "file_ingest", "web_search")
+_WEB = ("web_tools.web_search", "web_tools.web_fetch")
 
 
 def standard_tools(
-    root: Root, client: Client | None = None, office: Office | None = None
+    root: Root,
+    client: Client | None = None,
+    office: Office | None = None,
+    pages: Path | None = None,
 ) -> Registry:
-    """The registry of them; the workspace is `root`, its office the folder `office/` in it."""
+    """The registry of them; the workspace is `root`, its office the folder `office/` in it.
+
+    `pages` is a folder for pages of the web that were read; without it none is kept.
+    """
     registry = Registry()
     kits: dict[tuple[str, ...], Callable[[], Iterable[Tool]]] = {
         _FILES: lambda: _file_tools(root),
@@ -39,6 +48,7 @@ def standard_tools(
     for names, make in kits.items():
         registry.add_later(names, make)
     add_workspace_tools(registry, office or local_office(root), root)
+    registry.add_later(_WEB, lambda: _web_tools(root, client, pages))
     registry.add_later(("custom",), _custom_tools)
     return registry
 
@@ -64,8 +74,16 @@ def _http_tools(client: Client | None) -> Iterable[Tool]:
 
 def _finding_tools(root: Root) -> Iterable[Tool]:
     from callblocks.toolkits.finding.tools import finding_tools
+    from callblocks.toolkits.web.tools import environment_engines
 
-    return finding_tools(root)
+    return finding_tools(root, environment_engines)
+
+
+def _web_tools(root: Root, client: Client | None, pages: Path | None) -> Iterable[Tool]:
+    from callblocks.runtime.net.client import Client
+    from callblocks.toolkits.web.tools import WebSettings, web_tools
+
+    return web_tools(root, client or Client(), settings=WebSettings(cache=pages))
 
 
 def _custom_tools() -> Iterable[Tool]:

@@ -95,6 +95,16 @@ def test_names_that_are_equal_once_redacted_are_counted() -> None:
     }
 
 
+def test_a_page_about_passwords_is_no_password() -> None:
+    page = {"content": "choose a long one", "token": SECRET}
+    shown = without_secrets({"https://a.example/reset-password": page, "my-password": page})
+    assert shown["https://a.example/reset-password"] == {**page, "token": HIDDEN}
+    assert shown["my-password"] == {"content": HIDDEN, "token": HIDDEN}
+    assert without_secrets({"https://a.example/token": SECRET}) == {
+        "https://a.example/token": HIDDEN
+    }
+
+
 texts = st.sampled_from(
     (SECRET, "password", "--token", "name", "value", "cookies", "pwd", "curl", "-u", f"me:{SECRET}")
 ) | st.text(max_size=4)

@@ -23,7 +23,9 @@ from support.sites import PUBLIC, SECOND, Net, Site, ok, redirect
 def test_these_tools_come_with_callblocks(tmp_path: Path) -> None:
     with Root(tmp_path) as root:
         tools = standard_tools(root).tools
-    assert {tool.name for tool in tools} == {*CATALOGUE, "file_read", "file_list", "file_write"}
+    others = {"file_read", "file_list", "file_write"}
+    others |= {"web_tools.web_search", "web_tools.web_fetch"}
+    assert {tool.name for tool in tools} == {*CATALOGUE, *others}
     assert {tool.origin for tool in tools} == {"builtin"}
     assert not list(tmp_path.iterdir())
 
@@ -36,7 +38,7 @@ def test_a_kit_is_imported_and_made_when_one_of_its_tools_is_asked_for() -> None
         "def heavy():\n"
         "    kits = ('gmail', 'drive', 'sheets', 'tasks', 'local.mail', 'google.office')\n"
         "    known = {f'callblocks.toolkits.workspace.{kit}': kit for kit in kits}\n"
-        "    known |= {'pydantic': 'pydantic', 'httpx2': 'httpx2', 'sqlite3': 'sqlite3'}\n"
+        "    known |= {name: name for name in ('pydantic', 'httpx2', 'sqlite3', 'trafilatura')}\n"
         "    print(*sorted(known[name] for name in known if name in sys.modules))\n"
         "with Root('.') as root:\n"
         "    tools = standard_tools(root)\n"

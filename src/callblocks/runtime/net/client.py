@@ -10,10 +10,12 @@ read. Every fault is a `ToolError` with a code of the network.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
+
+import msgspec
 
 from callblocks.model.errors import ToolError
 from callblocks.runtime.net.allowed import read_allowed
@@ -28,12 +30,16 @@ if TYPE_CHECKING:
 
     import httpcore2
 
+    from callblocks.runtime.net.exchange import Heard
     from callblocks.runtime.net.guard import Guard, Resolver
 
-__all__ = ("CheckUrl", "Client")
+__all__ = ("CheckUrl", "Client", "EnterUrl")
 
 CheckUrl: TypeAlias = Callable[[str], str | None]
 """Says why a redirect to a URL is not followed; None where it may be."""
+
+EnterUrl: TypeAlias = Callable[[str], Awaitable[None]]
+"""Is awaited before a URL is asked; raises `ToolError` where it must not be."""
 
 
 class Client:
@@ -53,7 +59,8 @@ class Client:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.limits = limits or NetLimits()
-        self._allow = read_allowed(allow)
+        self._opened = tuple(allow)
+        self._allow = read_allowed(self._opened)
         self._resolver = resolver
         self._backend = backend
         self._given_tls = tls
@@ -70,31 +77,52 @@ class Client:
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
         check: CheckUrl | None = None,
+        enter: EnterUrl | None = None,
+        heard: Heard | None = None,
     ) -> Response:
         """Send a request, follow its redirects, and give the answer, whatever its status.
 
         `check` has a say on every URL that a redirect leads to: whoever let the request to the
-        first one through is not led around.
+        first one through is not led around. `enter` has one on the first URL too. `heard` is told
+        how many bytes of the body have come.
         """
         import asyncio
 
         request = read_request(url, method, headers or {}, body, self.limits)
         try:
             async with asyncio.timeout(self.limits.deadline), self._slot():
-                return await self._follow(request, check)
+                return await self._follow(request, check, enter, heard)
         except TimeoutError as error:
             raise ToolError(
                 "timeout",
                 f"{request.url.origin} did not finish within {self.limits.deadline:g} seconds",
             ) from error
 
-    async def _follow(self, request: Request, check: CheckUrl | None) -> Response:
+    def with_limits(self, **limits: float) -> Client:
+        """A client into the same network, with some limits of its own."""
+        return Client(
+            msgspec.structs.replace(self.limits, **limits),
+            self._opened,
+            self._resolver,
+            backend=self._backend,
+            tls=self._given_tls,
+        )
+
+    async def _follow(
+        self,
+        request: Request,
+        check: CheckUrl | None,
+        enter: EnterUrl | None,
+        heard: Heard | None,
+    ) -> Response:
         from callblocks.runtime.net.exchange import exchange
 
         history: list[Hop] = []
         while len(history) <= self.limits.redirects:
             if check is not None and history and (why := check(str(request.url))):
                 raise ToolError("policy_denied", why)
+            if enter is not None:
+                await enter(str(request.url))
             tls = self._tls if request.url.scheme == "https" else None
             async with exchange(request, self._guard, tls, self.limits) as answer:
                 redirect = read_redirect(request, answer.status, answer.first("location"))
@@ -104,7 +132,7 @@ class Client:
                         status=answer.status,
                         url=str(request.url),
                         headers=answer.headers,
-                        body=await answer.read(),
+                        body=await answer.read(heard),
                         history=tuple(history),
                         not_followed="" if redirect is None else str(redirect.url),
                     )

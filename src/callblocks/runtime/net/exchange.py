@@ -10,9 +10,9 @@ way is a `ToolError` with a code of the network.
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import httpcore2
 
@@ -22,7 +22,10 @@ from callblocks.runtime.net.request import Headers, Request
 from callblocks.runtime.net.unpacking import Unpacker
 from callblocks.runtime.net.url import Url
 
-__all__ = ("Answer", "exchange")
+__all__ = ("Answer", "Heard", "exchange")
+
+Heard: TypeAlias = Callable[[int], None]
+"""Is told how many bytes of a body have come so far, as they came over the wire."""
 
 _WITH_BODY = ("POST", "PUT", "PATCH")
 _TOO_LARGE = 431  # how HTTP itself calls headers without end
@@ -42,7 +45,7 @@ class Answer:
         """The first value of a header, by its name in lower case."""
         return next((value for known, value in self.headers if known == name), None)
 
-    async def read(self) -> bytes:
+    async def read(self, heard: Heard | None = None) -> bytes:
         """The body, unpacked."""
         if self._method == "HEAD":
             return b""
@@ -53,6 +56,8 @@ class Answer:
             unpacker.expect(int(length))
         async for piece in self._response.aiter_stream():
             unpacker.feed(piece)
+            if heard is not None:
+                heard(unpacker.taken)
         return unpacker.close()
 
 

@@ -23,7 +23,10 @@ _PARTS = 1000
 
 
 class Unpacker:
-    """Takes a body in pieces. `feed` and `close` raise `ToolError`; `close` gives the whole."""
+    """Takes a body in pieces. `feed` and `close` raise `ToolError`; `close` gives the whole.
+
+    `taken` counts the bytes that came, before they are unpacked.
+    """
 
     def __init__(self, encoding: str, limit: int) -> None:
         coding = encoding.strip().lower()
@@ -39,7 +42,7 @@ class Unpacker:
         self._parts = 0
         self._pieces: list[bytes] = []
         self._size = 0
-        self._taken = 0
+        self.taken = 0
 
     def expect(self, length: int) -> None:
         """Refuse a body that is announced as too large, before any of it is taken."""
@@ -48,9 +51,9 @@ class Unpacker:
 
     def feed(self, piece: bytes) -> None:
         """Take the next piece as it came over the wire."""
-        self._taken += len(piece)
+        self.taken += len(piece)
         # Packed bytes that unpack to nothing count too.
-        if self._taken > self._limit:
+        if self.taken > self._limit:
             self._refuse()
         if not self._packed:
             self._add(piece)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -37,5 +37,7 @@ def _was_asked(policy: Policy, facts: Facts, url: str) -> bool:
 
 
 def _led(value: Any, facts: Facts, url: str) -> Any:
-    """The argument that was the URL is the new one."""
+    """The argument that was the URL is the new one, and so is each of a list of them."""
+    if isinstance(value, list):
+        return [_led(item, facts, url) for item in cast("list[Any]", value)]
     return url if isinstance(value, str) and host_of(value) in {*facts.hosts} - {None} else value

@@ -2,17 +2,24 @@
 
 The process has little memory and time, writes nothing, and is killed when nobody waits any more.
 It says one line of JSON for each page or section, as it finds them.
+
+    with Apart() as apart:
+        apart.read("pdf", content, context).title
 """
 
 from __future__ import annotations
 
 import os
+import re
 import selectors
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -21,7 +28,10 @@ from callblocks.toolkits.finding.chunks import Part
 from callblocks.toolkits.finding.kinds import Kind
 from callblocks.tools.context import Context
 
-__all__ = ("MAX_TEXT", "SECONDS", "Said", "read_apart")
+__all__ = ("MAX_TEXT", "SECONDS", "Apart", "ApartKind", "ReadApart", "Said", "read_apart")
+
+ApartKind: TypeAlias = Kind | Literal["page"]
+"""What a process reads: a kind of file, or a page of the web, of which it gives the main text."""
 
 SECONDS = 90.0
 """How long reading one file may take."""
@@ -30,12 +40,15 @@ MAX_TEXT = 32 * 1024 * 1024
 """Bytes that the process may say of one file."""
 
 _GLANCE = 0.1
+# What Python needs to start; no key that lies in the environment is told to a reader.
+_TOLD = re.compile(r"PYTHON\w*|PATH|LANG|LC_\w+|TZ|HOME|TMPDIR")
 
 
 class Said(msgspec.Struct, omit_defaults=True, kw_only=True):
     """One line: a title, a part of the text, that there was more, a fault, or the end."""
 
     title: str = ""
+    date: str = ""
     text: str = ""
     heading: str = ""
     page: int = 0
@@ -46,58 +59,128 @@ class Said(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 def read_apart(
-    kind: Kind, content: bytes, context: Context, seconds: float = SECONDS
+    kind: ApartKind, content: bytes, context: Context, seconds: float = SECONDS
 ) -> tuple[str, list[Part]]:
     """The title and the parts of a file; `file_invalid` where it cannot be read."""
-    try:
-        return _heard(_conversation(kind, content, context, seconds), context)
-    except OSError as error:
-        raise ToolError("file_error", f"no process can be started to read it: {error}") from error
-    except msgspec.MsgspecError as error:
-        raise ToolError("file_invalid", "reading it went astray; it may be made to") from error
+    with Apart() as apart:
+        read = apart.read(kind, content, context, seconds)
+    return read.title, read.parts
 
 
-def _heard(conversation: Iterator[Said], context: Context) -> tuple[str, list[Part]]:
-    title, parts = "", list[Part]()
+class ReadApart(msgspec.Struct, frozen=True):
+    """What a file says of itself ("" for nothing), and its parts."""
+
+    title: str
+    date: str
+    parts: list[Part]
+
+
+class Apart:
+    """Reads one file after another in one process; after a fault, in a new one.
+
+    `close` it, or use it in a `with`. One thread at a time is let in. `child` is the process, while
+    there is one.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.child: subprocess.Popen[bytes] | None = None
+        self._given = tempfile.TemporaryFile()  # noqa: SIM115 it lives as long as this
+
+    def __enter__(self) -> Apart:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process."""
+        with self._lock:
+            self._end()
+            self._given.close()
+
+    def read(
+        self, kind: ApartKind, content: bytes, context: Context, seconds: float = SECONDS
+    ) -> ReadApart:
+        """What a file says; `file_invalid` where it cannot be read."""
+        with self._lock:
+            if context.cancelled:
+                raise _nobody_waits()
+            try:
+                return _heard(self._conversation(kind, content, context, seconds), context)
+            except OSError as error:
+                why = f"no process can be started to read it: {error}"
+                raise ToolError("file_error", why) from error
+            except msgspec.MsgspecError as error:
+                why = "reading it went astray; it may be made to"
+                raise ToolError("file_invalid", why) from error
+
+    def _conversation(
+        self, kind: ApartKind, content: bytes, context: Context, seconds: float
+    ) -> Iterator[Said]:
+        decode = msgspec.json.Decoder(Said).decode
+        child = self.child = self.child or _start(self._given.fileno())
+        ended = False
+        try:
+            self._give(child, kind, content)
+            for line in _lines(child, context, time.monotonic() + seconds):
+                said = decode(line)
+                if said.fault:
+                    raise ToolError("file_invalid", said.fault)
+                if said.ended:
+                    ended = True
+                    return
+                yield said
+        finally:
+            if not ended:
+                self._end()
+        raise ToolError("file_invalid", _why(kind, child.returncode))
+
+    def _give(self, child: subprocess.Popen[bytes], kind: str, content: bytes) -> None:
+        """The content goes by a file: a process that does not read cannot stop us writing."""
+        self._given.seek(0)
+        self._given.truncate()
+        self._given.write(content)
+        self._given.flush()
+        assert child.stdin is not None
+        # It may be dead already; what it says, or does not say, tells why.
+        with suppress(BrokenPipeError):
+            child.stdin.write(f"{kind} {len(content)}\n".encode())
+            child.stdin.flush()
+
+    def _end(self) -> None:
+        child, self.child = self.child, None
+        if child is None:
+            return
+        child.kill()
+        child.wait()
+        for pipe in (child.stdin, child.stdout):
+            if pipe is not None:
+                with suppress(BrokenPipeError):
+                    pipe.close()
+
+
+def _heard(conversation: Iterator[Said], context: Context) -> ReadApart:
+    title, date, parts = "", "", list[Part]()
     for said in conversation:
-        title = title or said.title
+        title, date = title or said.title, date or said.date
         if said.of:
             context.report(f"page {said.page} of {said.of}\n")
         if said.left_out:
             context.notice("text_left_out", said.left_out)
         if said.text:
             parts.append(Part(text=said.text, heading=said.heading, page=said.page))
-    return title, parts
+    return ReadApart(title, date, parts)
 
 
-def _conversation(kind: Kind, content: bytes, context: Context, seconds: float) -> Iterator[Said]:
-    decode = msgspec.json.Decoder(Said).decode
-    with tempfile.TemporaryFile() as given:
-        given.write(content)
-        given.seek(0)
-        child = _start(kind, given.fileno())
-        try:
-            for line in _lines(child, context, time.monotonic() + seconds):
-                said = decode(line)
-                if said.fault:
-                    raise ToolError("file_invalid", said.fault)
-                if said.ended:
-                    return
-                yield said
-        finally:
-            child.kill()
-            child.wait()
-            if child.stdout is not None:
-                child.stdout.close()
-    raise ToolError("file_invalid", _why(kind, child.returncode))
-
-
-def _start(kind: Kind, given: int) -> subprocess.Popen[bytes]:
+def _start(given: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "callblocks.toolkits.finding.child", kind],
-        stdin=given,
+        [sys.executable, "-P", "-m", "callblocks.toolkits.finding.child", str(given)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        pass_fds=(given,),
+        env={name: value for name, value in os.environ.items() if _TOLD.fullmatch(name)},
         cwd="/",
         start_new_session=True,
     )
@@ -123,13 +206,17 @@ def _read(source: int, context: Context, latest: float) -> bytes:
         selector.register(source, selectors.EVENT_READ)
         while not selector.select(_GLANCE):
             if context.cancelled:
-                raise ToolError("cancelled", "nobody waits for it any more")
+                raise _nobody_waits()
             if time.monotonic() > latest:
                 raise ToolError("file_invalid", "it takes too long to read; it may be made to")
     return os.read(source, 1 << 20)
 
 
-def _why(kind: Kind, status: int | None) -> str:
+def _nobody_waits() -> ToolError:
+    return ToolError("cancelled", "nobody waits for it any more")
+
+
+def _why(kind: ApartKind, status: int | None) -> str:
     """Why a process said nothing at the end: it was out of memory or time, or broke."""
     how = f"signal {-status}" if status is not None and status < 0 else f"exit code {status}"
     return f"reading it as {kind} broke off ({how}); it is damaged, or needs too much room"

@@ -1,7 +1,14 @@
-"""What reads one file of others: `python -m callblocks.toolkits.finding.child pdf < a.pdf`."""
+"""What reads files of others, one after another, until nobody asks any more.
+
+    python -m callblocks.toolkits.finding.child 3 3< a.pdf
+
+The number is that of an open file. Each line of standard input, `pdf 1234`, says that it holds
+so many bytes of that kind now.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -20,12 +27,18 @@ _LONGEST = 100_000
 _REPLACED = "replace"
 
 
-def main(kind: str) -> None:
-    """Read standard input, and say what it holds line by line."""
+def main(given: str) -> None:
+    """Read what is asked for, and say what it holds line by line."""
     _limit()
+    for line in sys.stdin.buffer:
+        kind, size = line.decode().split()
+        _answer(kind, int(given), int(size))
+
+
+def _answer(kind: str, given: int, size: int) -> None:
     try:
         read = _reader(kind)
-        for said in read(sys.stdin.buffer.read()):
+        for said in read(_content(given, size)):
             _say_in_pieces(said)
         _say(Said(ended=True))
     except Unreadable as error:
@@ -38,6 +51,14 @@ def main(kind: str) -> None:
         _say(Said(fault=f"it cannot be read ({type(error).__name__})"))
 
 
+def _content(given: int, size: int) -> bytes:
+    """All of the file, whatever its place of reading is: that is shared with who wrote it."""
+    content = bytearray()
+    while len(content) < size and (piece := os.pread(given, size - len(content), len(content))):
+        content += piece
+    return bytes(content)
+
+
 def _reader(kind: str) -> Callable[[bytes], Iterator[Said]]:
     if kind == "pdf":
         from callblocks.toolkits.finding.pdf import read_pdf
@@ -47,6 +68,10 @@ def _reader(kind: str) -> Callable[[bytes], Iterator[Said]]:
         from callblocks.toolkits.finding.docx import read_docx
 
         return read_docx
+    if kind == "page":
+        from callblocks.toolkits.web.html_page import read_page
+
+        return read_page
     from callblocks.toolkits.finding.html import read_html
 
     return read_html
@@ -73,7 +98,7 @@ def _say_in_pieces(said: Said) -> None:
 
 def _say(said: Said) -> None:
     """One line; half characters, which PDF can hold, are replaced."""
-    for name in ("title", "text", "heading", "fault"):
+    for name in ("title", "date", "text", "heading", "fault"):
         value = getattr(said, name)
         setattr(said, name, value.encode("utf-8", _REPLACED).decode())
     sys.stdout.buffer.write(msgspec.json.encode(said) + b"\n")

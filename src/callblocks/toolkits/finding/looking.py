@@ -69,12 +69,21 @@ class Look:
 
     async def instead(self, text: str, limit: int, context: Context) -> list[dict[str, Any]]:
         """Passages of the workspace in place of pages of the web, and the model is told so."""
+        results = await self.passages(text, limit, context)
+        self.tell_no_engine(bool(results), context)
+        return results
+
+    async def passages(self, text: str, limit: int, context: Context) -> list[dict[str, Any]]:
+        """Passages that have all the words which say something."""
         answer = await asyncio.to_thread(
             self._answer, read_query(text).telling, Scope(), limit, context, partly=False
         )
         results = [shown(found, answer.words) for found in answer.found]
-        context.notice("no_search_engine", _SOME if results else _NONE)
         return [{"title": found.pop("title", "") or found["path"], **found} for found in results]
+
+    def tell_no_engine(self, found: bool, context: Context) -> None:
+        """Say where the results come from."""
+        context.notice("no_search_engine", _SOME if found else _NONE)
 
 
 def _taint(answer: Answer, context: Context) -> None:

@@ -7,9 +7,9 @@ web_search    query, maxTokens, maxResults        pages, or passages where no en
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import Field
 
@@ -22,9 +22,12 @@ from callblocks.tools.tool import Tool
 
 if TYPE_CHECKING:
     from callblocks.toolkits.finding.looking import Look
-    from callblocks.toolkits.finding.web import SearchAdapter
+    from callblocks.toolkits.web.asking import SearchAdapter
 
-__all__ = ("finding_tools",)
+__all__ = ("Engines", "finding_tools", "looking")
+
+Engines: TypeAlias = "Callable[[], tuple[SearchAdapter, ...]]"
+"""Gives the search engines when they are to be asked; none is the workspace's own index."""
 
 _TITLE = 200
 _MINUTES = 15
@@ -37,8 +40,14 @@ _Results = Annotated[int, Field(ge=1, le=20)]
 _Tokens = Annotated[int, Field(ge=50, le=50_000)]
 
 
-def finding_tools(root: Root, adapters: Sequence[SearchAdapter] = ()) -> tuple[Tool, ...]:
-    """The tools for one workspace; `adapters` are the search engines, asked in their order."""
+def finding_tools(root: Root, engines: Engines = tuple) -> tuple[Tool, ...]:
+    """The tools for one workspace; `engines` gives the search engines, asked in their order."""
+    look = looking(root)
+    return (_search(look), _ingest(root), _web_search(look, engines))
+
+
+def looking(root: Root) -> Callable[[], Look]:
+    """What looks into a workspace, made when it is first needed."""
 
     @cache
     def look() -> Look:
@@ -46,7 +55,7 @@ def finding_tools(root: Root, adapters: Sequence[SearchAdapter] = ()) -> tuple[T
 
         return Look(root)
 
-    return (_search(look), _ingest(root), _web_search(look, tuple(adapters)))
+    return look
 
 
 def _search(look: Callable[[], Look]) -> Tool:
@@ -109,7 +118,7 @@ def _ingest(root: Root) -> Tool:
     return file_ingest
 
 
-def _web_search(look: Callable[[], Look], adapters: tuple[SearchAdapter, ...]) -> Tool:
+def _web_search(look: Callable[[], Look], engines: Engines) -> Tool:
     @tool(read_only=True, open_world=True, kind="source", origin="builtin")
     async def web_search(
         query: _Query, context: Context, maxTokens: _Tokens = 2_000, maxResults: _Results = 8
@@ -121,9 +130,9 @@ def _web_search(look: Callable[[], Look], adapters: tuple[SearchAdapter, ...]) -
             maxTokens: how long the result may be, at four characters a token
             maxResults: how many pages to name
         """
-        from callblocks.toolkits.finding.web import ask, within
+        from callblocks.toolkits.web.asking import ask, within
 
-        if adapters:
+        if adapters := engines():
             engine, results = await ask(adapters, query, maxResults)
             context.taint(f"the results of {engine}")
         else:

@@ -216,3 +216,55 @@ def test_making_a_client_loads_nothing_heavy() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
     assert made.stdout == "[]\n"
+
+
+def test_every_hop_is_asked_for_before_it_is_made_and_its_bytes_are_told() -> None:
+    entered: list[str] = []
+    heard: list[int] = []
+
+    async def enter(url: str) -> None:
+        entered.append(url)
+
+    def answer(asked: Asked) -> bytes:
+        return (
+            redirect("/b")
+            if asked.target == "/"
+            else ok(gzip.compress(b"x" * 9_999), content_encoding="gzip")
+        )
+
+    response, _ = ask(answer, enter=enter, heard=heard.append)
+    assert entered == ["http://public.test/", "http://public.test/b"]
+    assert heard[-1] == len(gzip.compress(b"x" * 9_999))
+    assert len(response.body) == 9_999
+
+
+def test_who_may_stop_a_hop_stops_it_before_it_is_made() -> None:
+    async def enter(url: str) -> None:
+        if url.endswith("/b"):
+            raise ToolError("robots_denied", "no")
+
+    async def run() -> tuple[str, int]:
+        async with Site(lambda asked: redirect("/b")) as site:
+            client = Net(NAMES, {PUBLIC: site.port}).client()
+            with pytest.raises(ToolError) as caught:
+                await client.request("http://public.test/", enter=enter)
+            return caught.value.code, site.met
+
+    assert asyncio.run(run()) == ("robots_denied", 1)
+
+
+def test_a_client_with_other_limits_is_in_the_same_network() -> None:
+    async def run() -> None:
+        async with Site(lambda asked: ok(b"x" * 100)) as site:
+            first = Net(NAMES, {PUBLIC: site.port}).client()
+            other = first.with_limits(body=10)
+            assert (await first.request("http://public.test/")).status == 200
+            assert other.limits.deadline == first.limits.deadline
+            with pytest.raises(ToolError) as caught:
+                await other.request("http://public.test/")
+            assert caught.value.code == "response_too_large"
+            with pytest.raises(ToolError) as caught:
+                await other.request(f"http://127.0.0.1:{site.port}/")
+            assert caught.value.code == "address_refused"
+
+    asyncio.run(run())

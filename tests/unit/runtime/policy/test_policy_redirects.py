@@ -45,6 +45,16 @@ def test_the_other_arguments_count_as_they_were_and_the_url_as_it_is_now() -> No
     assert redirect_refusal(Policy((only,)), FACTS, DOCS) is not None
 
 
+def test_each_url_of_a_list_is_the_one_that_is_led_to() -> None:
+    urls = ["https://example.org/", "https://example.org/b"]
+    facts = msgspec.structs.replace(FACTS, input={"urls": urls, "tags": ["a"]})
+    within = Rule(decide="allow", tool=("*",), argument={"urls": ('*"https://example.org/*',)})
+    assert redirect_refusal(Policy((within,)), facts, "https://example.org/c") is None
+    assert redirect_refusal(Policy((within,)), facts, DOCS) is not None
+    tagged = Rule(decide="allow", tool=("*",), argument={"tags": ('[[]"a"]',)})
+    assert redirect_refusal(Policy((tagged,)), facts, DOCS) is None
+
+
 SAME = "https://example.org/next"
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from callblocks.model.errors import ToolError
 from callblocks.runtime.files.root import Root
-from callblocks.toolkits.finding.web import PER_TOKEN, Found, within
+from callblocks.toolkits.web.asking import PER_TOKEN, Found, within
 from support.finding_files import Finding
 from support.roots import code_of
 

@@ -18,11 +18,12 @@ import msgspec
 
 from callblocks.model.errors import ToolError
 
-__all__ = ("PER_TOKEN", "Found", "SearchAdapter", "ask", "within")
+__all__ = ("PER_TOKEN", "Found", "SearchAdapter", "ask", "one_line", "within")
 
 PER_TOKEN = 4
 """Characters that count as one token."""
 
+_QUERY = 2_000
 _TITLE = 200
 _SNIPPET = 1_000
 _LEAST = 40
@@ -56,9 +57,10 @@ async def ask(
 ) -> tuple[str, list[dict[str, Any]]]:
     """What the first engine that answers has found, and its name."""
     failed: ToolError | None = None
+    plain = one_line(query, _QUERY)
     for adapter in adapters:
         try:
-            found = await adapter.search(query, limit)
+            found = await adapter.search(plain, limit)
         except ToolError as error:
             failed = error
             continue
@@ -89,11 +91,11 @@ def _is_page(page: Found) -> bool:
 
 
 def _shown(page: Found) -> dict[str, Any]:
-    told = {"title": _line(page.title, _TITLE), "url": page.url, "date": _line(page.date, 40)}
+    told = {"title": one_line(page.title, _TITLE), "url": page.url, "date": one_line(page.date, 40)}
     kept = {key: value for key, value in told.items() if value}
-    return kept | {"snippet": _line(page.snippet, _SNIPPET)}
+    return kept | {"snippet": one_line(page.snippet, _SNIPPET)}
 
 
-def _line(text: str, length: int) -> str:
+def one_line(text: str, length: int) -> str:
     """One line of plain text."""
     return " ".join(_CONTROL.sub(" ", text).split())[:length]

@@ -1,0 +1,1 @@
+"""The web: searching it by engines, and reading its pages."""

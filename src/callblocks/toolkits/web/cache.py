@@ -1,0 +1,115 @@
+"""Pages that were read, kept for the next time they are asked for.
+
+    <folder>/3f9a…c1.json      named by a digest of the address, which stands nowhere in it
+
+Nothing here is needed: a file that is missing, damaged or of another version is a page that was
+never read, and where nothing can be written nothing is kept. The oldest files go when there is too
+much of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from callblocks.toolkits.web.freshness import LONGEST
+from callblocks.toolkits.web.page import Page
+
+__all__ = ("Kept", "PageCache")
+
+_VERSION = 1
+_ROOM = 64 * 1024 * 1024
+_FILES = 2_000
+_LEFT = 0.8
+_ENDING = ".json"
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """A page, until when it is fresh, and the headers to ask by whether it is the same."""
+
+    page: Page
+    fresh_until: float = 0.0
+    conditions: dict[str, str] = {}
+    version: int = _VERSION
+
+
+class PageCache:
+    """A folder of pages, or none; `clock` gives the time of day in seconds."""
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        room: int = _ROOM,
+        files: int = _FILES,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._folder = folder
+        self._room = room
+        self._files = files
+        self.clock = clock
+
+    def get(self, url: str) -> Kept | None:
+        """What is kept of an address."""
+        place = self._place(url)
+        if place is None:
+            return None
+        try:
+            with open(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+                kept = msgspec.json.decode(file.read(), type=Kept)
+        except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
+            return None
+        return kept if kept.version == _VERSION else None
+
+    def is_fresh(self, kept: Kept) -> bool:
+        """Whether a page may be given without asking; a clock that went back says no."""
+        return 0 < kept.fresh_until - self.clock() <= LONGEST
+
+    def put(self, url: str, kept: Kept) -> None:
+        """Keep a page in place of what was kept of its address."""
+        place = self._place(url)
+        if place is None:
+            return
+        # A cache is a help and no duty: a full disk must not lose the page itself.
+        with suppress(OSError):
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._write(place, msgspec.json.encode(kept))
+            self._make_room(place.parent)
+
+    def _place(self, url: str) -> Path | None:
+        if self._folder is None:
+            return None
+        digest = hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
+        return self._folder / f"{digest}{_ENDING}"
+
+    def _write(self, place: Path, content: bytes) -> None:
+        new = place.with_suffix(f".{os.getpid()}-{time.monotonic_ns()}.new")
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            with open(os.open(new, flags, 0o600), "wb") as file:
+                file.write(content)
+            os.replace(new, place)
+        except OSError:
+            new.unlink(missing_ok=True)
+            raise
+
+    def _make_room(self, folder: Path) -> None:
+        """Delete the oldest files where there are too many of them; a heap that was left too."""
+        with os.scandir(folder) as entries:
+            files = [(entry.stat(follow_symlinks=False), entry.path) for entry in entries]
+        files.sort(key=lambda file: file[0].st_mtime, reverse=True)
+        room, count = self._room, self._files
+        if sum(stat.st_size for stat, _ in files) <= room and len(files) <= count:
+            return
+        used, left = 0, 0
+        for stat, path in files:
+            used, left = used + stat.st_size, left + 1
+            if used > room * _LEFT or left > count * _LEFT:
+                with suppress(OSError):
+                    os.unlink(path)

@@ -1,0 +1,82 @@
+"""The text of a page, whatever character set it is in and whatever it says that it is.
+
+    1  a byte order mark                         EF BB BF, FE FF, FF FE
+    2  the header                                Content-Type: text/html; charset=utf-8
+    3  the page itself                           <meta charset="utf-8">, <?xml encoding="utf-8"?>
+    4  UTF-8, if it is that, else Windows-1252
+
+The first that fits counts; one that does not fit is passed over, and is taken with gaps only where
+none fits. What is whole UTF-8 beyond ASCII is UTF-8, also where a set of single bytes is named:
+text in such a set is next to never UTF-8 by chance.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+__all__ = ("decoded",)
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+)
+_LOOKED_AT = 4_096
+_META = re.compile(
+    rb"""<meta[^>]{0,500}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})"""
+    rb"""|<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9_.:-]{1,40})""",
+    re.IGNORECASE,
+)
+# Only what is a character set: Python also decodes other things, some in quadratic time. A name on
+# the web often means a larger set than it says.
+_SETS = (
+    (r"utf-?8|unicode-1-1-utf-8", "utf-8"),
+    (r"utf-?16(?:le)?", "utf-16-le"),
+    (r"utf-?16be", "utf-16-be"),
+    (r"us-ascii|ascii|iso-?8859-?1|latin-?1|l1|windows-1252|cp1252|x-cp1252", "cp1252"),
+    (r"iso-?8859-?9|latin-?5|windows-1254|cp1254", "cp1254"),
+    (r"gb2312|gbk|x-gbk|gb_2312-80|chinese|gb18030", "gb18030"),
+    (r"big5(?:-hkscs)?|cn-big5|x-x-big5", "big5hkscs"),
+    (r"shift[-_]jis|sjis|x-sjis|ms_kanji|windows-31j", "cp932"),
+    (r"euc-?jp|x-euc-jp", "euc_jp"),
+    (r"iso-2022-jp", "iso2022_jp"),
+    (r"euc-?kr|ks_c_5601-1987|korean|windows-949", "cp949"),
+    (r"tis-620|windows-874|iso-8859-11", "cp874"),
+    (r"koi8-?r|koi8", "koi8_r"),
+    (r"koi8-u|koi8-ru", "koi8_u"),
+    (r"macintosh|mac|x-mac-roman", "mac_roman"),
+)
+_BY_NUMBER = re.compile(r"(?:iso-?8859-?(?P<iso>1?[0-9])|(?:windows-|cp|x-cp)(?P<cp>125[0-8]|866))")
+_SINGLE = re.compile(r"cp(?:125\d|866|874)|iso8859_\d+|koi8_[ru]|mac_roman")
+
+
+def decoded(body: bytes, named: str = "") -> str:
+    """The text of a body; `named` is the character set of its header, "" where that names none."""
+    for mark, charset in _MARKS:
+        if body.startswith(mark):
+            return body[len(mark) :].decode(charset, "replace")
+    own = _META.search(body[:_LOOKED_AT])
+    inside = _codec((own[1] or own[2]).decode("ascii")) if own else ""
+    # What can be read as ASCII up to there is not in pairs of bytes.
+    inside = "utf-8" if inside.startswith("utf-16") else inside
+    said = [charset for charset in (_codec(named), inside) if charset]
+    is_single = all(_SINGLE.fullmatch(charset) for charset in said)
+    for charset in ("utf-8", *said) if is_single else (*said, "utf-8"):
+        try:
+            return body.decode(charset)
+        except UnicodeDecodeError:
+            continue
+    return body.decode(said[0] if said else "cp1252", "replace")
+
+
+def _codec(named: str) -> str:
+    """Python's name for a character set of the web; "" for what is none."""
+    name = named.strip().lower()
+    for pattern, codec in _SETS:
+        if re.fullmatch(pattern, name):
+            return codec
+    numbered = _BY_NUMBER.fullmatch(name)
+    if numbered is None or numbered["iso"] == "12":
+        return ""
+    return f"iso8859_{numbered['iso']}" if numbered["iso"] else f"cp{numbered['cp']}"

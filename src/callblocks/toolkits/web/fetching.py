@@ -1,0 +1,174 @@
+"""Many pages at once: what one site does harms none of the others.
+
+    {"https://tides.example/": {"title": "Tides", "date": "2024-05-01", "content": "High at six …"},
+     "https://gone.example/":  {"error": {"code": "http_error", "message": "…"}}}
+
+Each page has its own time, and its own failure. The policy is asked about every address that a
+server leads to, and the site about every page, before it is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from callblocks.model.canonical_url import canonical_url
+from callblocks.model.errors import ToolError
+from callblocks.runtime.net.client import Client
+from callblocks.runtime.net.response import Response
+from callblocks.runtime.net.url import Url, read_url
+from callblocks.toolkits.finding.apart import Apart
+from callblocks.toolkits.web.cache import Kept, PageCache
+from callblocks.toolkits.web.freshness import conditions, may_be_kept, seconds_fresh
+from callblocks.toolkits.web.page import MOST_TEXT, Page, read_response
+from callblocks.toolkits.web.robots import Robots
+from callblocks.tools.context import Context
+
+__all__ = ("AT_ONCE", "PAGE_SECONDS", "Fetcher", "Fetching")
+
+AT_ONCE = 4
+"""Pages that are read side by side."""
+
+PAGE_SECONDS = 75.0
+"""How long one page may take, with its redirects, its robots.txt and reading it."""
+
+_MEGABYTE = 1_000_000
+_ACCEPT = "text/html, application/xhtml+xml, application/pdf, text/*;q=0.9, */*;q=0.5"
+
+
+class Fetcher:
+    """Reads pages by one client. Without `robots` no site is asked what it wants."""
+
+    def __init__(self, client: Client, cache: PageCache, robots: Robots | None) -> None:
+        self.client = client
+        self.cache = cache
+        self.robots = robots
+
+    async def fetch(self, urls: Sequence[str], context: Context) -> dict[str, dict[str, Any]]:
+        """What was asked for, by URL and in its order: a page, or an error."""
+        with Apart() as apart:
+            fetching = Fetching(self, apart, context, len({*map(canonical_url, urls)}))
+            return await fetching.pages(urls)
+
+
+class Fetching:
+    """One call: pages side by side, and how many of them are done."""
+
+    def __init__(self, fetcher: Fetcher, apart: Apart, context: Context, total: int) -> None:
+        self._fetcher = fetcher
+        self._apart = apart
+        self._context = context
+        self._total = total
+        self._done = 0
+        self._room = asyncio.Semaphore(AT_ONCE)
+
+    async def pages(self, urls: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Each page once; another spelling of an address is told to be the same."""
+        first: dict[str, str] = {}
+        for url in urls:
+            first.setdefault(canonical_url(url), url)
+        found = await asyncio.gather(*map(self._page, first.values()))
+        pages = dict(zip(first.values(), found, strict=True))
+        return {url: pages.get(url, {"same_as": first[canonical_url(url)]}) for url in urls}
+
+    async def _page(self, url: str) -> dict[str, Any]:
+        async with self._room:
+            try:
+                async with asyncio.timeout(PAGE_SECONDS):
+                    shown = await self._fetched(read_url(url))
+                told = f"{shown['bytes']:,} bytes"
+            except ToolError as error:
+                shown, told = {"error": {"code": error.code, "message": error.message}}, error.code
+            except TimeoutError:
+                why = f"the page was not read within {PAGE_SECONDS:g} seconds"
+                shown, told = {"error": {"code": "timeout", "message": why}}, "timeout"
+        self._done += 1
+        self._context.report(f"page {self._done} of {self._total}: {_host(url)}, {told}\n")
+        return shown
+
+    async def _fetched(self, url: Url) -> dict[str, Any]:
+        address, cache = str(url), self._fetcher.cache
+        self._context.taint(f"the page of {url.host}")
+        kept = await asyncio.to_thread(cache.get, address)
+        if kept is not None and cache.is_fresh(kept):
+            # What a site asks for may have changed since.
+            await self._enter(address)
+            return _shown(kept.page, "", "fresh")
+        response = await self._asked(address, kept.conditions if kept else {})
+        if response.status == 304 and kept is not None:
+            if not response.history:
+                await asyncio.to_thread(cache.put, address, _again(kept, response, cache))
+                return _shown(kept.page, "", "unchanged")
+            # Another page than the one that was kept says that it did not change.
+            response = await self._asked(address, {})
+        page = await self._read(response)
+        if may_be_kept(response):
+            until = cache.clock() + seconds_fresh(response)
+            new = Kept(page=page, fresh_until=until, conditions=conditions(response))
+            await asyncio.to_thread(cache.put, address, new)
+        return _shown(page, "" if response.url == address else response.url, "")
+
+    async def _asked(self, address: str, extra: dict[str, str]) -> Response:
+        return await self._fetcher.client.request(
+            address,
+            headers={"Accept": _ACCEPT, **extra},
+            check=self._context.refusal,
+            enter=self._enter,
+            heard=partial(self._heard, _host(address), [0]),
+        )
+
+    async def _enter(self, url: str) -> None:
+        if self._fetcher.robots is not None:
+            await self._fetcher.robots.enter(url, self._context.refusal)
+
+    async def _read(self, response: Response) -> Page:
+        if response.not_followed:
+            why = f"the page leads away from https, to {response.not_followed}"
+            raise ToolError("http_error", why, status=response.status)
+        if not 200 <= response.status < 300:
+            why = f"the server answered with status {response.status}"
+            raise ToolError("http_error", why, status=response.status)
+        said = _prefixed(self._context, read_url(response.url).host)
+        try:
+            return await asyncio.to_thread(read_response, response, self._apart, said)
+        finally:
+            # What still reads, since the time of this page is over, stops.
+            said.cancelled = True
+            self._context.notices += said.notices
+
+    def _heard(self, host: str, told: list[int], size: int) -> None:
+        """Tell of each megabyte of a long page."""
+        if size // _MEGABYTE > told[0]:
+            told[0] = size // _MEGABYTE
+            self._context.report(f"{host}: {size:,} bytes\n")
+
+
+def _prefixed(context: Context, host: str) -> Context:
+    """What the reading of one page among others says, which says of which page."""
+    return Context(context.call_id, report=lambda text: context.report(f"{host}: {text}"))
+
+
+def _again(kept: Kept, response: Response, cache: PageCache) -> Kept:
+    """What is kept, fresh again for as long as the server says now."""
+    until = cache.clock() + seconds_fresh(response)
+    return msgspec.structs.replace(kept, fresh_until=until)
+
+
+def _shown(page: Page, url: str, kept: str) -> dict[str, Any]:
+    """A page as the model sees it: nothing empty."""
+    told = {"title": page.title, "date": page.date, "final_url": url, "cached": kept}
+    shown: dict[str, Any] = {name: value for name, value in told.items() if value}
+    if page.cut:
+        shown["cut"] = f"only the first {MOST_TEXT:,} characters of its text are here"
+    return {**shown, "type": page.type, "bytes": page.size, "content": page.text}
+
+
+def _host(url: str) -> str:
+    try:
+        return read_url(url).host
+    except ToolError:
+        return "an address that cannot be asked"

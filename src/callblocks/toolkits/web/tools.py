@@ -1,0 +1,179 @@
+"""The tools of the web: `web_tools.web_search` and `web_tools.web_fetch`.
+
+web_search   queries, n   pages of all queries as one list, each with a number to cite it by
+web_fetch    urls         the title, the date and the main text of each page
+
+Both answer in the envelope of builtin tools. What they bring is text of others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from pydantic import Field
+
+from callblocks.model.errors import ToolError
+from callblocks.model.outcomes import Failure
+from callblocks.runtime.files.root import Root
+from callblocks.runtime.net.client import Client
+from callblocks.toolkits.finding.tools import Engines, looking
+from callblocks.toolkits.web.fetching import AT_ONCE, PAGE_SECONDS, Fetcher
+from callblocks.tools.context import Context
+from callblocks.tools.declare import tool
+from callblocks.tools.envelope import envelope
+from callblocks.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from callblocks.toolkits.finding.looking import Look
+    from callblocks.toolkits.web.asking import SearchAdapter
+
+__all__ = ("MOST_QUERIES", "MOST_URLS", "WebSettings", "environment_engines", "web_tools")
+
+MOST_QUERIES = 8
+MOST_URLS = 20
+
+_MOST_PAGES = 20
+_SEARCH_SECONDS = 150.0
+_ROBOTS = "CALLBLOCKS_ROBOTS"
+
+_LONGEST_QUERY = 1_000
+_Query = Annotated[str, Field(min_length=1, max_length=_LONGEST_QUERY)]
+_Queries = Annotated[
+    list[_Query],
+    Field(min_length=1, max_length=MOST_QUERIES, examples=[["tide table Whitby", "moon May"]]),
+]
+_Pages = Annotated[int, Field(ge=1, le=_MOST_PAGES)]
+_Uri = Annotated[str, Field(min_length=1, json_schema_extra={"format": "uri"})]
+_Uris = Annotated[
+    list[_Uri],
+    Field(min_length=1, max_length=MOST_URLS, examples=[["https://example.org/tides"]]),
+]
+
+
+class WebSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How the web is used. `cache` is the folder of pages that were read; without it none is kept.
+
+    `robots` is whether sites are asked which pages they want to be read by programs; `None` is
+    what the environment says: yes, unless CALLBLOCKS_ROBOTS is off. `body` is how many bytes a
+    page may unpack to, `seconds` how long it may take to come.
+    """
+
+    cache: Path | None = None
+    robots: bool | None = None
+    body: int = 10 * 1024 * 1024
+    seconds: float = 40.0
+
+
+def environment_engines() -> tuple[SearchAdapter, ...]:
+    """The search engines that the environment names, read anew for each search."""
+    if not os.environ.get("CALLBLOCKS_SEARCH"):
+        return ()
+    from callblocks.toolkits.web.engines import read_engines
+
+    return read_engines(os.environ)
+
+
+def web_tools(
+    root: Root,
+    client: Client,
+    engines: Engines = environment_engines,
+    settings: WebSettings | None = None,
+) -> tuple[Tool, ...]:
+    """The tools for one workspace, whose index is searched where there is no engine."""
+
+    @cache
+    def fetcher() -> Fetcher:
+        return _fetcher(client, settings or WebSettings())
+
+    return (_search(looking(root), engines), _fetch(fetcher))
+
+
+def _fetcher(client: Client, settings: WebSettings) -> Fetcher:
+    from callblocks.toolkits.web.cache import PageCache
+    from callblocks.toolkits.web.robots import Robots
+
+    seconds = min(settings.seconds, client.limits.deadline)
+    guarded = client.with_limits(body=settings.body, deadline=seconds)
+    polite = _wants_robots() if settings.robots is None else settings.robots
+    return Fetcher(guarded, PageCache(settings.cache), Robots(client) if polite else None)
+
+
+def _wants_robots() -> bool:
+    return os.environ.get(_ROBOTS, "").strip().lower() not in ("off", "no", "false", "0")
+
+
+def _search(look: Callable[[], Look], engines: Engines) -> Tool:
+    @tool(
+        name="web_tools.web_search",
+        read_only=True,
+        open_world=True,
+        kind="source",
+        body="queries",
+        timeout=_SEARCH_SECONDS,
+        origin="builtin",
+    )
+    async def web_search(queries: _Queries, context: Context, n: _Pages = 5) -> dict[str, Any]:
+        """Search the web with one or more queries, and give the best pages of all of them.
+
+        Each page has a number to cite it by. Where no engine is set up, passages of the
+        workspace's own files are given, and a notice says so.
+
+        Args:
+            queries: what to look for, one or more queries, each in its own words
+            n: how many pages to give in all
+        """
+        from callblocks.toolkits.web.asking import one_line
+        from callblocks.toolkits.web.searching import search_web, search_workspace
+
+        lines = [one_line(query, _LONGEST_QUERY) for query in queries]
+        asked = [line for line in dict.fromkeys(lines) if line]
+        if not asked:
+            why = "no query has a word in it"
+            raise ToolError("invalid_input", why, queries=why)
+        if adapters := engines():
+            return envelope(await search_web(adapters, asked, n, context), None)
+        return envelope(await search_workspace(look, asked, n, context), None)
+
+    return web_search
+
+
+def _fetch(fetcher: Callable[[], Fetcher]) -> Tool:
+    @tool(
+        name="web_tools.web_fetch",
+        read_only=True,
+        open_world=True,
+        kind="source",
+        # An address can carry anything out: a rule that lets it go unasked must name the tool.
+        needs_approval=True,
+        body="urls",
+        timeout=PAGE_SECONDS * (MOST_URLS / AT_ONCE) + 10,
+        origin="builtin",
+    )
+    async def web_fetch(urls: _Uris, context: Context) -> dict[str, Any]:
+        """Read pages of the web: the title, the date and the main text of each, by its address.
+
+        Takes HTML, PDF and plain text. A page that cannot be read has an error in its place, and
+        the others are given.
+
+        Args:
+            urls: whole addresses, each with http:// or https://
+        """
+        pages = await fetcher().fetch(urls, context)
+        return envelope(pages, _failure(pages))
+
+    return web_fetch
+
+
+def _failure(pages: dict[str, dict[str, Any]]) -> Failure | None:
+    """That nothing could be read; why not is said of each page, and of the first one here."""
+    errors = [page["error"] for page in pages.values() if "error" in page]
+    if any("content" in page for page in pages.values()):
+        return None
+    several = f"none of {len(errors)} pages could be read; the first: " if errors[1:] else ""
+    message = f"{several}{errors[0]['message']}"
+    return Failure(code=errors[0]["code"], message=message, where="web_tools.web_fetch")
