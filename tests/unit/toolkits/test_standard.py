@@ -23,7 +23,10 @@ from support.sites import PUBLIC, SECOND, Net, Site, ok, redirect
 def test_these_tools_come_with_callblocks(tmp_path: Path) -> None:
     with Root(tmp_path) as root:
         tools = standard_tools(root).tools
-    assert {tool.name for tool in tools} == {*CATALOGUE, "file_read", "file_list", "file_write"}
+    assert {tool.name for tool in tools} == {
+        *(*CATALOGUE, "file_read", "file_list", "file_write"),
+        *("exec_tools.execute_code_python", "exec_tools.execute_code_shell"),
+    }
     assert {tool.origin for tool in tools} == {"builtin"}
     assert not list(tmp_path.iterdir())
 
