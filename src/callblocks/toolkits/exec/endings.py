@@ -23,20 +23,17 @@ def failure_of(ended: Ended, said: str, limits: Limits, seconds: float) -> Failu
     if not ended.copied:
         words = "the folder is too large to be copied, so nothing can come out of it"
         return Failure(code="sandbox_failed", message=words)
+    lost = ended.changes.lost
     if ended.exit_code == 0:
-        return _lost(ended)
-    return (
+        return Failure(code="execution_failed", message=lost) if lost else None
+    failure = (
         _out_of_memory(ended, said, limits)
         or _out_of_processes(ended, limits)
         or _out_of_disk(ended, said, limits)
         or _timeout(ended, seconds)
         or _failed(ended, said)
     )
-
-
-def _lost(ended: Ended) -> Failure | None:
-    lost = ended.changes.lost
-    return Failure(code="execution_failed", message=lost) if lost else None
+    return Failure(code=failure.code, message=f"{failure.message}; {lost}") if lost else failure
 
 
 def _out_of_memory(ended: Ended, said: str, limits: Limits) -> Failure | None:
@@ -61,10 +58,7 @@ def _out_of_disk(ended: Ended, said: str, limits: Limits) -> Failure | None:
 
 
 def _timeout(ended: Ended, seconds: float) -> Failure | None:
-    if ended.timed_out:
-        words = f"stopped after {seconds:g} s, and what it wrote was lost; do less at once"
-        return Failure(code="timeout", message=words)
-    if not _was_stopped(ended, seconds):
+    if not ended.timed_out and not _was_stopped(ended, seconds):
         return None
     words = f"stopped after {seconds:g} s; give a longer timeout, or do less at once"
     return Failure(code="timeout", message=words)
