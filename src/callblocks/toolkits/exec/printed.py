@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import io
 import re
 
 from callblocks.model.shown import format_size
@@ -19,7 +20,7 @@ _MOMENT = 0.1
 _LINES = 20
 _HELD = 4_000
 _LINE = 300
-# All that moves a cursor or rings a bell; a carriage return is a new line.
+# All that moves a cursor or rings a bell; a carriage return is a new line before that.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -57,14 +58,16 @@ class _Ends:
 
     def __init__(self, keep: int) -> None:
         self._half = keep // 2
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = io.IncrementalNewlineDecoder(utf8, translate=True)
         self._first = ""
         self._left_out = 0
         self._rest = ""
         self.last = ""
 
-    def take(self, piece: bytes) -> str:
-        text = _plain(self._decoder.decode(piece))
+    def take(self, piece: bytes, *, final: bool = False) -> str:
+        plain = self._decoder.decode(piece, final=final)
+        text = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", plain)
         self.last = (self.last + text)[-_HELD:]
         room = self._half - len(self._first)
         self._first += text[:room]
@@ -74,7 +77,7 @@ class _Ends:
         return text
 
     def text(self) -> str:
-        self.take(b"\xff" if self._decoder.getstate()[0] else b"")
+        self.take(b"", final=True)
         between = f"\n… {self._left_out:,} characters left out …\n" if self._left_out else ""
         return f"{self._first}{between}{self._rest}"
 
@@ -119,8 +122,3 @@ class _Shown:
         self._skipped = False
         if said:
             self._context.report(said)
-
-
-def _plain(text: str) -> str:
-    whole = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", whole)
