@@ -66,7 +66,7 @@ def test_code_of_one_turn_reads_what_another_made(
     assert made.output["produced"] == ["turn_1/files/squares.csv"]
     assert read.output["produced"] == ["turn_2/files/last.txt"]
     assert "Runtime error: none\nSucceeded:\n- turn_2/files/last.txt" in texts
-    assert texts.count("3,9\n") == 1
+    assert texts.count("3,9\r\n") == 1
     assert MAKES in texts
 
 
