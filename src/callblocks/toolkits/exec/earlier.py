@@ -12,11 +12,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from callblocks.model.errors import BadPath
-from callblocks.model.paths import parse_physical
 from callblocks.runtime.sandbox.names import fault_of_path
 from callblocks.runtime.sandbox.sandbox import MIB
 from callblocks.runtime.sandbox.walking import walk
+from callblocks.toolkits.exec.recalling import named_files
 
 __all__ = ("LeftBehind", "left_behind")
 
@@ -44,6 +43,7 @@ class _File(msgspec.Struct, frozen=True):
 
 def left_behind(folder: str, turn: str, earlier: Sequence[str], code: str) -> LeftBehind:
     """What stays behind of the folder of all turns; `earlier` are those before, newest first."""
+    named = {path.physical for path in named_files(code)}
     there = set(os.listdir(folder))
     without = [name for name in there - {turn, *earlier} if not fault_of_path(name)]
     turns: list[str] = []
@@ -53,7 +53,7 @@ def left_behind(folder: str, turn: str, earlier: Sequence[str], code: str) -> Le
         files = list(_files(folder, one))
         whole = sum(file.size for file in files)
         fits = len(turns) < _TURNS and count + len(files) <= _FILES and size + whole <= _BYTES
-        kept = files if fits else list(_named(files, code, _NAMED_BYTES - size))
+        kept = files if fits else list(_named(files, named, _NAMED_BYTES - size))
         turns += [one] if kept else []
         count, size = count + len(kept), size + sum(file.size for file in kept)
         without += _without(one, files, kept)
@@ -68,18 +68,11 @@ def _files(folder: str, turn: str) -> Iterator[_File]:
             yield _File(path, found.seen.st_size)
 
 
-def _named(files: list[_File], code: str, room: int) -> Iterator[_File]:
+def _named(files: list[_File], named: set[str], room: int) -> Iterator[_File]:
     for file in files:
-        if file.size <= room and (file.path in code or _logical(file.path) in code):
+        if file.size <= room and file.path in named:
             room -= file.size
             yield file
-
-
-def _logical(path: str) -> str:
-    try:
-        return str(parse_physical(path))
-    except BadPath:
-        return path
 
 
 def _without(turn: str, files: list[_File], kept: list[_File]) -> list[str]:

@@ -21,6 +21,7 @@ from callblocks.runtime.files.root import Root
 from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.exec.contract import Promised
 from callblocks.toolkits.exec.earlier import left_behind
+from callblocks.toolkits.exec.recalling import recall
 from callblocks.toolkits.files import holds_foreign
 from callblocks.toolkits.terminal import OF_THE_OFFICE
 from callblocks.toolkits.turn_files import FolderFiles
@@ -74,6 +75,7 @@ class TurnPlace:
 
     def ground(self, code: str) -> Ground:
         folder = self._files.make_room(self._turn)
+        recall(code, self._recorder)
         earlier = [turn for turn in reversed(self._turns()) if turn != self._turn]
         left = left_behind(folder, self._turn, earlier, code)
         return Ground(

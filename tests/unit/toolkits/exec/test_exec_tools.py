@@ -14,6 +14,8 @@ from callblocks.runtime.progress import Progress, Said
 from callblocks.runtime.sandbox.sandbox import Ended, Job, Missing, OnOutput, Sandbox
 from callblocks.toolkits.exec.places import WorkspacePlace
 from callblocks.toolkits.exec.tools import ExecLimits, exec_tools
+from callblocks.tools.context import Context
+from callblocks.tools.declare import tool
 from support.executing import (
     ALLOW_CODE,
     PYTHON,
@@ -249,3 +251,20 @@ def test_without_a_turn_files_go_to_the_workspace(tmp_path: Path):
     assert "stdout" not in outcome.output
     assert (tmp_path / "files/sorted.txt").read_text() == "2\n1\n"
     assert (tmp_path / "numbers.txt").exists()
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_what_another_tool_kept_can_be_read_by_its_path(session: Session, damaged: bool):
+    @tool
+    def fetch(context: Context) -> str:
+        """Fetch."""
+        return context.keep("prices.json", '{"tea": 3}').path
+
+    session.play([fetch], call("fetch", "c0"))
+    if damaged:
+        for path in (session.folder.parent / "artifacts").rglob("prices.json"):
+            path.chmod(0o600)
+            path.write_text("{}")
+    code = "# fi:turn_1.files/c0/prices.json\nprint(open('turn_1/files/c0/prices.json').read())"
+    outcome = run(session, code, "a", turn="turn_2")
+    assert outcome.output["stdout"] == '{"tea": 3}\n'
