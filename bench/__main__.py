@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bench import appending, page, parsing, rendering, running, serving, workspace
+from bench import appending, executing, page, parsing, rendering, running, serving, workspace
 
 running.main()
+executing.main()
 parsing.main()
 rendering.main()
 appending.main()
