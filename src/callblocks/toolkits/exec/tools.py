@@ -159,6 +159,10 @@ class _Run:
         failure = failure_of(ended, said, self._limits, self._limits.seconds)
         if failure is not None and "ModuleNotFoundError" in said:
             failure = await with_packages(failure, sandbox)
+        if failure is not None and brought.produced and not ground.turns:
+            # A turn has a report; here the failure is all that is read.
+            words = f"{failure.message}; made all the same: {', '.join(brought.produced)}"
+            failure = msgspec.structs.replace(failure, message=words)
         told = {**self._told(ended, name), "produced": list(brought.produced)}
         return envelope(
             told | ({"problems": brought.problems} if brought.problems else {}), failure

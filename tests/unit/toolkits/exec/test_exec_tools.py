@@ -253,6 +253,14 @@ def test_without_a_turn_files_go_to_the_workspace(tmp_path: Path):
     assert (tmp_path / "numbers.txt").exists()
 
 
+def test_without_a_report_the_failure_names_what_was_made(tmp_path: Path):
+    with Root(tmp_path) as root:
+        given = call(SHELL, code="echo a > files/a; exit 3", contract=contract("a", "b"))
+        outcome = run_one(exec_tools(WorkspacePlace(root)), given, policy=ALLOW_CODE)
+    assert outcome.error is not None
+    assert outcome.error.message == "exit code 3; made all the same: files/a"
+
+
 @pytest.mark.parametrize("damaged", [False, True])
 def test_what_another_tool_kept_can_be_read_by_its_path(session: Session, damaged: bool):
     @tool
