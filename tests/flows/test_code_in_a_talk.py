@@ -101,3 +101,13 @@ def test_where_it_is_not_named_it_is_not_there(tmp_path: Path) -> None:
         events = asyncio.run(run_turn(host.session("talk"), "Go."))
     (ended,) = of_type(events, CallEnded)
     assert ended.outcome.error.code == "unknown_tool"
+
+
+def test_files_that_it_made_are_told_with_its_end(
+    talked: tuple[list[TurnEvent], list[str]],
+) -> None:
+    ended = [one.outcome for one in of_type(talked[0], CallEnded)]
+    assert [[file.path for file in outcome.artifacts] for outcome in ended] == [
+        ["fi:turn_1.files/squares.csv"],
+        ["fi:turn_2.files/last.txt"],
+    ]
