@@ -38,7 +38,9 @@ def note_of(entry: Entry, digest: bytes) -> Note:
 
 
 def pack(folder: str, entries: tuple[Entry, ...], sink: int, notes: dict[str, Note]) -> None:
-    """Write the entries as a tar stream to a file descriptor, which it closes; note each file.
+    """Write the entries as a tar stream to a file descriptor, which it closes; note the files.
+
+    What is read-only does not come out, and needs no note.
 
     A file that cannot be opened is left out. When nobody reads any more, or the folder is gone,
     the stream is cut short, without an error: who unpacks it will say so.
@@ -58,7 +60,9 @@ def _pack_entry(root: int, entry: Entry, stream: BinaryIO, notes: dict[str, Note
         stream.write(_header(entry))
     elif (fd := open_file(root, entry.path)) is not None:
         stream.write(_header(entry))
-        notes[entry.path] = note_of(entry, _copy(fd, entry.size, stream))
+        digest = _copy(fd, entry.size, stream)
+        if not entry.read_only:
+            notes[entry.path] = note_of(entry, digest)
 
 
 def _copy(fd: int, size: int, stream: BinaryIO) -> bytes:

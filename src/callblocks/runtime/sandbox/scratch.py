@@ -14,7 +14,7 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 
 from callblocks.runtime.sandbox.changes import Collector
 from callblocks.runtime.sandbox.packing import Note, note_of, open_file, read_exactly
@@ -62,7 +62,8 @@ class Scratch:
                     file.write(piece)
             os.chmod(path, entry.permissions)
             os.utime(path, (entry.modified, entry.modified))
-            notes[entry.path] = note_of(entry, digest.digest())
+            if not entry.read_only:
+                notes[entry.path] = note_of(entry, digest.digest())
         elif entry.target:
             os.symlink(entry.target, path)
         else:
@@ -70,9 +71,9 @@ class Scratch:
             os.chmod(path, entry.permissions)
         os.chown(path, self._user, self._user, follow_symlinks=False)
 
-    def collect(self, collector: Collector) -> None:
-        """Give the collector all that is there. Raises `Refused` with it."""
-        for found in walk(self.workspace):
+    def collect(self, collector: Collector, without: Collection[str] = ()) -> None:
+        """Give the collector all that is there but what is `without`. Raises `Refused` with it."""
+        for found in walk(self.workspace, without.__contains__):
             collector.count()
             self._collect(collector, found)
 
