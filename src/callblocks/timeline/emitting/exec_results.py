@@ -31,6 +31,7 @@ from callblocks.timeline.emitting.file_results import rewritten, target_of
 from callblocks.timeline.emitting.fitting import shown
 from callblocks.timeline.emitting.holdings import left_out
 from callblocks.timeline.emitting.notices import error_payload
+from callblocks.timeline.emitting.spilled import whole_output
 from callblocks.timeline.keeping.wholeness import fault_in
 from callblocks.timeline.keeping.written import check_written
 from callblocks.timeline.plain_json import json_text, plain, whole
@@ -154,10 +155,12 @@ def _not_made(ended: Ended, path: FilePath) -> _Fault | None:
     error = ended.outcome.error
     if not ended.has_run or (error is not None and error.code == _NO_CONTRACT):
         return _Fault(path.physical, _NOT_PRODUCED)
-    produced: Any = ended.answer.get("produced")
+    given = whole_output(ended)
+    answer = cast("Mapping[str, Any]", given if isinstance(given, Mapping) else {})
+    produced: Any = answer.get("produced")
     if not isinstance(produced, list) or path.physical in cast("list[Any]", produced):
         return None
-    problems: Any = ended.answer.get("problems")
+    problems: Any = answer.get("problems")
     known = cast("Mapping[str, Any]", problems if isinstance(problems, Mapping) else {})
     told: Any = known.get(path.physical)
     return _Fault(path.physical, told if isinstance(told, str) and told else _NOT_PRODUCED)

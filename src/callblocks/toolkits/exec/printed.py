@@ -25,10 +25,10 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class Printed:
-    """Both streams of one run; `keep` is how many characters of each are kept."""
+    """Both streams of one run; `keep` is how many characters are kept, half of them of each."""
 
     def __init__(self, context: Context, keep: int) -> None:
-        self._kept = {"stdout": _Ends(keep), "stderr": _Ends(keep)}
+        self._kept = {"stdout": _Ends(keep // 2), "stderr": _Ends(keep // 2)}
         self._shown = _Shown(context)
 
     def take(self, stream: str, piece: bytes) -> None:

@@ -11,6 +11,7 @@ import pytest
 from callblocks.model.outcomes import Outcome
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.progress import Progress, Said
+from callblocks.runtime.running import RunLimits
 from callblocks.runtime.sandbox.sandbox import Ended, Job, Missing, OnOutput, Sandbox
 from callblocks.toolkits.exec.places import WorkspacePlace
 from callblocks.toolkits.exec.tools import ExecLimits, exec_tools
@@ -276,3 +277,16 @@ def test_what_another_tool_kept_can_be_read_by_its_path(session: Session, damage
     code = "# fi:turn_1.files/c0/prices.json\nprint(open('turn_1/files/c0/prices.json').read())"
     outcome = run(session, code, "a", turn="turn_2")
     assert outcome.output["stdout"] == '{"tea": 3}\n'
+
+
+def test_what_was_made_is_known_also_where_the_output_is_kept_elsewhere(session: Session):
+    session.put("turn_1/files/old.txt", "from before")
+    code = "print('x' * 5000)\nopen('files/new.txt', 'w').write('new')"
+    given = call(PYTHON, code=code, contract=contract("old.txt", "new.txt"))
+    few = RunLimits(output=1_000)
+    blocks = session.play(code_tools(session), given, policy=ALLOW_CODE, limits=few)
+    assert blocks[2].text == (
+        "Runtime error: none\n"
+        "File errors:\n- turn_1/files/old.txt: file not produced\n"
+        "Succeeded:\n- turn_1/files/new.txt"
+    )

@@ -12,7 +12,7 @@ from callblocks.toolkits.exec.printed import Printed
 from callblocks.tools.context import Context
 
 
-def printed(pieces: list[bytes], keep: int = 40) -> tuple[dict[str, str], list[str]]:
+def printed(pieces: list[bytes], keep: int = 80) -> tuple[dict[str, str], list[str]]:
     said: list[str] = []
 
     async def take() -> dict[str, str]:
