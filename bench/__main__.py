@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from bench import appending, page, parsing, rendering, running, serving, web, workspace
+from bench import (
+    appending,
+    executing,
+    page,
+    parsing,
+    rendering,
+    running,
+    serving,
+    web,
+    workspace,
+)
 
 running.main()
+executing.main()
 parsing.main()
 rendering.main()
 appending.main()

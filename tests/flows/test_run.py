@@ -198,3 +198,16 @@ def test_a_reply_is_clean_of_the_question(home: Path) -> None:
     assert "written" in reply
     assert json.dumps("a")[1:-1] in reply
     assert notes(home) == "a\n"
+
+
+def test_code_shows_its_steps_and_whoever_is_asked_sees_its_files(home: Path) -> None:
+    asked = {"code": "echo hello; echo a > files/a.txt", "contract": ["a.txt", "b.txt"]}
+    with at_terminal(home, fence("exec_tools.execute_code_shell", **asked)) as terminal:
+        question = terminal.until(PROMPT)
+        assert "writes, and nothing else:" in question
+        assert "files/b.txt" in question
+        terminal.type("y\n")
+        assert "hello" in terminal.until("file 1 of 2: files/a.txt (2B)")
+        terminal.until("file 2 of 2: files/b.txt (file not produced)")
+        terminal.until("1 done")
+    assert (home / "workspace" / "files" / "a.txt").read_text() == "a\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import ToolError
 from callblocks.runtime.net.client import Client
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rules import Rule
@@ -23,6 +21,7 @@ from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 from support.documents import SHEET, SLIDES, WORD, office, pdf, png
+from support.executing import PYTHON, SHELL, contract, execute, making
 from support.recording import TS, Session, a_session, said, sequence
 from support.running import call
 from support.search_providers import SearxngServer
@@ -51,27 +50,8 @@ def rendering(session: Session, kind: str, content: bytes | None, answer: Any = 
     return write
 
 
-def executing(session: Session, made: dict[str, bytes | str], error: ToolError | None) -> Tool:
-    """A tool that runs code: it makes files, and may fail after that."""
-
-    @tool(name="exec_tools.execute_code_python", kind="exec")
-    def execute(code: str, contract: list[dict[str, str]]) -> str:
-        """Run code."""
-        for name, content in made.items():
-            session.put(f"turn_1/files/{name}", content)
-        if error is not None:
-            raise error
-        return "printed"
-
-    return execute
-
-
 def sha(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def contract(*names: str) -> list[dict[str, str]]:
-    return [{"filename": name, "description": f"the {name}"} for name in names]
 
 
 def test_react_write_with_notes(session: Session):
@@ -347,14 +327,9 @@ def test_a_call_of_an_unknown_tool_is_written_too(session: Session):
 
 def test_exec_with_all_files_and_a_runtime_error(session: Session):
     made: dict[str, bytes | str] = {"summary.pdf": pdf(), "notes.txt": "notes"}
-    error = ToolError("execution_failed", "exit code 1")
-    given = call(
-        "exec_tools.execute_code_python",
-        id="xyz",
-        code="print(1)",
-        contract=contract("summary.pdf", "turn_1/files/notes.txt"),
-    )
-    blocks = session.play([executing(session, made, error)], given, notes="Now I run it")
+    code = making(made, "raise SystemExit(1)")
+    names = ("summary.pdf", "turn_1/files/notes.txt")
+    blocks = execute(session, code, *names, id="xyz", notes="Now I run it")
     assert sequence(blocks) == [
         ("react.notes", "ar:turn_1.react.notes.xyz"),
         ("react.tool.code", "fi:turn_1.code.xyz"),
@@ -365,7 +340,7 @@ def test_exec_with_all_files_and_a_runtime_error(session: Session):
         (RESULT, "tc:turn_1.xyz.result"),
         (RESULT, "fi:turn_1.files/notes.txt"),
     ]
-    assert blocks[1].text == "print(1)"
+    assert (blocks[1].text, blocks[1].mime) == (code, "text/x-python")
     assert blocks[3].mime == "text/markdown"
     assert blocks[3].text == (
         "Runtime error: execution_failed — exit code 1\n"
@@ -376,10 +351,7 @@ def test_exec_with_all_files_and_a_runtime_error(session: Session):
 
 
 def test_exec_with_some_files_and_no_runtime_error(session: Session):
-    given = call(
-        "exec_tools.execute_code_python", code="1", contract=contract("summary.pdf", "report.xlsx")
-    )
-    blocks = session.play([executing(session, {"summary.pdf": pdf()}, None)], given)
+    blocks = execute(session, making({"summary.pdf": pdf()}), "summary.pdf", "report.xlsx")
     assert sequence(blocks)[2:] == [
         (RESULT, "tc:turn_1.c1.result"),
         (RESULT, "tc:turn_1.c1.result"),
@@ -394,14 +366,12 @@ def test_exec_with_some_files_and_no_runtime_error(session: Session):
 
 def test_exec_with_some_files_and_a_runtime_error(session: Session):
     words = "Missing output files: turn_1/files/report.xlsx"
-    error = ToolError("execution_failed", words)
-    given = call(
-        "exec_tools.execute_code_python", code="1", contract=contract("report.xlsx", "summary.pdf")
-    )
-    blocks = session.play([executing(session, {"summary.pdf": pdf()}, error)], given)
+    code = making({"summary.pdf": pdf()}, f"raise SystemExit('{words}')")
+    blocks = execute(session, code, "report.xlsx", "summary.pdf", id="xyz")
     assert [block.type for block in blocks] == [
         *("react.tool.code", "react.tool.call", RESULT, RESULT, RESULT),
     ]
+    assert (blocks[2].path, blocks[2].mime) == ("tc:turn_1.xyz.result", "text/markdown")
     assert blocks[2].text == (
         "Runtime error: execution_failed — Missing output files: turn_1/files/report.xlsx\n"
         "File errors:\n- turn_1/files/report.xlsx: file not produced\n"
@@ -415,8 +385,7 @@ def test_exec_makes_a_pdf_a_text_and_a_sheet(session: Session):
         "notes.txt": "x" * 19_999 + "éé",
         "data.xlsx": office("xl/workbook.xml"),
     }
-    given = call("exec_tools.execute_code_python", code="1", contract=contract(*made))
-    blocks = session.play([executing(session, made, None)], given)
+    blocks = execute(session, making(made), *made)
     assert sequence(blocks) == [
         ("react.tool.code", "fi:turn_1.code.c1"),
         ("react.tool.call", "tc:turn_1.c1.call"),
@@ -438,27 +407,44 @@ def test_exec_makes_a_pdf_a_text_and_a_sheet(session: Session):
 
 
 def test_exec_has_no_notices_of_errors_and_no_links_as_files(session: Session):
+    code = """
+    echo real > files/real.txt
+    echo more > files/other.txt
+    ln -s real.txt files/link.txt
+    mkfifo files/pipe.txt
+    """
+    blocks = execute(session, code, "link.txt", "pipe.txt", "real.txt", tool=SHELL)
+    assert [block.type for block in blocks] == [
+        *("react.tool.code", "react.tool.call", RESULT, RESULT, RESULT),
+    ]
+    assert blocks[0].mime == "text/x-sh"
+    assert blocks[2].text == (
+        "Runtime error: none\nFile errors:\n"
+        "- turn_1/files/link.txt: file not produced: it is a link\n"
+        "- turn_1/files/pipe.txt: file not produced: it is a pipe\n"
+        "Succeeded:\n- turn_1/files/real.txt"
+    )
+    assert [path.name for path in (session.folder / "turn_1/files").iterdir()] == ["real.txt"]
+
+
+def test_notices_of_errors_that_an_exec_tool_gives_are_not_written(session: Session):
     @tool(name="exec_tools.execute_code_python", kind="exec")
-    def execute(code: str, contract: list[dict[str, str]], context: Context) -> None:
+    def execute_code(code: str, contract: list[dict[str, str]], context: Context) -> None:
         """Run code."""
         session.put("turn_1/files/real.txt", "real")
-        os.symlink("real.txt", session.folder / "turn_1/files/link.txt")
-        os.mkfifo(session.folder / "turn_1/files/pipe.txt")
         context.notice("tool_result_error", "not this way")
         context.notice("slow", "this took long")
 
-    names = ("link.txt", "pipe.txt", "../../etc/passwd")
-    given = call("exec_tools.execute_code_python", code="1", contract=contract(*names))
-    blocks = session.play([execute], given)
+    given = call(PYTHON, code="1", contract=contract("real.txt", "../../etc/passwd"))
+    blocks = session.play([execute_code], given)
     assert [block.type for block in blocks] == [
-        *("react.tool.code", "react.tool.call", "react.notice", RESULT),
+        *("react.tool.code", "react.tool.call", "react.notice", RESULT, RESULT, RESULT),
     ]
     assert said(blocks[2])["code"] == "slow"
     assert blocks[3].text == (
-        "Runtime error: none\nFile errors:\n"
-        "- turn_1/files/link.txt: file not produced\n"
-        "- turn_1/files/pipe.txt: file not produced\n"
-        "- '../../etc/passwd': is no name of a file of this turn"
+        "Runtime error: none\n"
+        "File errors:\n- '../../etc/passwd': is no name of a file of this turn\n"
+        "Succeeded:\n- turn_1/files/real.txt"
     )
 
 
@@ -622,11 +608,13 @@ def test_a_builtin_that_fails_beside_an_output_shows_both(session: Session):
     assert said(blocks[4])["https://a.example"]["content"] == "A"
 
 
-def test_react_read_of_mixed_inputs(session: Session):
+def mixed(session: Session) -> None:
+    """Files that a person attached, files that code made, and a search that found one of them."""
     session.recorder.attach("turn_1", "notes.txt", b"my notes")
     session.recorder.attach("turn_1", "image.png", png())
-    session.give("turn_1/files/report.pdf", pdf())
-    session.give("turn_1/files/board.pptx", office("ppt/presentation.xml"))
+    execute(session, making({"report.pdf": pdf()}), "report.pdf")
+    board = making({"board.pptx": office("ppt/presentation.xml")})
+    execute(session, board, "board.pptx", id="c2", turn="turn_2")
 
     @tool(name="web_tools.web_search", read_only=True)
     def search(queries: list[str]) -> list[dict[str, str]]:
@@ -636,22 +624,27 @@ def test_react_read_of_mixed_inputs(session: Session):
             {"title": "Rain", "url": "https://example.com", "text": "It rains."},
         ]
 
-    session.play([search], call("web_tools.web_search", "s1", queries=["a"]))
-    for path in ("so:sources_pool[1-2]", "fi:turn_1.user.attachments/notes.txt"):
-        hidden = call("react.hide", f"h{path[:2]}", path=path)
-        session.play(react_tools(session.recorder, "turn_1"), hidden)
-    paths = [
-        "so:sources_pool[1,2]",
-        "fi:turn_1.user.attachments/notes.txt",
-        "fi:turn_1.user.attachments/image.png",
-        "fi:turn_1.files/board.pptx",
-        "fi:turn_1.files/none.txt",
-    ]
-    given = call("react.read", "r1", paths=paths)
-    blocks = session.play(react_tools(session.recorder, "turn_2"), given, turn="turn_2")
-    result = "tc:turn_2.r1.result"
+    session.play([search], call("web_tools.web_search", "s1", queries=["a"]), turn="turn_2")
+
+
+MIXED = [
+    "so:sources_pool[1,2]",
+    "fi:turn_1.user.attachments/notes.txt",
+    "fi:turn_1.user.attachments/image.png",
+    "fi:turn_2.files/board.pptx",
+]
+
+
+def test_react_read_of_mixed_inputs(session: Session):
+    mixed(session)
+    before = session.timeline.head().count
+    given = call("react.read", "r1", paths=MIXED)
+    # What was said before this turn is folded away.
+    tools = react_tools(session.recorder, "turn_3", lambda seq: seq > before)
+    blocks = session.play(tools, given, turn="turn_3")
+    result = "tc:turn_3.r1.result"
     assert sequence(blocks) == [
-        ("react.tool.call", "tc:turn_2.r1.call"),
+        ("react.tool.call", "tc:turn_3.r1.call"),
         (RESULT, result),
         (RESULT, result),
         (RESULT, "fi:turn_1.files/report.pdf"),
@@ -659,15 +652,37 @@ def test_react_read_of_mixed_inputs(session: Session):
         (RESULT, result),
         (RESULT, "fi:turn_1.user.attachments/notes.txt"),
         (RESULT, result),
-        (RESULT, "fi:turn_1.files/board.pptx"),
+        (RESULT, "fi:turn_1.user.attachments/image.png"),
+        (RESULT, result),
+        (RESULT, "fi:turn_2.files/board.pptx"),
+    ]
+    assert [said(blocks[at])["artifact_path"] for at in (2, 5, 7, 9)] == [
+        blocks[at].path for at in (3, 6, 8, 10)
+    ]
+    assert b64decode(blocks[3].base64 or "") == pdf()
+    assert "It rains." in (blocks[4].text or "")
+    assert blocks[6].text == "my notes"
+    assert b64decode(blocks[8].base64 or "") == png()
+    assert (blocks[10].text, blocks[10].base64, blocks[10].mime) == (None, None, SLIDES)
+
+
+def test_react_read_says_what_is_missing_and_what_can_be_seen(session: Session):
+    mixed(session)
+    hidden = call("react.hide", "h1", path="so:sources_pool[1-2]")
+    session.play(react_tools(session.recorder, "turn_2"), hidden, turn="turn_2")
+    given = call("react.read", "r1", paths=[*MIXED, "fi:turn_1.files/none.txt"])
+    blocks = session.play(react_tools(session.recorder, "turn_3"), given, turn="turn_3")
+    assert sequence(blocks)[1:] == [
+        (RESULT, "tc:turn_3.r1.result"),
+        (RESULT, "so:sources_pool[2]"),
     ]
     status = said(blocks[1])
     assert status["missing"] == ["fi:turn_1.files/none.txt"]
-    assert status["exists_in_visible_context"] == ["fi:turn_1.user.attachments/image.png"]
+    assert set(status["exists_in_visible_context"]) == {
+        *("fi:turn_1.files/report.pdf", "fi:turn_2.files/board.pptx"),
+        *("fi:turn_1.user.attachments/image.png", "fi:turn_1.user.attachments/notes.txt"),
+    }
     assert status["total_tokens"] > 0
-    assert blocks[3].base64
-    assert blocks[6].text == "my notes"
-    assert (blocks[8].text, blocks[8].base64) == (None, None)
 
 
 def test_react_hide_leaves_its_record_and_then_a_result(session: Session):

@@ -49,6 +49,13 @@ test("a call knows when it began, and what it told last", () => {
   take(message, { type: "tool-input-available", toolCallId: "c", toolName: "f", dynamic: true, input: {} }, 5);
   take(message, { type: "data-progress", transient: true, data: { toolCallId: "c", text: "half" } }, 6);
   assert.deepEqual(noteOf(message.parts[0]), { startedAt: 5, progress: "half" });
+  for (const text of [" way\n", "file 2 of 5\n"]) {
+    take(message, { type: "data-progress", transient: true, data: { toolCallId: "c", text } }, 6);
+  }
+  assert.equal(noteOf(message.parts[0]).progress, "half way\nfile 2 of 5\n");
+  const flood = { toolCallId: "c", text: "x".repeat(10_000) };
+  take(message, { type: "data-progress", transient: true, data: flood }, 6);
+  assert.equal(noteOf(message.parts[0]).progress?.length, 2000);
   assert.equal(message.parts.length, 1);
 });
 

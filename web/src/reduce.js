@@ -17,6 +17,9 @@ import { CALL_CHUNKS } from "./reduce-calls.js";
 /** @import {Take} from "./known.js" */
 /** @import {Chunk, Message} from "./types.js" */
 
+/** How many characters of what a running call tells are kept. */
+const PROGRESS = 2000;
+
 /**
  * An assistant's message with nothing in it.
  * @param {string} [id]
@@ -124,11 +127,20 @@ function addUnreadable(message, chunk) {
   add(message, { type: "data-problem", id, data: { code: "unreadable", detail } });
 }
 
+/**
+ * A running call tells piece by piece, and the last of it is looked at.
+ * @param {object} call
+ * @param {string} text
+ */
+function addProgress(call, text) {
+  note(call, { progress: ((noteOf(call).progress ?? "") + text).slice(-PROGRESS) });
+}
+
 /** What has a type and an id that are known replaces what was said before. @type {Take} */
 function setData(message, chunk, parts, now) {
   const call = parts.calls.get(textOf(chunk.data?.toolCallId));
   if (chunk.transient) {
-    if (call && chunk.type === "data-progress") note(call, { progress: textOf(chunk.data?.text) });
+    if (call && chunk.type === "data-progress") addProgress(call, textOf(chunk.data?.text));
     return;
   }
   const name = nameOf(chunk.type, chunk.id);

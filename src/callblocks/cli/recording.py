@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from callblocks.timeline.reading.skills import Skills
     from callblocks.timeline.recorder import Recorder
     from callblocks.tools.registry import Registry
-    from callblocks.tools.tool import Tool
 
 __all__ = (
     "Recording",
@@ -137,18 +136,15 @@ class Recording:
 
     def _moved(self, registry: Registry) -> Registry:
         """The tools in the turn that was free, where another run took the one we looked for."""
-        from callblocks.tools.registry import Registry
-
         old, self.tools = self.tools, self._make_tools(self._recorder)
-        pairs = zip(old, self.tools, strict=True)
         # One of -T that has the same name stays.
-        moved = Registry(new for before, new in pairs if registry.get(before.name) is before)
-        return registry.without(moved.names) | moved
+        moved = [name for name in old.names if registry.get(name) is old.get(name)]
+        return registry.without(moved) | self.tools.choose(moved)
 
-    def _make_tools(self, recorder: Recorder) -> tuple[Tool, ...]:
-        from callblocks.toolkits.react import react_tools
+    def _make_tools(self, recorder: Recorder) -> Registry:
+        from callblocks.toolkits.turn_tools import turn_tools
 
-        return react_tools(recorder, self.turn)
+        return turn_tools(recorder, self.turn)
 
 
 @contextmanager

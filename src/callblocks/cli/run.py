@@ -93,8 +93,8 @@ def command(
         open_workspace(options["workspace"], *steering) as root,
         open_recording(options) as recording,
     ):
-        added = recording.tools if recording else ()
-        registry = every_tool(options["tools"], root, added, given_office(options["office"]))
+        own = recording.tools if recording else None
+        registry = every_tool(options["tools"], root, own, given_office(options["office"]))
         check_names(options, registry.names)
         if options["only"]:
             registry = registry.only(options["only"])

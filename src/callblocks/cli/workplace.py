@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from callblocks.runtime.files.root import Root
     from callblocks.toolkits.workspace.backend import Office
     from callblocks.tools.registry import Registry
-    from callblocks.tools.tool import Tool
 
 __all__ = (
     "WorkplaceOptions",
@@ -133,15 +132,21 @@ _real_folder = cache(os.path.realpath)
 
 
 def every_tool(
-    given: Tools, root: Root, added: Iterable[Tool] = (), office: Office | None = None
+    given: Tools, root: Root, own: Registry | None = None, office: Office | None = None
 ) -> Registry:
-    """The tools that were given, and those that come with callblocks under other names."""
+    """The tools that were given, and those that come with callblocks under other names.
+
+    `own` are those of a turn, where there is one.
+    """
     from callblocks.cli.state import PAGES, state_folder
     from callblocks.toolkits.standard import standard_tools
     from callblocks.tools.registry import Registry
 
-    pages = state_folder() / PAGES
-    standard = standard_tools(root, office=office, pages=pages) | Registry(added)
+    standard = standard_tools(root, office=office, pages=state_folder() / PAGES)
+    if own is not None:
+        from callblocks.toolkits.turn_tools import in_turn
+
+        standard = in_turn(standard, own)
     if not isinstance(given, Registry):
         return standard
     for name in standard.names:

@@ -35,6 +35,11 @@ FAILURES = {
     # The sandbox.
     "sandbox_unavailable": "no sandbox works here, so commands and code do not run",
     "sandbox_failed": "the sandbox could not be set up for this call",
+    # Code with a contract.
+    "execution_failed": "the code ended with an error; the message is the last that it said",
+    "out_of_memory": "the code needed more memory than it may use",
+    "out_of_processes": "the code started more processes or threads than it may",
+    "out_of_disk": "the code wrote more than it may",
     # Files.
     "unsafe_path": "the path leaves the workspace, or is no path",
     "protected_path": "a file that steers other programs, or callblocks itself, is not written",

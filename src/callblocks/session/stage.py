@@ -27,7 +27,7 @@ from callblocks.session.telling import Telling
 from callblocks.session.turn_run import TurnRun
 from callblocks.session.turn_writing import TurnWriting
 from callblocks.timeline.recorder import Recorder
-from callblocks.toolkits.react import react_tools
+from callblocks.toolkits.turn_tools import in_turn, turn_tools
 from callblocks.toolkits.workspace.local.zones import machine_zone
 from callblocks.tools.context import Keep
 from callblocks.tools.registry import Registry
@@ -75,8 +75,8 @@ class Stage:
         # What the model sees of earlier turns does not change while this one runs.
         recorder, settings = self.recorder, self._settings
         talk: Talk | None = None
-        own = react_tools(recorder, turn, lambda seq: talk is None or talk.shows(seq))
-        tools = self._tools | Registry(tool for tool in own if tool.name not in self._tools)
+        own = turn_tools(recorder, turn, lambda seq: talk is None or talk.shows(seq))
+        tools = in_turn(self._tools, own)
         _, writes = taught_dialects(self.offers.chosen(choice).dialect)
         told = instructions(writes, tools, settings.system)
         dialogue = Dialogue(writes, tools, told, machine_zone())

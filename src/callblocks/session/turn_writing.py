@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
+from callblocks.model.blocks import Entry
 from callblocks.model.brief import brief
 from callblocks.model.calls import Call, Result
 from callblocks.model.events import Malformed
@@ -17,6 +20,7 @@ from callblocks.model.turn_events import CallEnded, TurnEvent
 from callblocks.session.call_ids import random_id
 from callblocks.session.reply import Reply, WrittenCall
 from callblocks.timeline.recorder import Recorder
+from callblocks.views.replayed_outcome import outcome_of
 
 __all__ = ("TurnWriting",)
 
@@ -61,11 +65,12 @@ class TurnWriting:
 
     def end(self, call: Call, outcome: Outcome) -> Outcome:
         """Write and tell what came of a call."""
+        told = outcome
         try:
-            self._recorder.ended(self._id, call, outcome)
+            told = _with_files(outcome, self._recorder.ended(self._id, call, outcome))
         finally:
             # What was done is told in any case.
-            self._tell(CallEnded(outcome=outcome))
+            self._tell(CallEnded(outcome=told))
         return outcome
 
     def _calls(self, reply: Reply, round: int) -> str:
@@ -84,6 +89,15 @@ class TurnWriting:
             self._recorder.ended(self._id, call, written.outcome(), **meta)
         else:
             self._recorder.started(self._id, call, **meta)
+
+
+def _with_files(outcome: Outcome, written: list[Entry]) -> Outcome:
+    """The outcome with the files that its results have, as whoever reads it later sees them."""
+    results = [entry.block for entry in written]
+    known = {artifact.digest for artifact in outcome.artifacts}
+    found = outcome_of(outcome.id, outcome.name, results).artifacts
+    more = tuple(artifact for artifact in found if artifact.digest not in known)
+    return replace(outcome, artifacts=(*outcome.artifacts, *more)) if more else outcome
 
 
 def _notices(reply: Reply) -> list[Notice]:

@@ -27,7 +27,7 @@ from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 
-__all__ = ("FOREIGN", "PathText", "file_tools", "is_foreign")
+__all__ = ("FOREIGN", "PathText", "file_tools", "holds_foreign", "is_foreign")
 
 PathText = Annotated[str, Field(json_schema_extra={"format": "path"})]
 """A path below the workspace; a policy looks at parameters of this format."""
@@ -54,6 +54,12 @@ def is_foreign(path: str, foreign: tuple[str, ...] = FOREIGN) -> bool:
     """Whether files of others lie at this path."""
     plain = path.casefold().removeprefix("./")
     return any(holds_path(one.casefold(), plain) for one in foreign)
+
+
+def holds_foreign(root: Root) -> bool:
+    """Whether there are files of others that a command may have shown, or that cannot be told."""
+    listing = root.list(limit=root.limits.scan)
+    return not listing.complete or any(is_foreign(entry.path) for entry in listing.entries)
 
 
 def _read(root: Root, taint: Callable[..., None]) -> Tool:

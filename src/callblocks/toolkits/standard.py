@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from callblocks.runtime.net.client import Client
     from callblocks.toolkits.workspace.backend import Office
 
-__all__ = ("standard_tools",)
+__all__ = ("EXEC_TOOLS", "standard_tools")
+
+EXEC_TOOLS = ("exec_tools.execute_code_python", "exec_tools.execute_code_shell")
 
 _FILES = ("file_read", "file_list", "file_write", "file_upload")
 _FINDING = ("search", "file_ingest", "web_search")
@@ -50,6 +52,7 @@ def standard_tools(
     add_workspace_tools(registry, office or local_office(root), root)
     registry.add_later(_WEB, lambda: _web_tools(root, client, pages))
     registry.add_later(("custom",), _custom_tools)
+    registry.add_later(EXEC_TOOLS, lambda: _exec_tools(root))
     return registry
 
 
@@ -90,3 +93,10 @@ def _custom_tools() -> Iterable[Tool]:
     from callblocks.toolkits.custom import custom_tools
 
     return custom_tools()
+
+
+def _exec_tools(root: Root) -> Iterable[Tool]:
+    from callblocks.toolkits.exec.places import WorkspacePlace
+    from callblocks.toolkits.exec.tools import exec_tools
+
+    return exec_tools(WorkspacePlace(root))

@@ -19,12 +19,12 @@ from callblocks.model.errors import ToolError
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.sandbox.choose import find_sandbox
 from callblocks.runtime.sandbox.sandbox import Changes, Ended, Job, Limits, Missing, Sandbox
-from callblocks.toolkits.files import is_foreign
+from callblocks.toolkits.files import holds_foreign
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 
-__all__ = ("FindSandbox", "terminal_tools")
+__all__ = ("OF_THE_OFFICE", "FindSandbox", "terminal_tools")
 
 FindSandbox: TypeAlias = Callable[[], Awaitable[Sandbox | Missing]]
 
@@ -35,7 +35,7 @@ _SLACK = 90
 _MOST = 2_000
 """Changed files that are brought back from one command."""
 
-_OF_THE_OFFICE = (
+OF_THE_OFFICE = (
     *("office/.index", "office/calendar", "office/drive.sqlite", "office/mail"),
     *("office/tasks.sqlite", "office/trash"),
 )
@@ -69,12 +69,12 @@ def terminal_tools(
         job = Job(
             argv=("/bin/sh", "-c", command),
             folder=str(root.folder),
-            without=(*root.hidden, *_OF_THE_OFFICE),
+            without=(*root.hidden, *OF_THE_OFFICE),
             limits=msgspec.structs.replace(given, seconds=timeout),
         )
         printed = _Printed(context)
         ended = await sandbox.run(job, printed.take)
-        if _holds_foreign(root):
+        if holds_foreign(root):
             context.taint("a command that could read files of others")
         changed = await asyncio.to_thread(_bring_back, ended.changes, root, context)
         return _report(ended, printed, changed, context, timeout)
@@ -138,12 +138,6 @@ def _why(ended: Ended) -> str:
     if ended.out_of_disk:
         return "too much written"
     return f"killed by {ended.signal}" if ended.signal else ""
-
-
-def _holds_foreign(root: Root) -> bool:
-    """Whether there are files of others that a command may have shown, or that cannot be told."""
-    listing = root.list(limit=root.limits.scan)
-    return not listing.complete or any(is_foreign(entry.path) for entry in listing.entries)
 
 
 def _bring_back(changes: Changes, root: Root, context: Context) -> dict[str, Any]:

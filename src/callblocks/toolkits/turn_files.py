@@ -56,6 +56,13 @@ class FolderFiles:
             os.fstat(folder)
             return os.listdir(folder)
 
+    def make_room(self, turn: str) -> str:
+        """The folder of all turns, in which that of a turn is made; `ToolError` if it cannot be."""
+        path = f"{turn}/files"
+        with naming(path):
+            os.close(open_folder(self._root.fileno(), path, opener=best_opener(), make=True))
+        return str(self._root.folder)
+
     def read(self, path: FilePath) -> bytes | None:
         """The content of a file; `None` where there is none that can be read."""
         try:

@@ -23,9 +23,11 @@ from support.sites import PUBLIC, SECOND, Net, Site, ok, redirect
 def test_these_tools_come_with_callblocks(tmp_path: Path) -> None:
     with Root(tmp_path) as root:
         tools = standard_tools(root).tools
-    others = {"file_read", "file_list", "file_write"}
-    others |= {"web_tools.web_search", "web_tools.web_fetch"}
-    assert {tool.name for tool in tools} == {*CATALOGUE, *others}
+    assert {tool.name for tool in tools} == {
+        *(*CATALOGUE, "file_read", "file_list", "file_write"),
+        *("web_tools.web_search", "web_tools.web_fetch"),
+        *("exec_tools.execute_code_python", "exec_tools.execute_code_shell"),
+    }
     assert {tool.origin for tool in tools} == {"builtin"}
     assert not list(tmp_path.iterdir())
 

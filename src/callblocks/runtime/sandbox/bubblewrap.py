@@ -112,7 +112,8 @@ class Bubblewrap:
 
 def _command(run: Run, group: Group | None) -> list[str]:
     start = f"{inside.WORKSPACE}/{run.job.cwd}".rstrip("/")
-    words = [run.way, str(run.processes(grouped=group is not None)), start]
+    inner = "\n".join(f"./{path}" for path in run.job.read_only)
+    words = [run.way, str(run.processes(grouped=group is not None)), start, inner]
     return ["/bin/sh", "-c", inside.SCRIPT, "sandbox", *words, *run.job.argv]
 
 

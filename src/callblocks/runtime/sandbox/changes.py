@@ -58,11 +58,12 @@ class Collector:
         self._bytes_left -= size
         return self._is_new(path)
 
-    def file(self, path: str, content: bytes, *, executable: bool) -> None:
-        """Take the content of a file that was admitted."""
+    def file(self, path: str, content: bytes, *, executable: bool, modified: float = 0) -> None:
+        """Take the content of a file that was admitted, and when it was written last."""
         note = self._notes.get(path)
         same = note is not None and note.executable == executable
-        if not (same and note and note.digest == hashlib.sha256(content).digest()):
+        again = note is not None and note.modified is not None and modified > note.modified
+        if again or not (same and note and note.digest == hashlib.sha256(content).digest()):
             self._written.append(Written(path, content, executable))
 
     def other(self, path: str, reason: str) -> None:

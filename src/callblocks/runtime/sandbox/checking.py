@@ -31,7 +31,7 @@ def check_job(job: Job) -> None:
             f"the command has {sum(sizes):,} bytes, and a part of it may have {_WORD_BYTES:,}; "
             "write the text to a file and name that file instead",
         )
-    for path in (job.cwd, *job.without):
+    for path in (job.cwd, *job.without, *job.read_only):
         if path and (fault := fault_of_path(path)):
             raise ToolError("invalid_input", f"not a path below: {brief(path, 60)}: {fault}")
 

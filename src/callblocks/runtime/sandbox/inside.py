@@ -24,7 +24,8 @@ ETC = {
     "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 }
 
-# $1: copy, bound or none   $2: processes   $3: the folder to start in   then the command.
+# $1: copy, bound or none   $2: processes   $3: the folder to start in   $4: what does not come
+# out, a path on each line   then the command.
 # fd 3: the archive that comes in   fd 4: the report. The job is given neither, nor what
 # bubblewrap may have left open: a folder of the host, once opened, is a way back to the host.
 # The traps keep this shell alive when the job signals its whole process group; a handler, unlike
@@ -32,8 +33,8 @@ ETC = {
 # read; -1 is everything in this pid namespace but its init and this shell. /proc then shows when
 # the last of them is gone, with no fork: there may be no room for one.
 SCRIPT = f"""\
-way=$1 processes=$2 start=$3
-shift 3
+way=$1 processes=$2 start=$3 inner=$4
+shift 4
 trap : HUP INT QUIT TERM USR1 USR2 ALRM
 if [ "$way" = copy ]; then
     tar -x -f - -C {WORKSPACE} --no-same-owner <&3 || exit 125
@@ -61,7 +62,11 @@ cd {WORKSPACE} || exit 125
 unset TAR_OPTIONS
 PATH=/usr/bin:/bin
 chmod -R u+rwX .
-tar -c --format=gnu --hard-dereference -f - . >&4
+set --
+if [ -n "$inner" ]; then
+    set -- --anchored --no-wildcards -X -
+fi
+printf '%s\n' "$inner" | tar -c --format=gnu --hard-dereference "$@" -f - . >&4
 echo "end $?" >&4
 """
 

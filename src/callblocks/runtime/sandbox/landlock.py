@@ -177,7 +177,7 @@ def _changes(run: Run, place: Scratch, code: int | None) -> Changes:
     if code is None:
         return Changes(lost="the job was stopped, so its changes were dropped")
     try:
-        place.collect(run.collector)
+        place.collect(run.collector, run.job.read_only)
         return run.collector.changes(run.survey.left_out)
     except (OSError, Refused) as refused:
         return Changes(lost=f"the changes were dropped: {refused}")

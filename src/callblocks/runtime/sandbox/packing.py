@@ -18,21 +18,29 @@ import msgspec
 
 from callblocks.runtime.sandbox.survey import Entry
 
-__all__ = ("Note", "open_file", "pack", "read_exactly")
+__all__ = ("Note", "note_of", "open_file", "pack", "read_exactly")
 
 _PIECE = 256 * 1024
 _BLOCK = tarfile.BLOCKSIZE
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What a file was when it went in."""
+    """What a file was when it went in; `modified` is of one whose time is watched, else None."""
 
     digest: bytes
     executable: bool
+    modified: float | None = None
+
+
+def note_of(entry: Entry, digest: bytes) -> Note:
+    """The note of a file that went in with this content."""
+    return Note(digest, entry.executable, entry.modified if entry.watched else None)
 
 
 def pack(folder: str, entries: tuple[Entry, ...], sink: int, notes: dict[str, Note]) -> None:
-    """Write the entries as a tar stream to a file descriptor, which it closes; note each file.
+    """Write the entries as a tar stream to a file descriptor, which it closes; note the files.
+
+    What is read-only does not come out, and needs no note.
 
     A file that cannot be opened is left out. When nobody reads any more, or the folder is gone,
     the stream is cut short, without an error: who unpacks it will say so.
@@ -52,7 +60,9 @@ def _pack_entry(root: int, entry: Entry, stream: BinaryIO, notes: dict[str, Note
         stream.write(_header(entry))
     elif (fd := open_file(root, entry.path)) is not None:
         stream.write(_header(entry))
-        notes[entry.path] = Note(_copy(fd, entry.size, stream), entry.executable)
+        digest = _copy(fd, entry.size, stream)
+        if not entry.read_only:
+            notes[entry.path] = note_of(entry, digest)
 
 
 def _copy(fd: int, size: int, stream: BinaryIO) -> bytes:
@@ -100,7 +110,7 @@ def open_file(root: int, path: str) -> int | None:
 
 def _header(entry: Entry) -> bytes:
     info = tarfile.TarInfo(entry.path)
-    info.mode = 0o755 if entry.executable or not entry.is_file else 0o644
+    info.mode = entry.permissions
     info.mtime = entry.modified
     if stat.S_ISDIR(entry.mode):
         info.type = tarfile.DIRTYPE

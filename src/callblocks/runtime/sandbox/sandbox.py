@@ -60,14 +60,18 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """One command to run.
 
     `folder` is copied in and is where the command starts, or `cwd` below it; without one it
-    starts in an empty folder. `without` names what stays behind: paths below the folder. `env`
-    is added to an environment that is otherwise made from nothing.
+    starts in an empty folder. `without` names what stays behind: paths below the folder. What lies
+    below a path of `read_only` can be read and not written; it never comes out, whatever becomes
+    of it. A file of `watched` that was written again counts as written also where it has the
+    content that it had. `env` is added to an environment that is otherwise made from nothing.
     """
 
     argv: tuple[str, ...]
     folder: str | None = None
     cwd: str = ""
     without: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
+    watched: tuple[str, ...] = ()
     stdin: bytes = b""
     env: dict[str, str] = {}
     limits: Limits = Limits()

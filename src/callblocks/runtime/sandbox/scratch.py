@@ -14,10 +14,10 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 
 from callblocks.runtime.sandbox.changes import Collector
-from callblocks.runtime.sandbox.packing import Note, open_file, read_exactly
+from callblocks.runtime.sandbox.packing import Note, note_of, open_file, read_exactly
 from callblocks.runtime.sandbox.plan import setting_up
 from callblocks.runtime.sandbox.survey import Entry
 from callblocks.runtime.sandbox.walking import Found, walk
@@ -60,18 +60,20 @@ class Scratch:
                 for piece in read_exactly(source, entry.size):
                     digest.update(piece)
                     file.write(piece)
-            os.chmod(path, 0o755 if entry.executable else 0o644)
+            os.chmod(path, entry.permissions)
             os.utime(path, (entry.modified, entry.modified))
-            notes[entry.path] = Note(digest.digest(), entry.executable)
+            if not entry.read_only:
+                notes[entry.path] = note_of(entry, digest.digest())
         elif entry.target:
             os.symlink(entry.target, path)
         else:
-            os.mkdir(path, 0o755)
+            os.mkdir(path)
+            os.chmod(path, entry.permissions)
         os.chown(path, self._user, self._user, follow_symlinks=False)
 
-    def collect(self, collector: Collector) -> None:
-        """Give the collector all that is there. Raises `Refused` with it."""
-        for found in walk(self.workspace):
+    def collect(self, collector: Collector, without: Collection[str] = ()) -> None:
+        """Give the collector all that is there but what is `without`. Raises `Refused` with it."""
+        for found in walk(self.workspace, without.__contains__):
             collector.count()
             self._collect(collector, found)
 
@@ -87,7 +89,8 @@ class Scratch:
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
             fd = os.open(found.name, flags, dir_fd=found.folder)
             content = b"".join(read_exactly(fd, seen.st_size))
-            collector.file(path, content, executable=bool(seen.st_mode & 0o100))
+            executable = bool(seen.st_mode & 0o100)
+            collector.file(path, content, executable=executable, modified=seen.st_mtime)
 
     def size(self) -> int:
         """How many bytes both folders take on the disk; files may come and go meanwhile."""

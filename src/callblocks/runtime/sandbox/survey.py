@@ -6,6 +6,7 @@ descriptors, no link is followed, and only regular files are opened later.
 
 from __future__ import annotations
 
+import math
 import os
 import posixpath
 import stat
@@ -25,13 +26,19 @@ _SPECIAL = "it is a device, a socket or a pipe"
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A file, a folder or a link that goes in. `size` is the file's when it was seen."""
+    """A file, a folder or a link that goes in. `size` is the file's when it was seen.
+
+    A file that is `watched` goes in as a little older than it is: so its time tells whether it was
+    written again, however soon.
+    """
 
     path: str
     mode: int
     size: int = 0
     modified: float = 0.0
     target: str = ""
+    read_only: bool = False
+    watched: bool = False
 
     @property
     def is_file(self) -> bool:
@@ -40,6 +47,12 @@ class Entry(msgspec.Struct, frozen=True):
     @property
     def executable(self) -> bool:
         return bool(self.mode & 0o100)
+
+    @property
+    def permissions(self) -> int:
+        """What may be done with it inside."""
+        allowed = 0o755 if self.executable or not self.is_file else 0o644
+        return allowed & ~0o222 if self.read_only else allowed
 
 
 class Survey(msgspec.Struct, frozen=True):
@@ -68,12 +81,21 @@ def survey(job: Job) -> Survey:
         if isinstance(found, LeftOut):
             left_out.append(found)
             continue
-        entries.append(found)
+        entries.append(_as_asked(found, job))
         size += found.size
         if size > job.limits.copy_bytes or len(entries) > job.limits.copy_files:
             _refuse_ways_out(job)
             return Survey(fits=False)
     return Survey(tuple(entries), tuple(left_out))
+
+
+def _as_asked(entry: Entry, job: Job) -> Entry:
+    """An entry with what the job says of its path."""
+    if entry.is_file and entry.path in job.watched:
+        older = float(math.floor(entry.modified) - 1)
+        return msgspec.structs.replace(entry, modified=older, watched=True)
+    below = any(f"{entry.path}/".startswith(f"{path}/") for path in job.read_only)
+    return msgspec.structs.replace(entry, read_only=True) if below else entry
 
 
 def _refuse_ways_out(job: Job) -> None:

@@ -40,6 +40,7 @@ class Unpacker:
         self._zeros = 0
         self._path = ""
         self._executable = False
+        self._modified = 0
         self._long_name = ""
         self._long_kind = b""
         self.rest = b""
@@ -69,7 +70,9 @@ class Unpacker:
                 self._read_header(block)
             case "content":
                 if self._keep:
-                    self._collector.file(self._path, block, executable=self._executable)
+                    self._collector.file(
+                        self._path, block, executable=self._executable, modified=self._modified
+                    )
                 self._expect("padding", self._padding, keep=False)
             case "name":
                 if self._long_kind == b"L":
@@ -103,6 +106,7 @@ class Unpacker:
         self._path = self._path.removeprefix("./").rstrip("/")
         if kind in (b"0", b"\0"):
             self._executable = bool(_octal(block[100:108]) & 0o100)
+            self._modified = _time(block[136:148])
             self._expect("content", size, keep=self._collector.admit(self._path, size))
             return
         self._skip(kind, size)
@@ -130,6 +134,12 @@ def _octal(field: bytes) -> int:
     if not digits or digits.strip(b"01234567"):
         raise Refused("the archive has a number that is none")
     return int(digits, 8)
+
+
+def _time(field: bytes) -> int:
+    """When a file was written; what no octal number can say, such as 1960, counts as long ago."""
+    digits = field.strip(b" \0")
+    return int(digits, 8) if digits and not digits.strip(b"01234567") else 0
 
 
 def _sum_is_right(block: bytes) -> bool:

@@ -37,7 +37,12 @@ _START = 100
 _LONG = 10_000
 """Characters from which a parameter is kept as an artifact, where the block is too large."""
 
-_CODE_MIMES = {"python": "text/x-python", "javascript": "text/javascript", "bash": "text/x-sh"}
+_CODE_MIMES = {
+    "bash": "text/x-sh",
+    "javascript": "text/javascript",
+    "python": "text/x-python",
+    "shell": "text/x-sh",
+}
 
 
 def call_blocks(stamp: Stamp, call: Call, shape: Shape, keep: Keep | None = None) -> list[Block]:

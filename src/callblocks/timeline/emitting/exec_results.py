@@ -6,9 +6,11 @@
     Succeeded:
     - turn_1/files/summary.pdf
 
-Which files there should be is the call's `contract`: `[{filename, description}]`. A list that
-would be empty is left out. All errors are in the report: there are no notices of errors. What did
-not run made no file, whatever stands at the paths of its contract.
+Which files there should be is the call's `contract`: `[{filename, description, mime?}]`. A list
+that would be empty is left out. All errors are in the report: there are no notices of errors. What
+did not run made no file, whatever stands at the paths of its contract. A tool that knows what it
+made says so in its output, by paths on disk: `{"produced": ["turn_1/files/a.md"], "problems":
+{"turn_1/files/b.md": "…"}}`. Then no other file counts, also not one that was there before.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from callblocks.timeline.emitting.file_results import rewritten, target_of
 from callblocks.timeline.emitting.fitting import shown
 from callblocks.timeline.emitting.holdings import left_out
 from callblocks.timeline.emitting.notices import error_payload
+from callblocks.timeline.emitting.spilled import whole_output
+from callblocks.timeline.keeping.wholeness import fault_in
 from callblocks.timeline.keeping.written import check_written
 from callblocks.timeline.plain_json import json_text, plain, whole
 from callblocks.timeline.stamp import Stamp
@@ -47,12 +51,16 @@ _ROWS = 100
 _DESCRIPTION = 2_000
 _OUTPUT = 100_000
 _PROMISE = 'write [{"filename": "report.md", "description": "…"}]'
-_FAULTS = {"file_not_found": "file not produced", "empty_file": "file is empty"}
+_NOT_PRODUCED = "file not produced"
+_FAULTS = {"file_not_found": _NOT_PRODUCED, "empty_file": "file is empty"}
+_NO_CONTRACT = "unsafe_path"
+"""The code of a contract that was refused before anything ran."""
 
 
 class _Expected(msgspec.Struct, frozen=True):
     filename: str
     description: str = ""
+    mime: str = ""
 
 
 class _Produced(msgspec.Struct, frozen=True):
@@ -114,30 +122,48 @@ def _expected(at: int, given: Any) -> _Expected | _Fault:
     if isinstance(given, str):
         given = {"filename": given}
     entry = cast("Mapping[str, Any]", given if isinstance(given, Mapping) else {})
-    name, description = entry.get("filename"), entry.get("description")
+    name, description, mime = (entry.get(key) for key in ("filename", "description", "mime"))
     if not isinstance(name, str) or not name.strip():
         return _Fault(f"contract[{at}]", f"promises no file; {_PROMISE}")
     told = shown(description, _DESCRIPTION) if isinstance(description, str) else ""
-    return _Expected(name, told)
+    return _Expected(name, told, mime.strip().lower() if isinstance(mime, str) else "")
 
 
 def _look(
     ended: Ended, path: FilePath, expected: _Expected, notices: list[Notice]
 ) -> _Produced | _Fault:
-    if not ended.has_run:
-        return _Fault(path.physical, _FAULTS["file_not_found"])
+    if fault := _not_made(ended, path):
+        return fault
     content = ended.holdings.read(path)
     written = check_written(path.name, content)
     if content is None or written.error is not None:
         code = "file_not_found" if written.error is None else written.error.code
         problem = "" if written.error is None else written.error.message
         return _Fault(path.physical, _FAULTS.get(code, problem))
+    if fault := fault_in(expected.mime, content):
+        return _Fault(path.physical, f"is no {expected.mime}: {fault}")
     kept = ended.holdings.keep(path, content, written.mime)
     if isinstance(kept, Notice):
         notices.append(kept)
         kept = TurnFile(path=path, content=content, mime=written.mime)
     fields = {"description": expected.description, "write_warning": written.warning}
     return _Produced(kept, fields)
+
+
+def _not_made(ended: Ended, path: FilePath) -> _Fault | None:
+    """Why a file is not of this call, whatever stands at its path."""
+    error = ended.outcome.error
+    if not ended.has_run or (error is not None and error.code == _NO_CONTRACT):
+        return _Fault(path.physical, _NOT_PRODUCED)
+    given = whole_output(ended)
+    answer = cast("Mapping[str, Any]", given if isinstance(given, Mapping) else {})
+    produced: Any = answer.get("produced")
+    if not isinstance(produced, list) or path.physical in cast("list[Any]", produced):
+        return None
+    problems: Any = answer.get("problems")
+    known = cast("Mapping[str, Any]", problems if isinstance(problems, Mapping) else {})
+    told: Any = known.get(path.physical)
+    return _Fault(path.physical, told if isinstance(told, str) and told else _NOT_PRODUCED)
 
 
 def _report(ended: Ended, faults: list[_Fault], produced: list[_Produced]) -> str:

@@ -353,3 +353,38 @@ def test_nothing_is_left_open(sandbox: Sandbox) -> None:
     before = len(os.listdir("/proc/self/fd"))
     run(sandbox, "true")
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_what_is_read_only_stays_and_what_is_written_again_counts(
+    sandbox: Sandbox, folder: Path
+) -> None:
+    program = """
+        echo more >> sub/b.txt || echo refused
+        touch sub/new || echo refused
+        cat sub/b.txt
+        cat a.txt > copy; cat copy > a.txt; rm copy
+        cat run.sh > copy; cat copy > run.sh; rm copy
+    """
+    ran = sh(sandbox, program, folder, read_only=("sub",), watched=("a.txt", "inner"))
+    assert ran.stdout == b"refused\nrefused\nb"
+    assert ran.ended.changes.written == (Written("a.txt", b"a"),)
+    assert ran.ended.changes.deleted == ()
+
+
+def test_what_is_read_only_never_comes_out(sandbox: Sandbox, folder: Path) -> None:
+    (folder / "more sub").mkdir()
+    (folder / "more sub" / "sub").write_text("c")
+    program = """
+        chmod -R u+w sub 'more sub'
+        echo new > sub/b.txt; echo new > sub/new; rm 'more sub/sub'
+        mkdir -p other/sub; echo c > other/sub/c; echo d > subway
+    """
+    ran = sh(sandbox, program, folder, read_only=("sub", "more sub"))
+    assert ran.ended.changes.written == (Written("other/sub/c", b"c\n"), Written("subway", b"d\n"))
+    assert ran.ended.changes.deleted == ()
+
+
+def test_what_is_watched_and_not_touched_does_not_count(sandbox: Sandbox, folder: Path) -> None:
+    ran = sh(sandbox, "touch -d 1960-01-01 run.sh; cat a.txt", folder, watched=("a.txt", "run.sh"))
+    assert ran.ended.changes.written == ()
+    assert ran.ended.changes.lost == ""

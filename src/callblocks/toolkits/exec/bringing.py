@@ -1,0 +1,73 @@
+"""What a contract promised, brought out of the sandbox; all else stays in it and is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from callblocks.model.errors import ToolError
+from callblocks.model.shown import format_size
+from callblocks.runtime.sandbox.sandbox import Changes
+from callblocks.timeline.keeping.written import check_written
+from callblocks.toolkits.exec.contract import Promised
+from callblocks.toolkits.exec.places import Place
+from callblocks.tools.context import Context
+
+__all__ = ("Brought", "bring")
+
+NOT_PRODUCED = "file not produced"
+
+
+class Brought(msgspec.Struct, frozen=True):
+    """The files that were made, and what is wrong with the others."""
+
+    produced: tuple[str, ...] = ()
+    problems: dict[str, str] = {}
+
+
+def bring(
+    changes: Changes, contract: Sequence[Promised], place: Place, context: Context
+) -> Brought:
+    """Write each promised file that was made; one that cannot be written does not stop the rest."""
+    made = {written.path: written.content for written in changes.written}
+    left_out = {left.path: left.reason for left in changes.left_out}
+    produced: list[str] = []
+    problems: dict[str, str] = {}
+    for promised in _told(contract, made, context):
+        content = made.get(promised.inside)
+        if content is None:
+            why = left_out.get(promised.inside)
+            problems[promised.path] = f"{NOT_PRODUCED}: {why}" if why else NOT_PRODUCED
+        elif problem := _put(promised, content, place):
+            problems[promised.path] = problem
+        else:
+            produced.append(promised.path)
+    return Brought(tuple(produced), problems)
+
+
+def _told(
+    contract: Sequence[Promised], made: dict[str, bytes], context: Context
+) -> Iterator[Promised]:
+    """Each file, and to whoever watches which one it is; none when nobody waits any more."""
+    for number, promised in enumerate(contract, 1):
+        if context.cancelled:
+            return
+        content = made.get(promised.inside)
+        size = NOT_PRODUCED if content is None else format_size(len(content))
+        context.report(f"file {number} of {len(contract)}: {promised.path} ({size})\n")
+        yield promised
+
+
+def _put(promised: Promised, content: bytes, place: Place) -> str:
+    """Write a file; what is wrong with it, or ""."""
+    if not content:
+        return "file is empty"
+    try:
+        place.put(promised, content)
+    except ToolError as error:
+        return f"{error.code}: {error.message}"
+    except OSError as error:
+        return f"file_error: {error.strerror or type(error).__name__}"
+    fault = check_written(promised.path, content).error
+    return fault.message if fault else ""

@@ -1,0 +1,124 @@
+"""`exec_tools.execute_code_python` and `exec_tools.execute_code_shell`: code with a contract.
+
+The code runs in the sandbox on a copy of the turn's folder. What the contract names comes out,
+also where the code failed or was stopped; what else it did is gone. All that went wrong is one
+failure, and a line for each file that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, cast
+
+import msgspec
+from pydantic import Field
+
+from callblocks.model.errors import ToolError
+from callblocks.model.outcomes import Failure
+from callblocks.runtime.sandbox.choose import find_sandbox
+from callblocks.runtime.sandbox.sandbox import MIB, Limits, Missing, Sandbox
+from callblocks.toolkits.exec.contract import Contract, read_contract
+from callblocks.toolkits.exec.places import Place
+from callblocks.toolkits.exec.printed import Printed
+from callblocks.toolkits.exec.program import LANGUAGES, Language
+from callblocks.toolkits.exec.running import Run
+from callblocks.toolkits.terminal import FindSandbox
+from callblocks.tools.context import Context
+from callblocks.tools.declare import tool
+from callblocks.tools.envelope import envelope
+from callblocks.tools.tool import Tool
+
+__all__ = ("ExecLimits", "exec_tools")
+
+_LONGEST = 600
+_SLACK = 90
+"""Seconds that setting up and bringing out may take, beside the code itself."""
+
+_Code = Annotated[str, Field(min_length=1, max_length=500_000)]
+_Name = Annotated[str, Field(max_length=200)]
+_Seconds = Annotated[float, Field(gt=0, le=_LONGEST)]
+_Megabytes = Annotated[int, Field(ge=32, le=4_096)]
+_Characters = Annotated[int, Field(ge=0, le=20_000)]
+
+
+class ExecLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """The most that a call may ask for, and what it may use without asking; sizes in bytes."""
+
+    seconds: float = 600.0
+    memory: int = 2_048 * MIB
+    processes: int = 64
+    files: int = 256 * MIB
+
+
+def exec_tools(
+    place: Place, *, find: FindSandbox = find_sandbox, limits: ExecLimits | None = None
+) -> tuple[Tool, ...]:
+    """The tools that run code in a place."""
+    return tuple(_tool(one, place, find, limits or ExecLimits()) for one in LANGUAGES)
+
+
+def _tool(language: Language, place: Place, find: FindSandbox, most: ExecLimits) -> Tool:
+    def preview(contract: Contract, **_: object) -> str:
+        promised = read_contract(contract, place.promise)
+        return "\n".join(("writes, and nothing else:", *(f"  {one.path}" for one in promised)))
+
+    def paths(given: dict[str, Any]) -> Iterable[object]:
+        return [place.promise(_named(one)).path for one in given["contract"]]
+
+    @tool(
+        name=f"exec_tools.execute_code_{language.name}",
+        description=language.about,
+        kind="exec",
+        needs_approval=True,
+        timeout=_LONGEST + _SLACK,
+        body="code",
+        preview=preview,
+        paths=paths,
+        origin="builtin",
+    )
+    async def execute(
+        code: _Code,
+        contract: Contract,
+        context: Context,
+        prog_name: _Name = "main",
+        timeout: _Seconds = 60,
+        memory_mb: _Megabytes = 512,
+        output: _Characters = 8_000,
+    ) -> dict[str, Any]:
+        """Run code.
+
+        Args:
+            code: the whole program
+            contract: the files that it makes; one named sales.csv is written to files/sales.csv
+            prog_name: what the program is called, such as monthly_sales
+            timeout: seconds after which it is stopped; what it wrote until then is kept
+            memory_mb: how much memory it may use, in megabytes
+            output: how many characters of what it prints are kept
+        """
+        limits = Limits(
+            seconds=min(timeout, most.seconds),
+            memory=min(memory_mb * MIB, most.memory),
+            processes=most.processes,
+            files=most.files,
+        )
+        run = Run(language, place, context, limits, Printed(context, output))
+        try:
+            promised = read_contract(contract, place.promise)
+            return await run.run(await _found(find), code, prog_name, promised)
+        except ToolError as error:
+            failure = Failure(code=error.code, message=error.message, details=error.details)
+            return envelope({"produced": []}, failure)
+
+    return execute
+
+
+def _named(given: Any) -> str:
+    named = cast("Mapping[str, Any]", given)["filename"] if isinstance(given, Mapping) else given
+    return str(named)
+
+
+async def _found(find: FindSandbox) -> Sandbox:
+    sandbox = await find()
+    if isinstance(sandbox, Missing):
+        raise ToolError("sandbox_unavailable", sandbox.reason)
+    return sandbox

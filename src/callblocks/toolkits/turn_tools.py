@@ -1,0 +1,50 @@
+"""The tools that work in one turn of a timeline, and how they take their place among the others.
+
+    tools = in_turn(tools, turn_tools(recorder, turn))
+
+`react.*` are there in every turn. A tool that comes with callblocks and makes files, such as
+`exec_tools.execute_code_python`, makes them in the workspace where nothing is written down; in a
+turn its place is taken by the one that makes files of that turn, if it is there at all.
+"""
+
+from __future__ import annotations
+
+from callblocks.timeline.reading.finding import Shows
+from callblocks.timeline.recorder import Recorder
+from callblocks.toolkits.react import react_tools
+from callblocks.toolkits.standard import EXEC_TOOLS
+from callblocks.toolkits.turn_files import FolderFiles
+from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Tool
+
+__all__ = ("in_turn", "turn_tools")
+
+_IN_A_TURN = frozenset(EXEC_TOOLS)
+
+
+def turn_tools(recorder: Recorder, turn: str, shows: Shows | None = None) -> Registry:
+    """The tools of a turn; those that need files on a disk only where there are some."""
+    registry = Registry(react_tools(recorder, turn, shows))
+    files = recorder.holdings.files
+    if isinstance(files, FolderFiles):
+        registry.add_later(EXEC_TOOLS, lambda: _exec_tools(recorder, files, turn))
+    return registry
+
+
+def in_turn(known: Registry, own: Registry) -> Registry:
+    """The tools that are known, in a turn: a caller's own of the same name stay what they are."""
+    ours = [name for name in own.names if name in _IN_A_TURN and _is_ours(known, name)]
+    added = [name for name in own.names if name not in _IN_A_TURN and name not in known]
+    return known.without(ours) | own.choose((*ours, *added))
+
+
+def _is_ours(known: Registry, name: str) -> bool:
+    tool = known.get(name)
+    return tool is not None and tool.origin == "builtin"
+
+
+def _exec_tools(recorder: Recorder, files: FolderFiles, turn: str) -> tuple[Tool, ...]:
+    from callblocks.toolkits.exec.places import TurnPlace
+    from callblocks.toolkits.exec.tools import exec_tools
+
+    return exec_tools(TurnPlace(recorder, files, turn))
