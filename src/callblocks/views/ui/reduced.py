@@ -89,19 +89,9 @@ class _Message:
         part["state"] = "approval-responded"
         part["approval"] |= {key: chunk[key] for key in ("approved", "reason") if key in chunk}
 
-    def note_answer(self, said: dict[str, Any]) -> None:
-        """A client of version 6 knows by itself what its person answered."""
-        part = self._calls.get(said["toolCallId"], {})
-        if "approved" in said and "approval" in part:
-            part["state"] = "approval-responded"
-            words = {"reason": said["answer"]} if "answer" in said else {}
-            part["approval"] |= {"approved": said["approved"], **words}
-
     def set_data(self, chunk: Chunk) -> None:
         if chunk.get("transient"):
             return
-        if chunk["type"] == "data-approval":
-            self.note_answer(chunk["data"])
         name = (chunk["type"], chunk["id"])
         if name in self._data:
             self._data[name]["data"] = chunk["data"]
