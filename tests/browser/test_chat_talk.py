@@ -96,8 +96,14 @@ def test_one_call_is_approved_and_another_denied_with_a_reason(page: Page, site:
     page.get_by_label("Reason for denying").fill("not today")
     page.get_by_role("button", name="Deny").click()
     expect(page.get_by_text("First: did the first thing.")).to_be_visible()
-    expect(page.locator("details.answered summary").last).to_contain_text("not today")
+    answered = page.locator("details.answered summary")
+    expect(answered.last).to_contain_text("not today")
     ended(page)
+    # Also in the chat that is loaded, long after the turn.
+    page.reload()
+    expect(answered).to_have_count(2)
+    expect(answered.first).to_contain_text("approved")
+    expect(answered.last).to_contain_text("not today")
 
 
 def test_ten_minutes_cover_the_next_call_of_the_tool(page: Page, site: Site) -> None:

@@ -205,3 +205,7 @@ def test_without_timelines_it_says_so(page: Page, tmp_path: Path) -> None:
     with open_site(tmp_path / "site", SCRIPTS) as site:
         page.goto(f"{site.url}/timeline")
         expect(page.locator("#facts")).to_contain_text("No timelines yet")
+
+
+def test_a_chat_is_offered_by_what_it_begins_with(inspector: Page) -> None:
+    expect(inspector.locator("#name option[value=trip]")).to_have_text("Make five calls · trip")

@@ -14,6 +14,7 @@ import pytest
 
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.journal import Journal
+from callblocks.timeline.timeline import Timeline
 from support.home import TOOLS, fence
 from support.terminals import SECONDS, Terminal, in_terminal
 
@@ -73,7 +74,7 @@ def test_a_yes_runs_what_was_shown_and_the_diff_is_shown_first(home: Path) -> No
 
 def test_a_no_is_told_with_its_reason_and_the_others_go_on(home: Path) -> None:
     text = fence("note", "a", text="one") + fence("note", "b", text="two")
-    with at_terminal(home, text) as terminal:
+    with at_terminal(home, text, "--timeline", "kept") as terminal:
         assert "text  one" in terminal.until(PROMPT)
         terminal.type("n because I say so\n")
         assert "text  two" in terminal.until(PROMPT)
@@ -83,6 +84,12 @@ def test_a_no_is_told_with_its_reason_and_the_others_go_on(home: Path) -> None:
         assert "approval_denied" in terminal.shown
         assert "because I say so" in terminal.shown
     assert notes(home) == "two\n"
+    with Timeline.open(home / "state" / "timelines.sqlite", "kept") as kept:
+        answers = [one.block for one in kept.entries() if one.block.type == "timeline.approval"]
+    assert [(one.call_id, one.meta.get("approved"), one.meta.get("answer")) for one in answers] == [
+        ("a", None, "because I say so"),
+        ("b", True, None),
+    ]
 
 
 def test_minutes_cover_what_comes_after(home: Path) -> None:

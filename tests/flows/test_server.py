@@ -364,6 +364,28 @@ def test_on_version_5_the_stream_waits_for_the_answer(server: Running) -> None:
     assert server.noted.texts.count("five") == 1
 
 
+@pytest.mark.parametrize("verdict", ["once", "deny"])
+def test_what_was_answered_is_on_the_timeline_and_in_the_chat_that_is_loaded(
+    server: Running, verdict: str
+) -> None:
+    chat = f"kept-{verdict}"
+    with server.streaming(f"note {chat}", chat) as stream:
+        question = next(chunk for chunk in stream if chunk["type"] == "data-approval")["data"]
+        body = {"verdict": verdict, **({"reason": "not today"} if verdict == "deny" else {})}
+        server.client.post(f"/api/approvals/{question['id']}", json=body)
+        (answered,) = [one["data"] for one in stream if one["type"] == "data-approval"]
+    message = server.client.get(f"/api/chat/{chat}").json()["messages"][-1]
+    (kept,) = [part["data"] for part in message["parts"] if part["type"] == "data-approval"]
+    assert kept == answered
+    assert kept["approved"] is (verdict == "once")
+    blocks = server.client.get(f"/api/timelines/{chat}").json()["items"]
+    types = [one["block"]["type"] for one in blocks if one["block"].get("call_id")]
+    after = types[types.index("timeline.approval") :]
+    assert types.index("react.tool.call") < types.index("timeline.approval")
+    assert "react.tool.result" in after
+    assert "react.tool.call" not in after
+
+
 def test_a_no_and_its_reason_reach_the_model(server: Running) -> None:
     with server.streaming("note no", "no") as stream:
         question = next(chunk for chunk in stream if chunk["type"] == "data-approval")

@@ -4,6 +4,7 @@
  */
 
 import { h } from "../src/dom.js";
+import { visibleLine } from "../src/safe.js";
 import { getJson } from "./api.js";
 
 /**
@@ -15,21 +16,30 @@ import { getJson } from "./api.js";
 export const part = (id, _tag) => /** @type {HTMLElementTagNameMap[Tag]} */ (document.getElementById(id));
 
 /**
- * The timelines to choose from; the one that is asked for, or the latest, is chosen.
+ * The timelines to choose from, chats with what they begin with; the one that is asked for, or the
+ * latest, is chosen.
  * @param {string} asked
  */
 export async function offer(asked) {
   const choice = part("name", "select");
+  const [{ timelines }, { chats }] = await Promise.all([getJson("/api/timelines"), getJson("/api/chats")]);
   /** @type {{name: string, updated?: string}[]} */
-  const known = (await getJson("/api/timelines")).timelines;
+  const known = timelines;
+  const titles = new Map(chats.map((/** @type {{id: string, title?: string}} */ one) => [one.id, one.title]));
   known.sort((one, other) => ((one.updated ?? "") < (other.updated ?? "") ? 1 : -1));
   const names = known.map((one) => one.name);
   if (asked && !names.includes(asked)) names.unshift(asked);
-  choice.replaceChildren(...names.map((name) => h("option", { value: name }, name)));
+  choice.replaceChildren(...names.map((name) => h("option", { value: name }, labelOf(name, titles.get(name)))));
   choice.value = asked || (names[0] ?? "");
   choice.addEventListener("change", () => location.assign(`/timeline?name=${encodeURIComponent(choice.value)}`));
   return choice.value;
 }
+
+/**
+ * @param {string} name
+ * @param {string | undefined} title
+ */
+const labelOf = (name, title) => (title && title !== name ? `${visibleLine(title)} · ${name}` : name);
 
 /** On a narrow page one side is shown. */
 export function switchSides() {

@@ -13,6 +13,7 @@ from callblocks.model.calls import Call
 from callblocks.model.outcomes import Outcome
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approving import Approving
+from callblocks.runtime.asking import Settled
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.journal import Journal
 from callblocks.runtime.policy.policy import Policy
@@ -29,9 +30,17 @@ Aside = Callable[[], AbstractContextManager[object]]
 
 @contextmanager
 def open_runtime(
-    registry: Registry, policy: Policy, root: Root, width: int, aside: Aside
+    registry: Registry,
+    policy: Policy,
+    root: Root,
+    width: int,
+    aside: Aside,
+    settled: Settled | None = None,
 ) -> Generator[Runtime]:
-    """A runtime that asks at the terminal, where there is one, and remembers in our folder."""
+    """A runtime that asks at the terminal, where there is one, and remembers in our folder.
+
+    `settled` is told what came of each question.
+    """
     state = state_folder()
     with ExitStack() as stack:
         book = stack.enter_context(ApprovalBook(state / APPROVALS))
@@ -44,7 +53,7 @@ def open_runtime(
         yield Runtime(
             registry,
             policy,
-            approving=Approving(book, asker, str(root.folder)),
+            approving=Approving(book, asker, str(root.folder), settled),
             journal=journal,
             keep=Artifacts(state / ARTIFACTS),
             resolve=root.resolve,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from callblocks.cli.transcript import Prose
     from callblocks.model.calls import Call
     from callblocks.model.outcomes import Outcome
+    from callblocks.runtime.asking import Question
     from callblocks.timeline.reading.skills import Skills
     from callblocks.timeline.recorder import Recorder
     from callblocks.tools.registry import Registry
@@ -111,6 +112,12 @@ class Recording:
         if notes := self._notes.pop(call.id, ""):
             self._recorder.notes(self.turn, call, notes)
         self._recorder.started(self.turn, call)
+
+    def settled(self, question: Question, approved: bool, words: str) -> None:
+        """Write down what the person answered about a call."""
+        from callblocks.session.answers import write_answer
+
+        write_answer(self._recorder, self.turn, question, approved, words)
 
     def end(self, call: Call, outcome: Outcome) -> None:
         """Write down what came of a call."""

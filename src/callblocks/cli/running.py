@@ -43,8 +43,9 @@ class Run:
         self._registry = registry
         self._recording = recording
         self._turn = Turn(tainted=("the text",) if tainted else ())
+        settled = None if recording is None else recording.settled
         self._open = lambda: open_runtime(
-            self._registry, policy, root, screen.paper.width, screen.aside
+            self._registry, policy, root, screen.paper.width, screen.aside, settled
         )
 
     @property

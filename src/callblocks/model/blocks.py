@@ -23,6 +23,7 @@ Type: TypeAlias = Literal[
     "react.tool.call",
     "react.notice",
     "react.tool.result",
+    "timeline.approval",
     "timeline.hidden",
     "timeline.sources",
     "timeline.settings",
@@ -39,6 +40,7 @@ TYPES: dict[str, str] = {
     "react.tool.call": "a call: tool, id and parameters",
     "react.notice": "something about a call that the model should know",
     "react.tool.result": "what a call gave: a digest, a content, a status or a report",
+    "timeline.approval": "a record: a person was asked about a call, and what came of that",
     "timeline.hidden": "a record: the blocks at a path are hidden from the model",
     "timeline.sources": "a record: sources that came into the pool, with their numbers",
     "timeline.settings": "a record: settings that counts and views of this timeline go by",
@@ -47,7 +49,13 @@ TYPES: dict[str, str] = {
 }
 """Every type of a block, and what it is."""
 
-RECORDS = ("timeline.hidden", "timeline.sources", "timeline.settings", "timeline.turn")
+RECORDS = (
+    "timeline.approval",
+    "timeline.hidden",
+    "timeline.sources",
+    "timeline.settings",
+    "timeline.turn",
+)
 """The types that say something of other blocks, and are not shown themselves."""
 
 

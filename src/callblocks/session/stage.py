@@ -15,6 +15,7 @@ from callblocks.runtime.journal import Journal
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.runtime import Runtime
 from callblocks.runtime.turn import Turn
+from callblocks.session.answers import write_answer
 from callblocks.session.choosing import Choice, Offers, taught_dialects
 from callblocks.session.dialogue import Dialogue
 from callblocks.session.instructions import instructions
@@ -86,7 +87,7 @@ class Stage:
             Turn(key, tainted=self._tainted(tools)),
             talk,
             speaker_of(self.offers, choice, tools, settings),
-            self._runtime(tools, tell, key),
+            self._runtime(tools, tell, turn, key),
             TurnWriting(recorder, turn, tell),
             settings,
             tell,
@@ -98,12 +99,15 @@ class Stage:
         if self._approving is not None and self._approving.person:
             self._approving.withdraw()
 
-    def _runtime(self, tools: Registry, tell: Callable[[TurnEvent], None], turn: str) -> Runtime:
+    def _runtime(
+        self, tools: Registry, tell: Callable[[TurnEvent], None], turn: str, key: str
+    ) -> Runtime:
         desk = self.desk
         asker = desk.asker and _telling(desk.asker, tell)
         # An answer on a page is for what is asked there; without anybody there, for what comes.
-        within = self.recorder.timeline.name if asker is None else turn
-        self._approving = Approving(desk.book, asker, desk.place, _answered(tell), within)
+        within = self.recorder.timeline.name if asker is None else key
+        answered = _answered(self.recorder, turn, tell)
+        self._approving = Approving(desk.book, asker, desk.place, answered, within)
         return Runtime(
             tools,
             self._policy,
@@ -140,11 +144,12 @@ def _telling(asker: Asker, tell: Callable[[TurnEvent], None]) -> Asker:
     return ask
 
 
-def _answered(tell: Callable[[TurnEvent], None]) -> Settled:
-    """Tells what came of a question: a yes that let another call run is none for this one."""
+def _answered(recorder: Recorder, turn: str, tell: Callable[[TurnEvent], None]) -> Settled:
+    """Writes and tells what came of a question: a yes that let another call run is none for it."""
 
     def settled(question: Question, approved: bool, words: str) -> None:
         id, approval = question.call.id, question.approval_id
+        write_answer(recorder, turn, question, approved, words)
         tell(CallAnswered(id=id, approval=approval, approved=approved, reason=words))
 
     return settled

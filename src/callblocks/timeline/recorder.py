@@ -33,6 +33,7 @@ from callblocks.timeline.emitting.notices import notice_blocks
 from callblocks.timeline.emitting.shapes import Shape
 from callblocks.timeline.files import TurnFiles
 from callblocks.timeline.keeping.artifacts import Artifacts
+from callblocks.timeline.plain_json import plain
 from callblocks.timeline.pool import SourcesPool
 from callblocks.timeline.reading.skills import Skills
 from callblocks.timeline.rounds import CacheSettings, call_key
@@ -195,6 +196,16 @@ class Recorder:
                 self._steps.brought.pop(call_key(entry.block), None)
             return entries
 
+    def answered(self, turn: str, call_id: str, tool: str, **meta: Any) -> list[Entry]:
+        """Write that a person was asked about a call: `approval`, `approved`, and their words."""
+        return self._append(
+            lambda: [
+                stamp_of_running(self._state, turn, call_id, tool, self._clock()).block(
+                    "timeline.approval", meta=plain(_said(meta)), author="timeline"
+                )
+            ]
+        )
+
     def settle(self, entry: Entry, outcome: Outcome) -> list[Entry]:
         """Write what came of a call that another program left without a result, by its block."""
         return self._append(lambda: self._steps.settled(entry.block, outcome))
@@ -220,8 +231,12 @@ class Recorder:
         return entry.block.turn_id
 
     def _turn_block(self, turn: str, meta: dict[str, Any]) -> Block:
-        said = {name: value for name, value in meta.items() if value}
-        return self._stamp(turn).block("timeline.turn", meta=said, author="timeline")
+        return self._stamp(turn).block("timeline.turn", meta=_said(meta), author="timeline")
 
     def _stamp(self, turn: str) -> Stamp:
         return stamp_of(turn, self._clock())
+
+
+def _said(meta: dict[str, Any]) -> dict[str, Any]:
+    """What is not empty."""
+    return {name: value for name, value in meta.items() if value}

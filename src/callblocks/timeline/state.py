@@ -96,8 +96,10 @@ class State:
                 self.pool.apply(entry.block)
             case "timeline.turn":
                 self.ended[entry.block.turn_id] = str(entry.block.meta.get("status", ""))
-            case _:
+            case "timeline.settings":
                 self._set(entry.block)
+            case _:
+                pass
 
     def _set(self, record: Block) -> None:
         self.settings = _settings(record, self.settings)

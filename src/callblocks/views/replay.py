@@ -3,8 +3,8 @@
     for event in replayed(timeline.entries()): ...
 
 Text comes joined, and turns one after the other. What only happened in passing is not there:
-pieces of calls, questions to the person, progress. A result whose call is not in the part of the
-timeline that is given comes without it.
+pieces of calls, previews of what a call would change, progress. A result whose call is not in the
+part of the timeline that is given comes without it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any, TypeAlias, cast, get_args
 from callblocks.model.blocks import Block, Entry
 from callblocks.model.calls import Call
 from callblocks.model.turn_events import (
+    CallAnswered,
+    CallAsked,
     CallBegan,
     CallBroken,
     CallEnded,
@@ -96,12 +98,17 @@ class _Turn:
                 yield from self._enter(None)
                 yield from self._think(block)
                 yield Said(text=block.text or "", member=_member(block))
+            case "timeline.approval" if self._waits(block.call_id):
+                yield from self._question(block)
             case "react.tool.result" if block.call_id not in self._ended:
                 yield from self._result(block)
             case "react.notice" if block.call_id not in self._calls:
                 yield from self._tell(block)
             case _:
                 pass
+
+    def _waits(self, id: str) -> bool:
+        return id in self._written and id not in self._ended
 
     def _enter(self, call: Block | None) -> Iterator[TurnEvent]:
         """Begin the round that what comes now is of, where that is another one."""
@@ -144,6 +151,23 @@ class _Turn:
                 yield CallBegan(id=id, member=member)
         yield CallEnded(outcome=outcome, written=written, member=member)
 
+    def _question(self, block: Block) -> Iterator[TurnEvent]:
+        """What a person was asked about a call, with what came of it."""
+        id, said, member = block.call_id, block.meta, _member(self._calls[block.call_id])
+        approval, reason, words = (
+            _words(said.get(one)) for one in ("approval", "reason", "answer")
+        )
+        approved, given = said.get("approved") is True, said.get("tainted")
+        tainted = cast("list[object]", given) if isinstance(given, list) else []
+        yield CallAsked(
+            id=id,
+            approval=approval,
+            reason=reason,
+            tainted=tuple(map(_words, tainted)),
+            member=member,
+        )
+        yield CallAnswered(id=id, approval=approval, approved=approved, reason=words, member=member)
+
     def _tell(self, block: Block) -> Iterator[TurnEvent]:
         """What the model was told of its reply as a whole."""
         said = read_object(block)
@@ -152,6 +176,10 @@ class _Turn:
             code, detail = str(said.get("problem", "")), str(said.get("message", ""))
             # Its text stayed in the prose.
             yield CallBroken(code=code, text="", detail=detail, member=_member(block))
+
+
+def _words(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _params(block: Block) -> dict[str, Any]:

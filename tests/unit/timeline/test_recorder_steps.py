@@ -121,6 +121,20 @@ def test_a_turn_ends_once_and_goes_on_with_a_new_owner(recorder: Recorder) -> No
     assert recorder.state.ended == {turn: "answered"}
 
 
+def test_an_answer_is_a_record_and_changes_nothing_else(recorder: Recorder) -> None:
+    turn = recorder.new_turn("me")
+    recorder.started(turn, call("note", id="c1"))
+    before = (recorder.state.settings, dict(recorder.state.owners), recorder.state.rounds.count)
+    (entry,) = recorder.answered(
+        turn, "c1", "note", approval="a1", approved=True, reason="", answer="half \ud800"
+    )
+    assert (entry.block.type, entry.block.author) == ("timeline.approval", "timeline")
+    assert (entry.block.turn_id, entry.block.call_id) == (turn, "c1")
+    assert entry.block.meta == {"approval": "a1", "approved": True, "answer": "half \ufffd"}
+    after = (recorder.state.settings, dict(recorder.state.owners), recorder.state.rounds.count)
+    assert after == before
+
+
 def test_the_state_knows_where_turns_begin(recorder: Recorder) -> None:
     recorder.prompt("turn_1", "Go.")
     recorder.new_turn("me")

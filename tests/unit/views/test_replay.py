@@ -11,6 +11,8 @@ from callblocks.model.blocks import TYPES, Block
 from callblocks.model.calls import Call
 from callblocks.model.outcomes import Failure, Notice, Outcome
 from callblocks.model.turn_events import (
+    CallAnswered,
+    CallAsked,
     CallBegan,
     CallBroken,
     CallEnded,
@@ -86,6 +88,26 @@ def test_a_call_that_never_ran_does_not_begin(tmp_path: Path) -> None:
         call = Call(id="c1", name="brew")
         record(session, "turn_1", call, Outcome(id="c1", name="brew", error=error))
         assert not [event for event in events_of(session) if isinstance(event, CallBegan)]
+
+
+def test_what_a_person_answered_comes_back_before_the_result(tmp_path: Path) -> None:
+    with a_session(tmp_path) as session:
+        turn, call = session.recorder.new_turn(), Call(id="c1", name="note")
+        session.recorder.started(turn, call)
+        said = {"approval": "a1", "approved": True, "reason": "rule 2", "answer": "go on"}
+        session.recorder.answered(turn, "c1", "note", **said, tainted=["mail of others"])
+        session.recorder.ended(turn, call, Outcome(id="c1", name="note", output="done"))
+        # What comes too late, or is about no call that is known, is no question.
+        session.recorder.answered(turn, "c1", "note", **said)
+        session.recorder.answered(turn, "c2", "note", **said)
+        events = events_of(session)
+    assert names(events)[-5:] == [
+        *("CallWritten", "CallAsked", "CallAnswered", "CallBegan", "CallEnded"),
+    ]
+    assert events[-4:-2] == [
+        CallAsked(id="c1", approval="a1", reason="rule 2", tainted=("mail of others",)),
+        CallAnswered(id="c1", approval="a1", approved=True, reason="go on"),
+    ]
 
 
 def test_a_result_that_the_text_carried_is_marked(tmp_path: Path) -> None:
@@ -224,6 +246,7 @@ BLOCKS = st.builds(
         [
             *({}, {"role": "digest"}, {"role": "report"}, {"role": 3, "round": "x"}),
             *({"round": 2}, {"status": "no"}, {"status": []}),
+            *({"approval": "a1", "approved": True}, {"approval": 3, "tainted": [1, "x"]}),
             {"reasoning": "hm", "member": "Ann"},
         ]
     ),

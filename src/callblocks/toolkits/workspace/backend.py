@@ -31,12 +31,14 @@ Json: TypeAlias = dict[str, Any]
 class Page(msgspec.Struct, frozen=True):
     """Some of the items, and the token that gets the next ones.
 
-    `faults` says what could not be read on the way, a line each.
+    `faults` says what could not be read on the way, a line each. `paths` are where the items lie,
+    each with all its places, for a policy to judge; none where they are not in the workspace.
     """
 
     items: list[Json]
     next: str = ""
     faults: tuple[str, ...] = ()
+    paths: tuple[tuple[str, ...], ...] = ()
 
 
 class Mail(Protocol):

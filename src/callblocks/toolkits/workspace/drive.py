@@ -85,7 +85,7 @@ def _list(office: Office) -> Tool:
                 _require_folder(office.drive.file(folderId))
         tell_absent(office, context)
         context.taint(_TAINT)
-        return shown_page(readable_page(office, page, context), context, full=full)
+        return shown_page(readable_page(page, context), context, full=full)
 
     return drive_list
 
@@ -162,7 +162,7 @@ def _search(office: Office) -> Tool:
         page = office.drive.files(query=asked, order=order, limit=maxResults, page=pageToken)
         tell_absent(office, context)
         context.taint(_TAINT)
-        return shown_page(readable_page(office, page, context), context, full=full)
+        return shown_page(readable_page(page, context), context, full=full)
 
     return drive_search
 

@@ -72,13 +72,12 @@ def require_readable(office: Office, context: Context, *file_ids: str, below: bo
             raise ToolError("policy_denied", refusal)
 
 
-def readable_page(office: Office, page: Page, context: Context) -> Page:
+def readable_page(page: Page, context: Context) -> Page:
     """The page without the files that the policy lets no call read."""
-    drive = office.drive
-    if not isinstance(drive, Placed) or not page.items:
+    if not page.paths:
         return page
-    placed = zip(page.items, drive.paths(one["id"] for one in page.items), strict=True)
+    placed = zip(page.items, page.paths, strict=True)
     kept: list[Json] = [
         file for file, paths in placed if all(context.path_refusal(one) is None for one in paths)
     ]
-    return msgspec.structs.replace(page, items=kept)
+    return msgspec.structs.replace(page, items=kept, paths=())

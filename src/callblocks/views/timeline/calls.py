@@ -21,7 +21,10 @@ _RUNTIME_ERROR, _NO_ERROR = "Runtime error: ", "Runtime error: none"
 
 
 class ShownCall(msgspec.Struct):
-    """A call in one line, and what came of it; `result` is None while nothing came."""
+    """A call in one line, and what came of it; `result` is None while nothing came.
+
+    `approved` is whether it ran because a person said yes.
+    """
 
     seq: int
     name: str
@@ -29,6 +32,7 @@ class ShownCall(msgspec.Struct):
     code: str = ""
     result: str | None = None
     failed: bool = False
+    approved: bool = False
     notices: list[str] = []
     files: list[ShownFile] = []
 
@@ -42,8 +46,10 @@ class Results:
         call.files = self._files.all
 
     def take(self, block: Block) -> None:
-        """Take a result, a digest or a notice of the call."""
-        if block.type == "react.notice":
+        """Take a result, a digest or a notice of the call, or what a person answered about it."""
+        if block.type == "timeline.approval":
+            self._call.approved |= block.meta.get("approved") is True
+        elif block.type == "react.notice":
             self._notice(block)
         elif (digest := read_digest(block)) is not None:
             self._digest(digest)

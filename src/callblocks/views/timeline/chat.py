@@ -144,7 +144,7 @@ class _Chat:
             case "react.tool.call":
                 self._think(entry)
                 self._call(entry)
-            case "react.tool.result" | "react.notice" if key in self._calls:
+            case "react.tool.result" | "react.notice" | "timeline.approval" if key in self._calls:
                 self._calls[key].take(block)
             case "timeline.damaged":
                 self._lose(entry)

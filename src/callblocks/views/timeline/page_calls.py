@@ -129,12 +129,15 @@ def _pre(escaped: str, kind: str = "", label: str = "", *, cut: bool = False) ->
 
 def _answer(call: ShownCall) -> str:
     code, _, reason = (call.result or "").partition(": ")
-    if not call.failed or code not in _ANSWERS:
+    if call.failed and code in _ANSWERS:
+        why = line(reason.removeprefix(_SAID_NO))
+        state, said = "denied", f"{_ANSWERS[code]}: {why}" if why else _ANSWERS[code]
+    elif call.approved:
+        state = said = "approved"
+    else:
         return ""
-    why = line(reason.removeprefix(_SAID_NO))
-    said = f"{_ANSWERS[code]}: {why}" if why else _ANSWERS[code]
     return (
-        f'<p class="answered" data-state="denied"><span class="batch-label">'
+        f'<p class="answered" data-state="{state}"><span class="batch-label">'
         f"<code>{line(call.name)}</code></span>"
         f' <span class="answered-word">{said}</span></p>\n'
     )

@@ -84,7 +84,18 @@ def _reply(turn: str, events: Sequence[TurnEvent], version: Version) -> list[dic
     stream = UiStream(version, message_id=reply_id(turn), is_over=True)
     chunks = [chunk for event in events for chunk in stream.feed(event)]
     message = reduced([*chunks, *stream.close()])
+    _note_answers(message["parts"])
     return [message] if message["parts"] or _is_over(events) else []
+
+
+def _note_answers(parts: Sequence[dict[str, Any]]) -> None:
+    """Put into each call what was answered: no chunk of version 6 says it, the client knows it."""
+    asked = {part["toolCallId"]: part for part in parts if "approval" in part}
+    for part in parts:
+        said: dict[str, Any] = part["data"] if part["type"] == "data-approval" else {}
+        if "approved" in said and said["toolCallId"] in asked:
+            words = {"reason": said["answer"]} if "answer" in said else {}
+            asked[said["toolCallId"]]["approval"] |= {"approved": said["approved"], **words}
 
 
 def _is_over(events: Sequence[TurnEvent]) -> bool:

@@ -311,6 +311,15 @@ def test_what_was_thought_stands_folded_before_what_was_said() -> None:
     assert "Hm" not in page([noted, call])
 
 
+def test_an_approved_call_says_so_outside_its_fold() -> None:
+    meta = {"approval": "a1", "approved": True}
+    yes = replace(called("c"), type="timeline.approval", text=None, path="", meta=meta)
+    html = page([called("c"), yes, *gave("c", "3")])
+    line = '</details>\n<p class="answered" data-state="approved"><span class="batch-label">'
+    assert f'{line}<code>add</code></span> <span class="answered-word">approved</span>' in html
+    assert '<p class="answered"' not in page([called("c"), *gave("c", "3")])
+
+
 def test_a_denied_call_says_so_outside_its_fold() -> None:
     denied = [
         replace(one, text=(one.text or "").replace("no_tea", "approval_denied"))

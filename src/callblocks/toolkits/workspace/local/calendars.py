@@ -1,39 +1,32 @@
 """The calendars of a folder: one folder each, with one iCalendar file for each event.
 
-    office/calendar/primary/displayname, color      as vdir has it; `timezone` is the zone's name
     office/calendar/primary/<uid>.ics
 
-The folder named `primary` is the primary calendar, else the first one by name. What is deleted
-has the status CANCELLED and stays in its file. Nobody is told of anything: there is no mail
-server here.
+What is deleted has the status CANCELLED and stays in its file. Nobody is told of anything: there
+is no mail server here.
 """
 
 from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Generator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
-import msgspec
-
 from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.backend import Json, Page
-from callblocks.toolkits.workspace.local.calendar_files import (
-    calendar_names,
-    hold,
-    open_calendar,
-    own_address,
-    read_file,
-    read_line,
-    write_file,
-)
-from callblocks.toolkits.workspace.local.calendar_index import CalendarIndex, Row, Rows
+from callblocks.toolkits.workspace.local.calendar_files import hold, own_address, write_file
+from callblocks.toolkits.workspace.local.calendar_homes import Home, calendar_page, opened_home
+from callblocks.toolkits.workspace.local.calendar_index import CalendarIndex
 from callblocks.toolkits.workspace.local.calendar_pages import Asked, page_of, words_asked
+from callblocks.toolkits.workspace.local.calendar_target import (
+    changing_event,
+    find_event,
+    no_event,
+    require_new_event,
+)
 from callblocks.toolkits.workspace.local.ics_changes import (
     cancel,
     cancel_occurrence,
@@ -41,46 +34,14 @@ from callblocks.toolkits.workspace.local.ics_changes import (
     change_occurrence,
     new_event,
 )
-from callblocks.toolkits.workspace.local.ics_file import BROKEN, Group, IcsFile, new_file
+from callblocks.toolkits.workspace.local.ics_file import new_file
 from callblocks.toolkits.workspace.local.occurrences import Counting
-from callblocks.toolkits.workspace.local.reading_events import etag_of
-from callblocks.toolkits.workspace.local.series import (
-    Series,
-    Window,
-    find_occurrence,
-    shown_event,
-    split,
-)
-from callblocks.toolkits.workspace.local.zones import known_zone, machine_zone
+from callblocks.toolkits.workspace.local.series import Window, shown_event
 
 __all__ = ("LocalCalendars",)
 
-_PRIMARY = "primary"
-_COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 _ID = re.compile(r"[a-v0-9]{5,200}", re.ASCII)
 _MOST_FAULTS = 20
-
-
-class _Home(msgspec.Struct, frozen=True):
-    """A calendar whose folder is open; a primary one that is not there yet has none."""
-
-    name: str
-    zone: str
-    folder: int | None
-
-
-class _Target(msgspec.Struct, frozen=True):
-    """What a change is made to: the file, its events of one UID, and maybe one occurrence."""
-
-    row: Row
-    event: Json
-    file: IcsFile
-    group: Group
-
-    @property
-    def is_occurrence(self) -> bool:
-        """Whether it is one occurrence of a series."""
-        return "recurringEventId" in self.event
 
 
 class LocalCalendars:
@@ -94,15 +55,11 @@ class LocalCalendars:
 
     def calendars(self, *, limit: int, page: str) -> Page:
         """The calendars; the primary one is there even before it has a folder."""
-        names = calendar_names(self._office) or [_PRIMARY]
-        start = _read_number(page) if page else 0
-        rest = names[start:]
-        items = [self._entry(name, primary=name == names[0]) for name in rest[:limit]]
-        return Page(items, str(start + limit) if len(rest) > limit else "")
+        return calendar_page(self._office, limit=limit, page=page)
 
     def zone(self, calendar_id: str) -> str:
         """The zone in the file `timezone` of the calendar, else that of this machine."""
-        with self._opened(calendar_id) as home:
+        with opened_home(self._office, calendar_id) as home:
             return home.zone
 
     def events(
@@ -119,7 +76,7 @@ class LocalCalendars:
     ) -> Page:
         """Events that overlap a time, by start."""
         words = words_asked(query)
-        with self._opened(calendar_id) as home:
+        with opened_home(self._office, calendar_id) as home:
             asked = Asked(
                 window=_window(time_min, time_max),
                 words=words,
@@ -145,8 +102,8 @@ class LocalCalendars:
 
     def event(self, calendar_id: str, event_id: str) -> Json:
         """One event, one occurrence of a series, or a series."""
-        with self._opened(calendar_id) as home:
-            row, event = self._find(home, event_id)
+        with opened_home(self._office, calendar_id) as home:
+            row, event = find_event(self._index, home, event_id)
             return self._shown(event, home, row.place.name)
 
     def create(self, calendar_id: str, event: Json, *, notify: str) -> Json:
@@ -155,20 +112,20 @@ class LocalCalendars:
         if not _ID.fullmatch(id):
             why = f"{brief(id)} is no id for an event; use 5 or more of a-v and 0-9"
             raise ToolError("invalid_input", why, id=why)
-        with self._opened(calendar_id, make=True) as home:
+        with opened_home(self._office, calendar_id, make=True) as home:
             assert home.folder is not None
             fields = _zoned(event, home.zone) | self._organizer(event)
             made = new_event(id, fields, datetime.now(UTC))
             with hold(home.folder):
-                self._require_new(home, id)
+                require_new_event(self._index, home, id)
                 write_file(home.folder, f"{id}.ics", new_file(made), new=True)
             return self.event(calendar_id, id)
 
     def update(self, calendar_id: str, event_id: str, changes: Json, *, notify: str) -> Json:
         """Change fields of an event, a series, or one occurrence; nobody is told."""
-        now = datetime.now(UTC)
-        with self._opened(calendar_id) as home:
-            with self._changing(home, event_id, str(changes.get("etag") or "")) as target:
+        now, etag = datetime.now(UTC), str(changes.get("etag") or "")
+        with opened_home(self._office, calendar_id) as home:
+            with changing_event(self._index, home, event_id, etag) as target:
                 fields = _zoned(changes, home.zone)
                 if target.is_occurrence:
                     occurrence = target.event
@@ -180,100 +137,28 @@ class LocalCalendars:
     def delete(self, calendar_id: str, event_id: str, *, notify: str) -> None:
         """Cancel an event, a series, or one occurrence; nobody is told."""
         now = datetime.now(UTC)
-        with self._opened(calendar_id) as home, self._changing(home, event_id, "") as target:
+        with (
+            opened_home(self._office, calendar_id) as home,
+            changing_event(self._index, home, event_id) as target,
+        ):
             if target.event["status"] == "cancelled":
-                raise _not_found(event_id, "it was deleted before")
+                raise no_event(event_id, "it was deleted before")
             if target.is_occurrence:
                 cancel_occurrence(target.file, target.group, target.event, home.zone, now)
             else:
                 cancel(target.group, now)
-
-    @contextmanager
-    def _opened(self, calendar_id: str, *, make: bool = False) -> Generator[_Home, None, None]:
-        names = calendar_names(self._office)
-        name = (names or [_PRIMARY])[0] if calendar_id == _PRIMARY else calendar_id
-        if name not in (names or [_PRIMARY]):
-            known = ", ".join(names[:10]) or _PRIMARY
-            raise ToolError(
-                "not_found", f"no calendar has the id {brief(calendar_id)}; there are: {known}"
-            )
-        with open_calendar(self._office, name, make=make) as folder:
-            yield _Home(name, _zone_of(folder), folder)
-
-    @contextmanager
-    def _changing(self, home: _Home, event_id: str, etag: str) -> Generator[_Target, None, None]:
-        """The event to be changed; what was done to it is written afterwards."""
-        if home.folder is None:
-            raise _not_found(event_id)
-        with hold(home.folder):
-            row, event = self._find(home, event_id)
-            content = read_file(home.folder, row.place.name)
-            try:
-                file = IcsFile(content)
-                group = file.groups[row.place.at]
-            except BROKEN as error:
-                raise _changed(event_id) from error
-            if group.uid != row.series.uid or (etag and etag != etag_of(content)):
-                raise _changed(event_id)
-            yield _Target(row, event, file, group)
-            write_file(home.folder, row.place.name, file.to_bytes(), new=False)
-
-    def _find(self, home: _Home, event_id: str) -> tuple[Row, Json]:
-        if home.folder is None:
-            raise _not_found(event_id)
-        with self._index.fresh(home.folder, home.name) as rows:
-            row = rows.by_id(event_id)
-            if row is not None and row.series.master is not None:
-                return row, row.series.master
-            parts = split(event_id)
-            row = rows.by_id(parts[0]) if parts else row
-            if row is None or parts is None:
-                raise _missing(event_id, rows)
-        series: Series = row.series.settled(home.zone)
-        event = find_occurrence(series, parts[1], home.zone)
-        if event is None:
-            raise _not_found(event_id, "the series has no occurrence then")
-        return row, event
-
-    def _require_new(self, home: _Home, id: str) -> None:
-        assert home.folder is not None
-        with self._index.fresh(home.folder, home.name) as rows:
-            if rows.by_id(id) is not None:
-                raise ToolError("conflict", f"an event with the id {id} is there already")
 
     def _organizer(self, event: Json) -> Json:
         """Whose event it is, for those who attend; nobody where the office has no address."""
         address = own_address(self._office) if event.get("attendees") else ""
         return {"organizer": {"email": address}} if "@" in address else {}
 
-    def _entry(self, name: str, *, primary: bool) -> Json:
-        with open_calendar(self._office, name) as folder:
-            title = read_line(folder, "displayname") if folder is not None else ""
-            color = read_line(folder, "color") if folder is not None else ""
-            zone = _zone_of(folder)
-        entry: Json = {
-            "kind": "calendar#calendarListEntry",
-            "id": name,
-            "summary": title or name,
-            "timeZone": zone,
-            "accessRole": "owner",
-            "selected": True,
-        }
-        if _COLOR.match(color):
-            entry["backgroundColor"] = color[:7]
-        return entry | {"primary": True} if primary else entry
-
-    def _shown(self, event: Json, home: _Home, file: str, zone: str = "") -> Json:
+    def _shown(self, event: Json, home: Home, file: str, zone: str = "") -> Json:
         path = self._office.absolute() / "calendar" / home.name / file
         link = f"file://{quote(str(path), errors='replace')}"
         # What is floating is in the zone of the calendar, whoever looks at it.
         settled = shown_event(event, home.zone)
         return (shown_event(settled, zone) if zone else settled) | {"htmlLink": link}
-
-
-def _zone_of(folder: int | None) -> str:
-    named = read_line(folder, "timezone") if folder is not None else ""
-    return (known_zone(named) if named else "") or machine_zone()
 
 
 def _zoned(fields: Json, zone: str) -> Json:
@@ -302,28 +187,3 @@ def _told(faults: list[str], counting: Counting) -> tuple[str, ...]:
     told = [*given_up, *faults]
     more = [f"and {len(told) - _MOST_FAULTS} more"] if len(told) > _MOST_FAULTS else []
     return (*told[:_MOST_FAULTS], *more)
-
-
-def _missing(event_id: str, rows: Rows) -> ToolError:
-    for name, faults in rows.faults():
-        if name == f"{event_id}.ics":
-            return ToolError("workspace_damaged", faults.splitlines()[0])
-    return _not_found(event_id)
-
-
-def _not_found(event_id: str, why: str = "calendar_events lists those that are there") -> ToolError:
-    return ToolError("not_found", f"no event has the id {brief(event_id)}; {why}")
-
-
-def _changed(event_id: str) -> ToolError:
-    return ToolError(
-        "conflict",
-        f"the event {brief(event_id)} was changed meanwhile; read it again, then change it",
-    )
-
-
-def _read_number(page: str) -> int:
-    if not (page.isascii() and page.isdigit() and len(page) < 9):
-        why = f"{brief(page)} is no token of a page; give the nextPageToken of a list, or none"
-        raise ToolError("invalid_input", why, pageToken=why)
-    return int(page)

@@ -61,11 +61,13 @@ class LocalDrive:
         start = read_token(page, query, order)
         view = self._folder.view(content=_asks_for_content(tree, keys))
         found = self._found(tree, keys, view)
-        shown = self._shown(view, found[start : start + limit])
+        rows = found[start : start + limit]
+        shown = self._shown(view, rows)
         next = "" if start + limit >= len(found) else write_token(start + limit, query, order)
         faults = tuple(self._folder.faults)
         del self._folder.faults[: len(faults)]
-        return Page(shown, next, faults)
+        paths = tuple(tuple(view.judged(row.id, below=False)) for row in rows)
+        return Page(shown, next, faults, paths)
 
     def file(self, file_id: str) -> Json:
         """What is known of one file; `root` is the topmost folder."""

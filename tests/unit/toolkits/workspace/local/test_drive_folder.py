@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from callblocks.model.errors import ToolError
+from callblocks.runtime.files.root import Root
 from callblocks.toolkits.workspace.backend import Json
 from callblocks.toolkits.workspace.local import drive_folder
 from callblocks.toolkits.workspace.local.drive import LocalDrive
+from callblocks.toolkits.workspace.local.office import LocalOffice
+from support.google.calling import Calling
 from support.google.checking import value_faults
 from support.google.discovery import find_route
 
@@ -477,3 +481,39 @@ def test_a_folder_moved_while_another_took_its_place(drive: LocalDrive, files: P
     found = ids(drive)
     assert found["a"] == folder["id"]
     assert found["f"] != folder["id"]
+
+
+def test_a_page_says_where_its_files_lie(drive: LocalDrive, files: Path) -> None:
+    (files / "inner").mkdir()
+    (files / "inner" / "a.txt").write_text("a")
+    gone = make(drive, "b.txt")["id"]
+    drive.update(gone, {"trashed": True}, None)
+    page = drive.files(query="name contains '.txt'", order="name", limit=9, page="")
+    assert [one["name"] for one in page.items] == ["a.txt", "b.txt"]
+    # What was thrown away counts as where it was before, too.
+    assert page.paths[0] == ("office/drive/inner/a.txt",)
+    assert page.paths[1][-1] == "office/drive/b.txt"
+    assert list(page.paths) == [tuple(paths) for paths in drive.paths(map(_id, page.items))]
+
+
+def test_a_search_looks_through_the_folders_once(
+    office: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (files / "a.txt").write_text("a")
+    looks: list[int] = []
+    plain = drive_folder.scan
+
+    def counted(*given: Any, **more: Any) -> Any:
+        looks.append(1)
+        return plain(*given, **more)
+
+    with Root(office.parent) as root:
+        call = Calling(LocalOffice(office), root)
+        assert len(call("drive_search", query="name contains 'a'")["files"]) == 1
+        monkeypatch.setattr(drive_folder, "scan", counted)
+        call("drive_search", query="name contains 'a'")
+    assert looks == [1]
+
+
+def _id(file: Json) -> str:
+    return file["id"]
