@@ -98,7 +98,8 @@ def _notes(outcomes: Iterable[Outcome], folder: str, width: int) -> list[Row]:
     for outcome in outcomes:
         for notice in outcome.notices:
             rows += wrap(_note(outcome, notice.message), width, (("plain", "  "),))
-        for artifact in outcome.artifacts:
+        # Files of a turn are named by the call's own result.
+        for artifact in (one for one in outcome.artifacts if not one.path.startswith("fi:")):
             path = f"{folder}/{artifact.path}"
             row: Row = _note(outcome, f"kept {path}")
             if columns(plain(row)) > width:

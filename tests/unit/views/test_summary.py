@@ -46,6 +46,11 @@ def test_notices_and_kept_files_are_told() -> None:
     ]
 
 
+def test_files_of_a_turn_are_named_by_their_result_alone() -> None:
+    one = outcome(artifacts=(Artifact(path="fi:turn_1.files/a.md", size=1, digest="d"),))
+    assert lines(summary_rows([one], "/kept", 80)) == ["", "1 done"]
+
+
 def test_a_path_is_not_broken() -> None:
     path = "4f/" + "a" * 60 + "/c1.txt"
     one = outcome(artifacts=(Artifact(path=path, size=1, digest="d"),))
