@@ -32,12 +32,12 @@ _ROWS = 2_000
 _NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 
 
-def page_of(job: Job, outside: Outside, *, notes_below: bool) -> str:
-    """The HTML of a job; footnotes stand below their page, or at the end."""
+def page_of(job: Job, outside: Outside) -> str:
+    """The HTML of a job; footnotes stand at the end."""
     if job.format == "html":
         return _given(job, outside)
     document = read_markdown(job, outside, _ROWS)
-    body = _Markup(document, outside, notes_below=notes_below).page()
+    body = _Markup(document, outside).page()
     title, author = escape(document.title), escape(document.author)
     said = f'<meta name="author" content="{author}">' if author else ""
     return (
@@ -50,13 +50,11 @@ def page_of(job: Job, outside: Outside, *, notes_below: bool) -> str:
 class _Markup(RendererHTML):
     """Renders tokens; each method is the rule for the tokens of its name."""
 
-    def __init__(self, document: Document, outside: Outside, *, notes_below: bool) -> None:
+    def __init__(self, document: Document, outside: Outside) -> None:
         super().__init__()
         self._document = document
         self._outside = outside
-        self._notes_below = notes_below
         self._options = MarkdownIt("commonmark").options
-        self._seen: set[int] = set()
         self._slugs: set[str] = set()
         self._notes = _note_tokens(document.tokens)
 
@@ -124,14 +122,9 @@ class _Markup(RendererHTML):
     def footnote_ref(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
     ) -> str:
-        """The number of a note, and where it stands first the note itself."""
+        """The number of a note, which leads to it."""
         number = tokens[idx].meta["id"] + 1
-        if not self._notes_below:
-            return f"<sup>{number}</sup>"
-        if number in self._seen:
-            return f'<sup class="again">{number}</sup>'
-        self._seen.add(number)
-        return f'<span class="note">{self._note(number)}</span>'
+        return f'<sup><a href="#note-{number}">{number}</a></sup>'
 
     def footnote_anchor(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
@@ -155,10 +148,10 @@ class _Markup(RendererHTML):
         )
 
     def _end_notes(self) -> str:
-        if self._notes_below or not self._notes:
+        if not self._notes:
             return ""
-        items = "".join(f"<li>{self._note(number)}</li>" for number in self._notes)
-        return f'<ol class="notes">{items}</ol>'
+        items = (f'<li id="note-{number}">{self._note(number)}</li>' for number in self._notes)
+        return f'<section class="notes"><h2>Notes</h2><ol>{"".join(items)}</ol></section>'
 
     def _formula(self, tex: str, tag: str) -> str:
         svg = formula_svg(tex, self._outside)

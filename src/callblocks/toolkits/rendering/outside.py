@@ -19,7 +19,7 @@ from callblocks.toolkits.rendering.wire import LONGEST, Given, Heard, Said, Told
 
 __all__ = ("Outside", "receive")
 
-_DATA = re.compile(r"data:([^,;]*)(;[^,]*?)?(;base64)?,(.*)", re.DOTALL | re.IGNORECASE)
+_DATA = re.compile(r"data:[^,]*?(;base64)?,(.*)", re.DOTALL | re.IGNORECASE)
 # A Windows drive is no scheme, and `fi:` names a file of the timeline.
 _SCHEME = re.compile(r"(?!fi:)[A-Za-z][A-Za-z0-9+.-]+:")
 _MOST_FILES = 200
@@ -75,9 +75,9 @@ class Outside:
     def _inline(self, url: str) -> bytes | None:
         """A file that stands in the document itself."""
         if match := _DATA.fullmatch(url):
-            plain = unquote_to_bytes(match[4])
+            plain = unquote_to_bytes(match[2])
             try:
-                return base64.b64decode(plain) if match[3] else plain
+                return base64.b64decode(plain) if match[1] else plain
             except (binascii.Error, ValueError):
                 pass
         self.tell("image_broken", "a data: address holds no picture")

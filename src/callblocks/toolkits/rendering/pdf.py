@@ -14,7 +14,7 @@ _PAPER = {"a4": "A4", "letter": "letter"}
 
 def write_pdf(job: Job, outside: Outside) -> Made:
     """The document as PDF."""
-    html = page_of(job, outside, notes_below=True)
+    html = page_of(job, outside)
     way = "landscape" if job.landscape else "portrait"
     laid = lay_out(html, f"@page {{ size: {_PAPER[job.paper]} {way} }}", outside)
     about = laid.metadata

@@ -27,7 +27,7 @@ _MARGIN = 36
 
 def write_png(job: Job, outside: Outside) -> Made:
     """The document as one picture; what does not fit is told."""
-    html = page_of(job, outside, notes_below=False)
+    html = page_of(job, outside)
     width = job.width or _WIDTH
     rules = (
         f"@page {{ size: {width}px {_HIGHEST}px; margin: 0;"
@@ -41,20 +41,20 @@ def write_png(job: Job, outside: Outside) -> Made:
         words = f"the picture ends after {_HIGHEST} pixels; write_pdf shows all of it"
         outside.tell("picture_cut", words)
     outside.say("drawing")
-    return Made(
-        pdf_picture(laid.copy(laid.pages[:1]).write_pdf(), height), {"width": width * _SHARP}
-    )
+    pdf = laid.copy(laid.pages[:1]).write_pdf()
+    return Made(pdf_picture(pdf, width, height), {"width": width * _SHARP})
 
 
-def pdf_picture(pdf: bytes, height: float) -> bytes:
-    """The first page of a PDF as PNG, from its top down to `height` pixels."""
+def pdf_picture(pdf: bytes, width: float, height: float) -> bytes:
+    """The first page of a PDF as PNG: so many pixels from its upper left corner."""
     import pypdfium2
 
     opened: Any = pypdfium2.PdfDocument(pdf)
     try:
         page = opened[0]
         below = max(0.0, page.get_height() - height * _POINTS)
-        drawn = page.render(scale=_SHARP / _POINTS, crop=(0, below, 0, 0))
+        beside = max(0.0, page.get_width() - width * _POINTS)
+        drawn = page.render(scale=_SHARP / _POINTS, crop=(0, below, beside, 0))
         written = io.BytesIO()
         drawn.to_pil().save(written, "PNG", optimize=True)
         return written.getvalue()
