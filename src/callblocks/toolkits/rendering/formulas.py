@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from html import unescape
 from typing import Any
 from xml.etree import ElementTree
 
@@ -40,10 +41,14 @@ def formula_mathml(tex: str, outside: Outside) -> ElementTree.Element | None:
 
     try:
         _require_short(tex)
-        return convert_to_element(tex.strip())
+        read: ElementTree.Element = convert_to_element(tex.strip())
     except Exception:  # it raises whatever comes
         _tell(tex, outside)
         return None
+    # It writes signs as references, which nothing reads in a tree.
+    for part in read.iter():
+        part.text = unescape(part.text or "")
+    return read
 
 
 def _require_short(tex: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from callblocks.toolkits.rendering.outside import Outside
+from callblocks.toolkits.rendering.png import SHARP, pdf_picture
 
 __all__ = ("Picture", "picture")
 
@@ -31,16 +32,16 @@ def picture(name: str, outside: Outside) -> Picture | None:
     content = outside.file(name)
     if content is None:
         return None
-    if b"<svg" in content[:1_000]:
-        content = _drawn(content, outside)
-    found = _opened(content) if content else None
+    is_drawing = b"<svg" in content[:1_000]
+    drawn = _drawn(content, outside) if is_drawing else content
+    found = _opened(drawn, _INCH * (SHARP if is_drawing else 1)) if drawn else None
     if found is None:
         shown = name if len(name) <= 80 else f"{name[:80]}…"
         outside.tell("image_broken", f"{shown} is no picture that a document can show", name=shown)
     return found
 
 
-def _opened(content: bytes) -> Picture | None:
+def _opened(content: bytes, inch: int) -> Picture | None:
     from PIL import Image
 
     try:
@@ -53,7 +54,7 @@ def _opened(content: bytes) -> Picture | None:
                 content = _as_png(image)
     except Exception:  # a damaged picture raises whatever comes
         return None
-    return Picture(content, width / _INCH, height / _INCH)
+    return Picture(content, width / inch, height / inch)
 
 
 def _as_png(image: Any) -> bytes:
@@ -67,8 +68,6 @@ def _drawn(svg: bytes, outside: Outside) -> bytes | None:
     from base64 import b64encode
 
     from callblocks.toolkits.rendering.layout import lay_out
-    from callblocks.toolkits.rendering.png import pdf_picture
-
     url = f"data:image/svg+xml;base64,{b64encode(svg).decode()}"
     page = f'<img id="drawing" src="{url}" style="display:block">'
     try:

@@ -14,12 +14,12 @@ from callblocks.toolkits.rendering.markup import END, page_of
 from callblocks.toolkits.rendering.outside import Outside
 from callblocks.toolkits.rendering.wire import Job, Made
 
-__all__ = ("pdf_picture", "write_png")
+__all__ = ("SHARP", "pdf_picture", "write_png")
 
 _WIDTH = 800
 _HIGHEST = 8_000
 _LEAST = 40
-_SHARP = 2
+SHARP = 2
 """Points of the picture for one pixel of the page."""
 _POINTS = 72 / 96
 _MARGIN = 36
@@ -42,7 +42,7 @@ def write_png(job: Job, outside: Outside) -> Made:
         outside.tell("picture_cut", words)
     outside.say("drawing")
     pdf = laid.copy(laid.pages[:1]).write_pdf()
-    return Made(pdf_picture(pdf, width, height), {"width": width * _SHARP})
+    return Made(pdf_picture(pdf, width, height), {"width": width * SHARP})
 
 
 def pdf_picture(pdf: bytes, width: float, height: float) -> bytes:
@@ -54,7 +54,7 @@ def pdf_picture(pdf: bytes, width: float, height: float) -> bytes:
         page = opened[0]
         below = max(0.0, page.get_height() - height * _POINTS)
         beside = max(0.0, page.get_width() - width * _POINTS)
-        drawn = page.render(scale=_SHARP / _POINTS, crop=(0, below, beside, 0))
+        drawn = page.render(scale=SHARP / _POINTS, crop=(0, below, beside, 0))
         written = io.BytesIO()
         drawn.to_pil().save(written, "PNG", optimize=True)
         return written.getvalue()
