@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pptx.dml.color import RGBColor
-from pptx.enum.shapes import MSO_SHAPE
 from pptx.enum.text import MSO_ANCHOR, PP_ALIGN
 from pptx.oxml import parse_xml
 from pptx.oxml.ns import nsdecls
@@ -186,11 +185,10 @@ class _Writer:
             _write(paragraph, run, size, color)
 
     def _put_code(self, part: Code, area: Area) -> None:
-        shape = self._slide.shapes.add_shape(MSO_SHAPE.RECTANGLE, *_inches(area))
+        shape = self._slide.shapes.add_textbox(*_inches(area))
         shape.fill.solid()
         shape.fill.fore_color.rgb = RGBColor.from_string(FILL)
         shape.line.color.rgb = RGBColor.from_string("E1E6EB")
-        shape.shadow.inherit = False
         frame = shape.text_frame
         frame.word_wrap, frame.vertical_anchor = True, MSO_ANCHOR.TOP
         frame.margin_left = frame.margin_right = Inches(0.15)

@@ -88,6 +88,7 @@ def _place(holder: Any, what: str, *where: float) -> None:
             shape.left, shape.top, shape.width, shape.height = (Inches(one) for one in where)
             if what == "title":
                 shape.text_frame.vertical_anchor = 4
+                shape.text_frame.margin_left = 0
 
 
 def _add_line(layout: Any) -> None:

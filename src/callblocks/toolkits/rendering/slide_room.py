@@ -17,9 +17,9 @@ from callblocks.toolkits.rendering.slides import Code, Image, Line, Part, Slide,
 __all__ = ("AREA", "CODE", "GAP", "TEXT", "Page", "height_of", "pages_of", "sizes")
 
 TEXT, CODE, TABLE = 20.0, 14.0, 14.0
-"""Letters in points, at most."""
+"""Letters in points; they grow and shrink with what there is to say."""
 GAP = 0.2
-_SCALES = (1.0, 0.9, 0.8)
+_SCALES = (1.2, 1.1, 1.0, 0.9, 0.8)
 _POINT = 1 / 72
 _LETTER = 0.49
 """How wide a letter is, in parts of its height."""
