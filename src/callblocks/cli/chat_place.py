@@ -27,7 +27,7 @@ from callblocks.session.host import Host, HostSettings
 from callblocks.session.interrupted import interrupted_turn, open_turn, owner_lives
 from callblocks.session.session import Session
 from callblocks.session.team_file import read_team
-from callblocks.toolkits.react import react_tools
+from callblocks.toolkits.turn_tools import turn_tools
 from callblocks.tools.registry import Registry
 
 __all__ = ("Place", "left_turn")
@@ -82,7 +82,7 @@ class Place:
     def tools(self, session: Session) -> Registry:
         """All that the model may call, or anybody of the team."""
         every, recorder = self._chosen(), session.recorder
-        own = react_tools(recorder, recorder.coming_turn)
+        own = turn_tools(recorder, recorder.coming_turn)
         return every | Registry(tool for tool in own if tool.name not in every)
 
     def new_name(self) -> str:

@@ -139,10 +139,22 @@ def every_tool(
     from callblocks.toolkits.standard import standard_tools
     from callblocks.tools.registry import Registry
 
-    standard = standard_tools(root, office=office) | Registry(added)
+    standard = standard_tools(root, office=office)
+    own = Registry(added)
+    if not own.names:
+        _add_writers(standard, root)
+    standard = standard | own
     if not isinstance(given, Registry):
         return standard
     for name in standard.names:
         if name in given:
             say(f"{name} is the one of -T, not the one that comes with callblocks")
     return given | standard.without(given.names)
+
+
+def _add_writers(registry: Registry, root: Root) -> None:
+    """Where no timeline is, documents are written into the workspace."""
+    from callblocks.toolkits.rendering.places import FolderPlace
+    from callblocks.toolkits.rendering.tools import RENDERING_TOOLS, rendering_tools
+
+    registry.add_later(RENDERING_TOOLS, lambda: rendering_tools(FolderPlace(root)))

@@ -10,6 +10,7 @@ from callblocks.model.turn_events import CallAnswered, CallAsked, TurnEvent
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approving import Approving
 from callblocks.runtime.asking import Answer, Asker, Question, Settled
+from callblocks.runtime.files.root import Root
 from callblocks.runtime.gate import Resolve
 from callblocks.runtime.journal import Journal
 from callblocks.runtime.policy.policy import Policy
@@ -27,7 +28,7 @@ from callblocks.session.telling import Telling
 from callblocks.session.turn_run import TurnRun
 from callblocks.session.turn_writing import TurnWriting
 from callblocks.timeline.recorder import Recorder
-from callblocks.toolkits.react import react_tools
+from callblocks.toolkits.turn_tools import turn_tools
 from callblocks.toolkits.workspace.local.zones import machine_zone
 from callblocks.tools.context import Keep
 from callblocks.tools.registry import Registry
@@ -37,7 +38,10 @@ __all__ = ("Desk", "Stage")
 
 
 class Desk(msgspec.Struct, frozen=True, kw_only=True):
-    """What running calls needs beside tools and a policy; see `Runtime` and `Approving`."""
+    """What running calls needs beside tools and a policy; see `Runtime` and `Approving`.
+
+    `root` is the workspace, whose files documents may show.
+    """
 
     book: ApprovalBook | None = None
     asker: Asker | None = None
@@ -45,6 +49,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     keep: Keep | None = None
     resolve: Resolve | None = None
     place: str = ""
+    root: Root | None = None
 
 
 class Stage:
@@ -75,7 +80,9 @@ class Stage:
         # What the model sees of earlier turns does not change while this one runs.
         recorder, settings = self.recorder, self._settings
         talk: Talk | None = None
-        own = react_tools(recorder, turn, lambda seq: talk is None or talk.shows(seq))
+        own = turn_tools(
+            recorder, turn, lambda seq: talk is None or talk.shows(seq), self.desk.root
+        )
         tools = self._tools | Registry(tool for tool in own if tool.name not in self._tools)
         _, writes = taught_dialects(self.offers.chosen(choice).dialect)
         told = instructions(writes, tools, settings.system)

@@ -44,21 +44,25 @@ def make(job: Job, outside: Outside) -> Made | Failed:
     """The document, or why there is none."""
     try:
         return _writer(job.kind)(job, outside)
-    except Unrenderable as error:
-        return Failed(error.code, error.message)
-    except MemoryError:
-        return Failed("document_too_large", "it needs too much room; give it in parts")
-    except RecursionError:
-        return Failed("document_invalid", "it is nested too deep; make it flatter")
-    except ImportError as error:
-        return Failed("renderer_missing", f"a package is not installed here: {error.name}")
-    except OSError as error:
-        if "cannot load library" in str(error):
-            return Failed("renderer_missing", _PANGO)
-        return Failed("render_failed", f"it broke off ({type(error).__name__})")
     except Exception as error:  # a library meets documents that nobody thought of
-        words = f"it broke off ({type(error).__name__}); write it more plainly"
-        return Failed("render_failed", words)
+        return _failed(error)
+
+
+def _failed(error: Exception) -> Failed:
+    match error:
+        case Unrenderable():
+            return Failed(error.code, error.message)
+        case MemoryError():
+            return Failed("document_too_large", "it needs too much room; give it in parts")
+        case RecursionError():
+            return Failed("document_invalid", "it is nested too deep; make it flatter")
+        case ImportError():
+            return Failed("renderer_missing", f"a package is not installed here: {error.name}")
+        case OSError() if "cannot load library" in str(error):
+            return Failed("renderer_missing", _PANGO)
+        case _:
+            words = f"it broke off ({type(error).__name__}); write it more plainly"
+            return Failed("render_failed", words)
 
 
 def _writer(kind: Kind) -> Callable[[Job, Outside], Made]:

@@ -1,6 +1,8 @@
 """`write_docx`: a document for Word and its like, with real headings, lists and tables."""
 
-# pyright: reportPrivateUsage=false
+# What these packages do not offer is written as XML.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """The words of a paragraph in a Word document, with links, pictures and formulas."""
 
-# pyright: reportPrivateUsage=false
+# What these packages do not offer is written as XML.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """The styles of a Word document: real headings, lists, quotes and code, in one look."""
 
-# pyright: reportPrivateUsage=false
+# What these packages do not offer is written as XML.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -60,13 +62,15 @@ def set_styles(document: Document) -> None:
 def set_page(document: Document, job: Job, title: str) -> Emu:
     """The paper and its foot, with title and page number; the width that is left for text."""
     section = document.sections[0]
-    short, long = (Inches(inches) for inches in _PAPER[job.paper])
-    section.page_width, section.page_height = (long, short) if job.landscape else (short, long)
+    short, long = (Inches(inches) for inches in _PAPER[job.paper.partition("-")[0]])
+    section.page_width, section.page_height = (
+        (long, short) if job.paper.endswith("landscape") else (short, long)
+    )
     margin = Inches(_MARGIN)
     section.left_margin = section.right_margin = section.top_margin = margin
     section.bottom_margin = margin
     section.footer_distance = Inches(0.45)
-    width = Emu(section.page_width - 2 * margin)
+    width = Emu(sides[0] - 2 * margin)
     foot = section.footer.paragraphs[0]
     for stop in list(foot.style.paragraph_format.tab_stops) if foot.style else []:
         foot.paragraph_format.tab_stops.add_tab_stop(stop.position, WD_TAB_ALIGNMENT.CLEAR)
@@ -81,7 +85,9 @@ def set_page(document: Document, job: Job, title: str) -> Emu:
 def field(paragraph: Any, code: str) -> None:
     """Something that the reader's program counts."""
     paragraph._p.append(
-        parse_xml(f'<w:fldSimple {nsdecls("w")} w:instr="{code}"><w:r><w:t>1</w:t></w:r></w:fldSimple>')
+        parse_xml(
+            f'<w:fldSimple {nsdecls("w")} w:instr="{code}"><w:r><w:t>1</w:t></w:r></w:fldSimple>'
+        )
     )
 
 
@@ -108,7 +114,9 @@ def _border(style: Any, side: str, color: str, eighths: int, space: int) -> None
         borders = parse_xml(f"<w:pBdr {nsdecls('w')}/>")
         # The order of properties is fixed: borders stand before shades and spaces.
         later = (qn(f"w:{name}") for name in ("shd", "tabs", "spacing", "ind", "outlineLvl"))
-        after = next((properties.find(name) for name in later if properties.find(name) is not None), None)
+        after = next(
+            (properties.find(name) for name in later if properties.find(name) is not None), None
+        )
         properties.append(borders) if after is None else after.addprevious(borders)
     order = ("top", "left", "bottom", "right")
     new = parse_xml(f"<w:{side} {nsdecls('w')} {edge}/>")

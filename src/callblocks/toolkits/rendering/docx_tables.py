@@ -1,6 +1,8 @@
 """Tables of a Word document: a head that comes again on each page, widths by what they hold."""
 
-# pyright: reportPrivateUsage=false
+# What these packages do not offer is written as XML.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
 
 from __future__ import annotations
 

@@ -9,14 +9,11 @@ from callblocks.toolkits.rendering.wire import Job, Made
 
 __all__ = ("write_pdf",)
 
-_PAPER = {"a4": "A4", "letter": "letter"}
-
 
 def write_pdf(job: Job, outside: Outside) -> Made:
     """The document as PDF."""
     html = page_of(job, outside)
-    way = "landscape" if job.landscape else "portrait"
-    laid = lay_out(html, f"@page {{ size: {_PAPER[job.paper]} {way} }}", outside)
+    laid = lay_out(html, f"@page {{ size: {job.paper.replace('-', ' ')} }}", outside)
     about = laid.metadata
     about.title = job.title or about.title or job.name
     about.authors = [job.author] if job.author else about.authors

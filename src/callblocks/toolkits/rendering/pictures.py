@@ -68,6 +68,7 @@ def _drawn(svg: bytes, outside: Outside) -> bytes | None:
     from base64 import b64encode
 
     from callblocks.toolkits.rendering.layout import lay_out
+
     url = f"data:image/svg+xml;base64,{b64encode(svg).decode()}"
     page = f'<img id="drawing" src="{url}" style="display:block">'
     try:

@@ -1,6 +1,8 @@
 """`write_pptx`: slides, with a title each, tables that can be edited, pictures and code."""
 
-# pyright: reportPrivateUsage=false
+# What these packages do not offer is written as XML.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -101,7 +103,9 @@ def _open(deck: Any, slide: Slide, author: str) -> None:
         below._element.getparent().remove(below._element)
         return
     for number, line in enumerate(lines):
-        paragraph = below.text_frame.paragraphs[0] if not number else below.text_frame.add_paragraph()
+        paragraph = (
+            below.text_frame.paragraphs[0] if not number else below.text_frame.add_paragraph()
+        )
         paragraph.text = line.text
 
 
@@ -241,7 +245,9 @@ class _Writer:
     def _put_image(self, part: Image, area: Area) -> None:
         found = picture(part.name, self._outside)
         if found is None:
-            self._put_text(Text([Line([Run(text=f"[{part.about or 'picture'}]", italic=True)])]), area)
+            self._put_text(
+                Text([Line([Run(text=f"[{part.about or 'picture'}]", italic=True)])]), area
+            )
             return
         # A small one is not blown up beyond what it can bear.
         scale = min(area.width / found.width, area.height / found.height, 1.6)
@@ -283,7 +289,8 @@ def _write(paragraph: Any, run: Run, size: float, color: str) -> None:
 def _bullet(line: Line) -> str:
     space = nsdecls("a")
     if line.sign == "#":
-        return f'<a:buAutoNum {space} type="arabicPeriod" startAt="{min(max(line.number, 1), 32767)}"/>'
+        start = min(max(line.number, 1), 32_767)
+        return f'<a:buAutoNum {space} type="arabicPeriod" startAt="{start}"/>'
     if line.sign:
         return f'<a:buChar {space} char="{line.sign}"/>'
     return f"<a:buNone {space}/>"

@@ -1,6 +1,8 @@
 """The empty presentation: wide slides, two layouts, one look."""
 
-# pyright: reportPrivateUsage=false
+# What these packages do not offer is written as XML.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
 
 from __future__ import annotations
 

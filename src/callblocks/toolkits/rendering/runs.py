@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -65,30 +65,39 @@ def without_tags(html: str) -> str:
 
 
 def _run(node: SyntaxTreeNode, look: dict[str, Any]) -> Iterator[Run]:
+    if make := _MADE.get(node.type):
+        yield _made(look, **make(node))
+        return
     match node.type:
-        case "text":
-            yield Run(text=node.content, **look)
-        case "softbreak":
-            yield Run(text=" ", **look)
-        case "hardbreak":
-            yield Run(text="\n", **look)
-        case "code_inline":
-            yield Run(text=node.content, **{**look, "code": True})
-        case "math_inline" | "math_inline_double":
-            yield Run(text=node.content.strip(), **{**look, "math": True})
         case "html_inline":
             if _BREAK.fullmatch(node.content):
-                yield Run(text="\n", **look)
-        case "image":
-            yield Run(text=node.content, picture=str(node.attrs.get("src", "")), **look)
-        case "footnote_ref":
-            yield Run(note=node.meta["id"] + 1, **{**look, "raised": True})
-        case "footnote_anchor":
-            return
+                yield _made(look, text="\n")
         case "citation":
             for number in node.meta["numbers"]:
-                yield Run(text=f"[{number}]", **{**look, "link": f"#source-{number}"})
+                yield _made(look, text=f"[{number}]", link=f"#source-{number}")
         case "link":
             yield from runs_of(node, **{**look, "link": str(node.attrs.get("href", ""))})
+        case "footnote_anchor":
+            return
         case _:
             yield from runs_of(node, **{**look, **_MARKS.get(node.type, {})})
+
+
+def _made(look: dict[str, Any], **more: Any) -> Run:
+    return Run(**{**look, **more})
+
+
+def _formula(node: SyntaxTreeNode) -> dict[str, Any]:
+    return {"text": node.content.strip(), "math": True}
+
+
+_MADE: dict[str, Callable[[SyntaxTreeNode], dict[str, Any]]] = {
+    "text": lambda node: {"text": node.content},
+    "softbreak": lambda _: {"text": " "},
+    "hardbreak": lambda _: {"text": "\n"},
+    "code_inline": lambda node: {"text": node.content, "code": True},
+    "math_inline": _formula,
+    "math_inline_double": _formula,
+    "image": lambda node: {"text": node.content, "picture": str(node.attrs.get("src", ""))},
+    "footnote_ref": lambda node: {"note": node.meta["id"] + 1, "raised": True},
+}

@@ -68,8 +68,8 @@ def _csv(text: str) -> list[list[Any]]:
 
 def _lists(rows: list[Any]) -> Iterator[list[Any]]:
     """Rows as lists; objects give their keys as the head."""
-    named = [row for row in rows if isinstance(row, Mapping)]
-    keys = list(dict.fromkeys(key for row in named for key in cast("Mapping[str, Any]", row)))
+    named = [cast("Mapping[str, Any]", row) for row in rows if isinstance(row, Mapping)]
+    keys = list(dict.fromkeys(key for row in named for key in row))
     if keys:
         yield list(keys)
     for row in rows:

@@ -1,9 +1,9 @@
 """What a cell of a sheet holds: numbers, dates, booleans, plain sums, or text.
 
-    11,482   −2.5   +4 %   $12.50     numbers, shown as they were written
-    2030-01-31                        a date
-    =SUM(B2:B9)                       a formula, if it only reckons with cells of its own sheet
-    =WEBSERVICE("…")   007            text, as are numbers that would lose their look
+11,482   −2.5   +4 %   $12.50     numbers, shown as they were written
+2030-01-31                        a date
+=SUM(B2:B9)                       a formula, if it only reckons with cells of its own sheet
+=WEBSERVICE("…")   007            text, as are numbers that would lose their look
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ _LEADING_ZERO = re.compile(r"[+-]?0\d")
 _FORMULA = re.compile(r"=[A-Za-z0-9+\-*/^(),.:;$<>=&% \"]{1,500}")
 _CALLED = re.compile(r"([A-Za-z][A-Za-z0-9.]*)\s*\(")
 _KNOWN = frozenset(
-    "ABS AND AVERAGE AVERAGEIF CEILING COUNT COUNTA COUNTIF DATE DAY FLOOR IF IFERROR INT MAX "
-    "MEDIAN MIN MOD MONTH NOT OR PRODUCT ROUND ROUNDDOWN ROUNDUP SQRT STDEV SUM SUMIF "
-    "SUMPRODUCT YEAR".split()
+    (
+        *("ABS", "AND", "AVERAGE", "AVERAGEIF", "CEILING", "COUNT", "COUNTA", "COUNTIF", "DATE"),
+        *("DAY", "FLOOR", "IF", "IFERROR", "INT", "MAX", "MEDIAN", "MIN", "MOD", "MONTH", "NOT"),
+        *("OR", "PRODUCT", "ROUND", "ROUNDDOWN", "ROUNDUP", "SQRT", "STDEV", "SUM", "SUMIF"),
+        *("SUMPRODUCT", "YEAR"),
+    )
 )
 
 

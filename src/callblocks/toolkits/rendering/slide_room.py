@@ -73,7 +73,9 @@ def height_of(part: Part, scale: float, width: float = AREA.width) -> float:
         case Code():
             return len(part.lines) * CODE * scale * 1.25 * _POINT + 0.25
         case Table():
-            return sum(_row(part.grid, number, scale, width) for number in range(len(part.grid.rows)))
+            return sum(
+                _row(part.grid, number, scale, width) for number in range(len(part.grid.rows))
+            )
         case Image():
             return _LEAST_IMAGE
 
@@ -120,7 +122,9 @@ def _split(
         case Text():
             count = _fitting([_line(line, scale, AREA.width) for line in part.lines], room)
             count = max(count, int(alone))
-            return _cut(Text(part.lines[:count]), count), _cut(Text(part.lines[count:]), count < len(part.lines))
+            return _cut(Text(part.lines[:count]), count), _cut(
+                Text(part.lines[count:]), count < len(part.lines)
+            )
         case Code():
             count = max(int((room - 0.25) / (CODE * scale * 1.25 * _POINT)), int(alone))
             return _cut(Code(part.lines[:count]), count > 0), Code(part.lines[max(count, 0) :])

@@ -142,10 +142,8 @@ def _parts(node: SyntaxTreeNode, level: int, outside: Outside) -> Iterator[Part]
         case "bullet_list" | "ordered_list":
             yield from _items(node, level, outside)
         case "blockquote":
-            for child in node.children:
-                for part in _parts(child, level, outside):
-                    quoted = isinstance(part, Text)
-                    yield _quoted(part) if quoted else part
+            inner = (part for child in node.children for part in _parts(child, level, outside))
+            yield from map(_quoted, inner)
         case "fence" | "code_block":
             words = node.info.split()
             yield Code(highlighted(node.content, words[0] if words else ""))
@@ -179,14 +177,19 @@ def _items(node: SyntaxTreeNode, level: int, outside: Outside) -> Iterator[Part]
         fresh = True
         for child in item.children:
             for part in _parts(child, level + (child.type.endswith("_list")), outside):
-                if fresh and isinstance(part, Text) and child.type == "paragraph":
-                    part = Text([replace(part.lines[0], sign=sign, number=number)])
-                    fresh = False
-                yield part
+                first = fresh and isinstance(part, Text) and child.type == "paragraph"
+                yield _signed(part, sign, number) if first else part
+                fresh = fresh and not first
+
+
+def _signed(part: Part, sign: str, number: int) -> Part:
+    assert isinstance(part, Text)
+    return Text([replace(part.lines[0], sign=sign, number=number), *part.lines[1:]])
 
 
 def _quoted(part: Part) -> Part:
-    assert isinstance(part, Text)
+    if not isinstance(part, Text):
+        return part
     return Text([replace(line, quoted=True) for line in part.lines])
 
 

@@ -33,7 +33,7 @@ __all__ = (
 
 Kind: TypeAlias = Literal["pdf", "png", "docx", "pptx", "xlsx"]
 Format: TypeAlias = Literal["markdown", "html", "csv"]
-Paper: TypeAlias = Literal["a4", "letter"]
+Paper: TypeAlias = Literal["a4", "a4-landscape", "letter", "letter-landscape"]
 
 LONGEST = 128 * 1024 * 1024
 """Bytes of one frame, at most."""
@@ -58,7 +58,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     author: str = ""
     paper: Paper = "a4"
-    landscape: bool = False
     width: int = 0
     rows: list[Any] | None = None
     sources: list[Cited] = []
