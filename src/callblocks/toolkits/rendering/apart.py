@@ -10,6 +10,7 @@ import os
 import selectors
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 
@@ -42,13 +43,20 @@ def render_apart(
     job: Job, files: Callable[[str], bytes | None], context: Context, seconds: float = SECONDS
 ) -> Made:
     """Make a document; a `ToolError` says why there is none."""
-    try:
-        child = _start()
-    except OSError as error:
-        raise ToolError("render_failed", f"no process can be started for it: {error}") from error
+    with tempfile.TemporaryDirectory(prefix="callblocks-") as folder:
+        return _rendered(_start(folder), job, files, context, time.monotonic() + seconds)
+
+
+def _rendered(
+    child: subprocess.Popen[bytes],
+    job: Job,
+    files: Callable[[str], bytes | None],
+    context: Context,
+    latest: float,
+) -> Made:
     try:
         _send(child, job)
-        for heard in _heard(child, context, time.monotonic() + seconds):
+        for heard in _heard(child, context, latest):
             match heard:
                 case Said():
                     context.report(heard.text)
@@ -71,16 +79,21 @@ def render_apart(
     raise ToolError("render_failed", _why(child.returncode))
 
 
-def _start() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "callblocks.toolkits.rendering.child"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        bufsize=0,
-        cwd="/",
-        start_new_session=True,
-    )
+def _start(folder: str) -> subprocess.Popen[bytes]:
+    """The process; what its libraries must put aside is in a folder that goes with it."""
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "callblocks.toolkits.rendering.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            cwd=folder,
+            env={**os.environ, "TMPDIR": folder},
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ToolError("render_failed", f"no process can be started for it: {error}") from error
 
 
 def _send(child: subprocess.Popen[bytes], value: Job | Given) -> None:

@@ -1,7 +1,7 @@
 """The process that renders: `python -m callblocks.toolkits.rendering.child`.
 
-It has little memory and time, writes no file, opens no connection and starts nothing. What a
-document does to a library here harms nothing else.
+It has little memory and time, opens no connection and starts nothing, and what it writes is small
+and goes with it. What a document does to a library here harms nothing else.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ __all__ = ("main",)
 _MEMORY = 2 * 1024 * 1024 * 1024
 _CPU_SECONDS = 120
 _FILES = 128
+_FILE = 256 * 1024 * 1024
 _REFUSED = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "pty.")
 _PANGO = (
     "a library is missing that lays out text; on Debian and Ubuntu: "
@@ -100,13 +101,13 @@ def _pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _limit() -> None:
-    """Little memory and time, and no file is written; where the system knows such limits."""
+    """Little memory, time and room; where the system knows such limits."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE, _FILE))
         resource.setrlimit(resource.RLIMIT_NOFILE, (_FILES, _FILES))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

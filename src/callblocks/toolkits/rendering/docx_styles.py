@@ -2,7 +2,7 @@
 
 # What these packages do not offer is written as XML.
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -63,9 +63,8 @@ def set_page(document: Document, job: Job, title: str) -> Emu:
     """The paper and its foot, with title and page number; the width that is left for text."""
     section = document.sections[0]
     short, long = (Inches(inches) for inches in _PAPER[job.paper.partition("-")[0]])
-    section.page_width, section.page_height = (
-        (long, short) if job.paper.endswith("landscape") else (short, long)
-    )
+    sides = (long, short) if job.paper.endswith("landscape") else (short, long)
+    section.page_width, section.page_height = sides
     margin = Inches(_MARGIN)
     section.left_margin = section.right_margin = section.top_margin = margin
     section.bottom_margin = margin

@@ -1,7 +1,7 @@
 """Formulas in TeX: as a drawing for pages, and as MathML for what can read it."""
 
 # The package has no types where it counts.
-# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownMemberType=false, reportPrivateImportUsage=false
 
 from __future__ import annotations
 

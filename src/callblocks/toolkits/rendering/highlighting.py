@@ -1,5 +1,8 @@
 """Code in colours, by Pygments: the same ones in every kind of document."""
 
+# The package has no types where it counts.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator

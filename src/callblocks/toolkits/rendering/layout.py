@@ -37,7 +37,8 @@ def lay_out(html: str, page: str, outside: Outside) -> Any:
     steps.handlers, steps.propagate = [heard], False
     steps.setLevel(logging.INFO)
     read = HTML(string=html, base_url=_HERE, url_fetcher=fetcher)
-    tell_missing("".join(read.etree_element.itertext()), outside)
+    tree: Any = read.etree_element
+    tell_missing("".join(tree.itertext()), outside)
     sheets = [CSS(string=_SHEET.read_text(), url_fetcher=fetcher), CSS(string=page)]
     return read.render(stylesheets=sheets)
 

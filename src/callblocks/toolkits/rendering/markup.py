@@ -1,5 +1,8 @@
 """Markdown as a page of HTML, for PDF and pictures."""
 
+# One of the packages has no types.
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import re
@@ -171,7 +174,7 @@ def _given(job: Job, outside: Outside) -> str:
 
 def _cite(html: str, references: References) -> str:
     """The page with references where citations stand in its text; attributes stay."""
-    from tinyhtml5 import parse  # pyright: ignore[reportMissingTypeStubs]
+    from tinyhtml5 import parse
 
     tree: Any = parse(html, namespace_html_elements=False)
     for element in tree.iter():
