@@ -42,6 +42,8 @@ def set_styles(document: Document) -> None:
     _border(styles["Heading 1"], "bottom", ACCENT, 10, 5)
     _letter(styles["Subtitle"], 11, MUTED)
     styles["Subtitle"].font.italic = False
+    for spacing in styles["Subtitle"].element.rPr.findall(qn("w:spacing")):
+        styles["Subtitle"].element.rPr.remove(spacing)
     _space(styles["Subtitle"], 0, 14, 1.0)
     _letter(styles["Quote"], 11, MUTED)
     styles["Quote"].font.italic = False

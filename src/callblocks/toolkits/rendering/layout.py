@@ -38,7 +38,8 @@ def lay_out(html: str, page: str, outside: Outside) -> Any:
     steps.setLevel(logging.INFO)
     read = HTML(string=html, base_url=_HERE, url_fetcher=fetcher)
     tree: Any = read.etree_element
-    tell_missing("".join(tree.itertext()), outside)
+    shown: list[str] = [*tree.itertext()]
+    tell_missing("".join(shown), outside)
     sheets = [CSS(string=_SHEET.read_text(), url_fetcher=fetcher), CSS(string=page)]
     return read.render(stylesheets=sheets)
 

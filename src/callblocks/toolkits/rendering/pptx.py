@@ -37,10 +37,12 @@ from callblocks.toolkits.rendering.runs import Run
 from callblocks.toolkits.rendering.slide_room import (
     AREA,
     GAP,
+    LEFT,
+    RIGHT,
     Area,
     Page,
+    beside,
     height_of,
-    is_beside,
     pages_of,
     sizes,
 )
@@ -122,34 +124,26 @@ class _Writer:
     def write(self) -> None:
         """Everything, and the number of the slide."""
         self._slide.shapes.title.text_frame.text = self._page.title
-        parts = self._page.parts
-        if is_beside(parts):
-            self._put_beside(parts)
-        else:
-            self._put_below(parts)
+        image, rest = beside(self._page.parts)
+        self._put_below(rest, LEFT if image else AREA)
+        if image is not None:
+            self._put_image(image, RIGHT)
         if self._body is not None:
             self._body._element.getparent().remove(self._body._element)
         add_slide_number(self._slide)
 
-    def _put_beside(self, parts: list[Part]) -> None:
-        half = AREA.width * 0.52
-        for part in parts:
-            if isinstance(part, Image):
-                left = AREA.left + half + 0.3
-                self._put(part, Area(left, AREA.top, AREA.width - half - 0.3, AREA.height))
-            else:
-                self._put(part, Area(AREA.left, AREA.top, half, AREA.height))
-
-    def _put_below(self, parts: list[Part]) -> None:
-        heights = [height_of(part, self._page.scale) for part in parts]
-        free = AREA.height - sum(heights) - GAP * (len(parts) - 1)
-        images = sum(isinstance(part, Image) for part in parts)
-        top = AREA.top
+    def _put_below(self, parts: list[Part], area: Area) -> None:
+        """Parts one below the other; pictures share what is left."""
+        heights = [height_of(part, self._page.scale, area.width) for part in parts]
+        free = max(0.0, area.height - sum(heights) - GAP * (len(parts) - 1))
+        images = sum(isinstance(part, Image) and not part.formula for part in parts)
+        top = area.top
         for part, height in zip(parts, heights, strict=True):
-            room = height + (max(0.0, free) / images if isinstance(part, Image) else 0.0)
+            grows = isinstance(part, Image) and not part.formula
+            room = height + (free / images if grows else 0.0)
             # What stands alone may use all that is there.
-            tall = AREA.height if len(parts) == 1 and isinstance(part, Text) else room
-            self._put(part, Area(AREA.left, top, AREA.width, tall))
+            tall = area.height if len(parts) == 1 and isinstance(part, Text) else room
+            self._put(part, Area(area.left, top, area.width, tall))
             top += room + GAP
 
     def _put(self, part: Part, area: Area) -> None:
@@ -180,7 +174,7 @@ class _Writer:
         size = self._text * (0.9 if line.level else 1.0)
         paragraph.space_after = Pt(5)
         about = paragraph._p.get_or_add_pPr()
-        hang = 0.32 if line.sign else 0.0
+        hang = size * 1.35 / 72 if line.sign else 0.0
         about.set("marL", str(Inches(0.35 * line.level + hang)))
         about.set("indent", str(-Inches(hang)))
         about.append(parse_xml(_bullet(line)))

@@ -14,7 +14,18 @@ from msgspec.structs import replace
 from callblocks.toolkits.rendering.grids import Grid
 from callblocks.toolkits.rendering.slides import Code, Image, Line, Part, Slide, Table, Text
 
-__all__ = ("AREA", "CODE", "GAP", "TEXT", "Page", "height_of", "pages_of", "sizes")
+__all__ = (
+    "AREA",
+    "GAP",
+    "LEFT",
+    "RIGHT",
+    "Area",
+    "Page",
+    "beside",
+    "height_of",
+    "pages_of",
+    "sizes",
+)
 
 TEXT, CODE, TABLE = 20.0, 14.0, 14.0
 """Letters in points; they grow and shrink with what there is to say."""
@@ -24,6 +35,7 @@ _POINT = 1 / 72
 _LETTER = 0.49
 """How wide a letter is, in parts of its height."""
 _LEAST_IMAGE = 2.0
+_FORMULA = 0.9
 
 
 class Area(msgspec.Struct, frozen=True):
@@ -37,6 +49,9 @@ class Area(msgspec.Struct, frozen=True):
 
 AREA = Area(0.7, 1.5, 11.93, 5.2)
 """Where the content of a slide stands."""
+LEFT = Area(AREA.left, AREA.top, AREA.width * 0.54, AREA.height)
+RIGHT = Area(AREA.left + LEFT.width + 0.35, AREA.top, AREA.width - LEFT.width - 0.35, AREA.height)
+"""Its halves, where a picture stands beside the rest."""
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -77,20 +92,22 @@ def height_of(part: Part, scale: float, width: float = AREA.width) -> float:
                 _row(part.grid, number, scale, width) for number in range(len(part.grid.rows))
             )
         case Image():
-            return _LEAST_IMAGE
+            return _FORMULA * scale if part.formula else _LEAST_IMAGE
 
 
 def _total(parts: list[Part], scale: float) -> float:
-    if is_beside(parts):
-        width = AREA.width * 0.52
-        return sum(height_of(part, scale, width) for part in parts if isinstance(part, Text))
-    return sum(height_of(part, scale) for part in parts) + GAP * max(0, len(parts) - 1)
+    image, rest = beside(parts)
+    area = LEFT if image else AREA
+    return sum(height_of(part, scale, area.width) for part in rest) + GAP * max(0, len(rest) - 1)
 
 
-def is_beside(parts: list[Part]) -> bool:
-    """Whether there is one text and one picture, which stand side by side."""
-    kinds = sorted(type(part).__name__ for part in parts)
-    return kinds == ["Image", "Text"]
+def beside(parts: list[Part]) -> tuple[Image | None, list[Part]]:
+    """The one picture that stands on the right, if there is one, and what stands on the left."""
+    images = [part for part in parts if isinstance(part, Image) and not part.formula]
+    rest = [part for part in parts if part not in images]
+    if len(images) != 1 or not rest or any(isinstance(part, Code) for part in rest):
+        return None, parts
+    return images[0], rest
 
 
 def _packed(parts: list[Part], scale: float) -> Iterator[list[Part]]:

@@ -60,10 +60,11 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Image(msgspec.Struct, frozen=True):
-    """A picture, as the document names it."""
+    """A picture, as the document names it; or a `formula`, drawn."""
 
     name: str
     about: str = ""
+    formula: bool = False
 
 
 Part: TypeAlias = Text | Code | Table | Image
@@ -84,7 +85,7 @@ def slides_of(document: Document, outside: Outside) -> list[Slide]:
     first = slides[0] if slides else None
     if first is not None and (_is_title(first) or first.opens):
         slides[0] = replace(first, opens=True)
-    elif first is not None and document.title and document.title != first.title:
+    elif document.title:
         slides.insert(0, Slide(document.title, [], opens=True))
     return [*slides, *_ending(document)]
 
@@ -197,7 +198,7 @@ def _formula(tex: str, outside: Outside) -> Part:
     svg = formula_svg(tex, outside)
     if not svg:
         return Text([Line([Run(text=tex.strip(), math=True)])])
-    return Image(f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}", tex.strip())
+    return Image(f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}", tex.strip(), True)
 
 
 def _ending(document: Document) -> Iterator[Slide]:

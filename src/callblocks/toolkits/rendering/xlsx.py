@@ -61,6 +61,9 @@ class _Sheet:
         self._font, self._bold = Font(name=FONT, size=11), Font(name=FONT, bold=True, color=ACCENT)
         self._fill = PatternFill("solid", fgColor=TINT)
         self._line = Border(bottom=Side("medium", color=ACCENT))
+        self._plain, self._right = Alignment(vertical="top"), Alignment("right", "top")
+        self._wrapped = Alignment(vertical="top", wrap_text=True)
+        self._numbers = _number_columns(table)
 
     def write(self) -> None:
         """The widths first, as the file wants it, then row after row."""
@@ -77,7 +80,11 @@ class _Sheet:
         for number, row in enumerate(rows):
             if number % _STEP == _STEP - 1:
                 self._outside.say(f"row {number + 1} of {len(rows)}")
-            self._page.append([self._cell(value, is_head=number < heads) for value in row])
+            is_head = number < heads
+            cells = [self._cell(value, is_head=is_head) for value in row]
+            for at in self._numbers if is_head else ():
+                cells[at].alignment = self._right
+            self._page.append(cells)
 
     def _cell(self, given: Any, *, is_head: bool) -> Any:
         value = Value(given) if is_head else value_of(given)
@@ -89,9 +96,10 @@ class _Sheet:
             made.value = value.value[:_LENGTH]
             # Only what was found to be a formula is one.
             made.data_type = "f" if value.formula else "s"
-            made.alignment = Alignment(wrap_text=len(value.value) > _WIDE, vertical="top")
-        elif value.pattern:
-            made.number_format = value.pattern
+            made.alignment = self._wrapped if len(value.value) > _WIDE else self._plain
+        else:
+            made.number_format = value.pattern or made.number_format
+            made.alignment = self._plain
         made.font = self._bold if is_head else self._font
         if is_head:
             made.fill, made.border = self._fill, self._line
@@ -106,6 +114,14 @@ def _require_fit(tables: list[SheetTable]) -> None:
 
 def _body(table: SheetTable) -> int:
     return max(0, len(table.rows) - table.heads)
+
+
+def _number_columns(table: SheetTable) -> list[int]:
+    """The columns whose first value is a number: their heads stand on the right, as numbers do."""
+    first = next(iter(table.rows[table.heads :]), [])
+    heads = min((len(row) for row in table.rows[: table.heads]), default=0)
+    values = [value_of(value).value for value in first[:heads]]
+    return [at for at, value in enumerate(values) if isinstance(value, int | float)]
 
 
 def _shown(value: Any) -> str:
