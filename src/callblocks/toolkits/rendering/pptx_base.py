@@ -121,6 +121,7 @@ def _make_opening(layout: Any) -> None:
             continue
         shape.left, shape.top, shape.width, shape.height = (Inches(one) for one in where)
         shape.text_frame.vertical_anchor = 4 if bold else 1
+        shape.text_frame.margin_left = 0
         body = shape._element.txBody
         styles = body.find(qn("a:lstStyle"))
         for child in list(styles):

@@ -61,7 +61,7 @@ class _Sheet:
         self._font, self._bold = Font(name=FONT, size=11), Font(name=FONT, bold=True, color=ACCENT)
         self._fill = PatternFill("solid", fgColor=TINT)
         self._line = Border(bottom=Side("medium", color=ACCENT))
-        self._plain, self._right = Alignment(vertical="top"), Alignment("right", "top")
+        self._plain, self._right = Alignment(), Alignment("right")
         self._wrapped = Alignment(vertical="top", wrap_text=True)
         self._numbers = _number_columns(table)
 
@@ -118,7 +118,8 @@ def _body(table: SheetTable) -> int:
 
 def _number_columns(table: SheetTable) -> list[int]:
     """The columns whose first value is a number: their heads stand on the right, as numbers do."""
-    first = next(iter(table.rows[table.heads :]), [])
+    body = table.rows[table.heads :]
+    first: list[Any] = body[0] if body else []
     heads = min((len(row) for row in table.rows[: table.heads]), default=0)
     values = [value_of(value).value for value in first[:heads]]
     return [at for at, value in enumerate(values) if isinstance(value, int | float)]
