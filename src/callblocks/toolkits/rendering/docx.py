@@ -198,7 +198,8 @@ class _Writer:
         for number, note in self._read.notes.items():
             runs = [Run(text=f"{number}. ")]
             for part in note.children:
-                runs += [*runs_of(part.children[0]), Run(text=" ")] if part.children else []
+                between = [Run(text=" ")] if len(runs) > 1 else []
+                runs += [*between, *runs_of(part.children[0])] if part.children else []
             self._pen.mark(self._paragraph(runs, None), f"note-{number}")
 
     def _sources(self) -> None:
