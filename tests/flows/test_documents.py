@@ -84,14 +84,7 @@ def test_an_office_program_opens_them(files: Path, tmp_path: Path) -> None:
     home = f"-env:UserInstallation={(tmp_path / 'home').as_uri()}"
     command = ["soffice", "--headless", home, "--convert-to", "pdf", "--outdir", str(tmp_path)]
     subprocess.run([*command, *given], capture_output=True, check=True)
-    words = {
-        kind: " ".join(
-            "\n".join(
-                page.extract_text() for page in PdfReader(tmp_path / f"{kind}.pdf").pages
-            ).split()
-        )
-        for kind in ("docx", "pptx", "xlsx")
-    }
+    words = {kind: words_of(tmp_path / f"{kind}.pdf") for kind in ("docx", "pptx", "xlsx")}
     for kind, text in words.items():
         assert "11,482" in text, kind
         assert "February" in text, kind

@@ -59,9 +59,8 @@ def test_pictures_and_texts_come_from_the_timeline(session: Session) -> None:
     session.give("turn_0/files/b.png", png())
     outcome = write(session, "docx", path="t.docx", source="text.md")
     assert outcome.ok, outcome.error
-    assert outcome.output["size_bytes"] == len(
-        (session.folder / "turn_1/files/t.docx").read_bytes()
-    )
+    content = (session.folder / "turn_1/files/t.docx").read_bytes()
+    assert outcome.output["size_bytes"] == len(content)
     assert outcome.notices == ()
     assert len(docx.Document(io.BytesIO(content)).inline_shapes) == 2
 
