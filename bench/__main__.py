@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bench import appending, page, parsing, rendering, running, serving, workspace
+from bench import appending, documents, page, parsing, rendering, running, serving, workspace
 
 running.main()
 parsing.main()
 rendering.main()
+documents.main()
 appending.main()
 serving.main()
 workspace.main()

@@ -129,7 +129,7 @@ def test_every_failure_has_a_row(code: str) -> None:
 
 
 def test_every_failure_that_the_sources_name_is_known() -> None:
-    assert set(_named("ToolError", "Failure", "_refused", "_failed")) - {*FAILURES} == set()
+    assert set(_named("ToolError", "Failure", "_refused", "_failed", "Failed", "Unrenderable")) - {*FAILURES} == set()
 
 
 def test_every_notice_that_the_sources_give_has_a_row() -> None:
