@@ -7,6 +7,7 @@ import pytest
 
 from callblocks.dialects import dialects
 from callblocks.model.catalogue import CATALOGUE
+from callblocks.toolkits.rendering.tools import RENDERING_TOOLS
 from callblocks.toolkits.workspace.examples import EXAMPLES
 from support.command import run
 from support.home import TOOLS, move_in
@@ -22,7 +23,10 @@ def test_the_table_has_every_tool() -> None:
     assert result.exit_code == 0
     names = [line.split()[0] for line in result.stdout.splitlines() if not line.startswith(" ")]
     assert names[:4] == ["add", "note", "fail", "shout"]
-    assert set(names[4:]) == {*CATALOGUE, "file_read", "file_list", "file_write"}
+    assert set(names[4:]) == {
+        *(*CATALOGUE, "file_read", "file_list", "file_write"),
+        *RENDERING_TOOLS,
+    }
     assert len(names) == 4 + 37 + 3
 
 
