@@ -113,6 +113,14 @@ def test_without_a_timeline_documents_go_into_the_workspace(tmp_path: Path) -> N
     assert load_workbook(tmp_path / "out" / "p.xlsx").active["B2"].value == 3.5  # type: ignore[index]
 
 
+def test_what_replaces_files_of_the_workspace_says_so(session: Session, tmp_path: Path) -> None:
+    with Root(tmp_path) as root:
+        folder = rendering_tools(FolderPlace(root))
+        turn = tools(session)
+    assert {one.traits.destructive for one in folder} == {True}
+    assert {one.traits.destructive for one in turn} == {False}
+
+
 def test_sources_of_a_file_that_was_named_are_in_the_digest(session: Session) -> None:
     @tool(name="web_tools.web_search", kind="source")
     def search(queries: list[str]) -> list[dict[str, str]]:

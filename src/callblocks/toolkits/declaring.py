@@ -13,7 +13,7 @@ from callblocks.tools.tool import Tool
 
 __all__ = ("declared",)
 
-_known: dict[str, Tool] = {}
+_known: dict[tuple[object, ...], Tool] = {}
 _nothing: dict[str, Any] = {"function": None, "preview": None, "paths": None}
 
 
@@ -21,10 +21,11 @@ def declared(**options: Unpack[Options]) -> Callable[[Callable[..., Any]], Tool]
     """Declare a tool once; in the next turn only what it works on is another."""
 
     def declare(function: Callable[..., Any]) -> Tool:
-        name = f"{function.__module__}.{function.__qualname__}"
-        if name not in _known:
-            _known[name] = replace(tool(function, **options), **_nothing)
-        own = {key: options.get(key) for key in _nothing}
-        return replace(_known[name], **{**own, "function": function})
+        # What replaces files in one place may not do so in another.
+        key = (function.__module__, function.__qualname__, options.get("destructive"))
+        if key not in _known:
+            _known[key] = replace(tool(function, **options), **_nothing)
+        own = {name: options.get(name) for name in _nothing}
+        return replace(_known[key], **{**own, "function": function})
 
     return declare

@@ -27,7 +27,7 @@ def test_the_table_has_every_tool() -> None:
         *(*CATALOGUE, "file_read", "file_list", "file_write"),
         *RENDERING_TOOLS,
     }
-    assert len(names) == 4 + 37 + 3
+    assert len(names) == 4 + 37 + 3 + 5
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

@@ -122,7 +122,8 @@ class TurnPlace:
                 yield path
                 return
         bare = name.removeprefix("./").removeprefix("files/")
-        earlier = [turn for turn in self._recorder.state.turns if turn != self._turn]
+        with self._recorder.lock:
+            earlier = [turn for turn in self._recorder.state.turns if turn != self._turn]
         for turn in (self._turn, *reversed(earlier)):
             for place in ("files", "attachments"):
                 try:

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from pypdf import PdfReader
 
-from callblocks.toolkits.rendering import layout
+from callblocks.toolkits.rendering import layout, pdf
 from support.documents import png
 from support.rendering import Desk
 
@@ -102,9 +102,11 @@ def test_emoji_and_cjk_have_a_font_and_what_has_none_is_told() -> None:
 
 def test_a_picture_of_the_timeline_is_shown() -> None:
     desk = Desk(chart_png=png())
-    made = desk.made("pdf", "![Rain](chart.png)\n\n![Rain](./chart.png)")
-    assert desk.wanted == ["chart.png"]
-    assert len(read(made.content).pages[0].images) == 1
+    desk.files |= {"fi:turn_1.files/a b.png": png(b"\0\x40")}
+    made = desk.made("pdf", "![Rain](./chart.png)\n\n![Wind](<fi:turn_1.files/a b.png>)")
+    assert desk.wanted == ["chart.png", "fi:turn_1.files/a b.png"]
+    assert desk.notices == []
+    assert len(read(made.content).pages[0].images) == 2
 
 
 def test_a_missing_picture_is_told_and_its_words_are_shown() -> None:
@@ -173,6 +175,25 @@ def test_too_many_pages_end_the_document(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(layout, "PAGES", 3)
     html = "<p style='break-after: page'>x</p>" * 6
     assert Desk().failed("pdf", html, format="html") == "document_too_large"
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (OSError("cannot load library 'libpango-1.0-0'"), "renderer_missing"),
+        (ImportError(name="weasyprint"), "renderer_missing"),
+        (MemoryError(), "document_too_large"),
+        (ZeroDivisionError(), "render_failed"),
+    ],
+)
+def test_what_breaks_in_a_library_has_a_code(
+    error: Exception, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(pdf, "lay_out", broken)
+    assert Desk().failed("pdf", "x") == expected
 
 
 def test_rows_of_tables_are_cut_and_that_is_told() -> None:
