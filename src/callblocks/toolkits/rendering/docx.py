@@ -14,12 +14,18 @@ from typing import Any
 from docx import Document as new_document
 from docx.enum.text import WD_ALIGN_PARAGRAPH
 from docx.oxml import parse_xml
-from docx.oxml.ns import nsdecls, qn
+from docx.oxml.ns import nsdecls
 from docx.shared import Inches, Pt, RGBColor
 from markdown_it.tree import SyntaxTreeNode
 
 from callblocks.toolkits.rendering.docx_runs import Pen
-from callblocks.toolkits.rendering.docx_styles import BULLETS, NUMBERS, set_page, set_styles
+from callblocks.toolkits.rendering.docx_styles import (
+    BULLETS,
+    NUMBERS,
+    add_property,
+    set_page,
+    set_styles,
+)
 from callblocks.toolkits.rendering.docx_tables import add_table
 from callblocks.toolkits.rendering.grids import grid_of
 from callblocks.toolkits.rendering.highlighting import highlighted
@@ -189,7 +195,7 @@ class _Writer:
         made = self._document.add_paragraph()
         edge = f'w:val="single" w:sz="6" w:space="1" w:color="{LINE}"'
         border = parse_xml(f"<w:pBdr {nsdecls('w')}><w:bottom {edge}/></w:pBdr>")
-        made._p.get_or_add_pPr().insert_element_before(border, qn("w:spacing"))
+        add_property(made._p.get_or_add_pPr(), border)
 
     def _notes(self) -> None:
         if not self._read.notes:

@@ -18,7 +18,7 @@ from docx.shared import Emu, Inches, Pt, RGBColor
 from callblocks.toolkits.rendering.look import ACCENT, CODE_FONT, FILL, FONT, INK, LINE, MUTED
 from callblocks.toolkits.rendering.wire import Job
 
-__all__ = ("BULLETS", "NUMBERS", "field", "set_page", "set_styles")
+__all__ = ("BULLETS", "NUMBERS", "add_property", "field", "set_page", "set_styles")
 
 BULLETS, NUMBERS = "901", "902"
 """The kinds of lists, by the numbers under which the document knows them."""
@@ -27,6 +27,7 @@ _SIZES = {1: 22, 2: 15, 3: 12.5, 4: 11, 5: 11, 6: 11}
 _SIGNS = "•◦▪"
 _PAPER = {"a4": (8.268, 11.693), "letter": (8.5, 11.0)}
 _MARGIN = 0.85
+_ORDER = ("pBdr", "shd", "tabs", "spacing", "ind", "contextualSpacing", "jc", "outlineLvl")
 
 
 def set_styles(document: Document) -> None:
@@ -55,7 +56,7 @@ def set_styles(document: Document) -> None:
     _space(code, 4, 10, 1.1)
     code.paragraph_format.left_indent = code.paragraph_format.right_indent = Inches(0.1)
     shade = parse_xml(f'<w:shd {nsdecls("w")} w:val="clear" w:color="auto" w:fill="{FILL}"/>')
-    code.element.get_or_add_pPr().append(shade)
+    add_property(code.element.get_or_add_pPr(), shade)
     for side in ("top", "bottom", "left", "right"):
         _border(code, side, FILL, 24, 3)
     _add_lists(document)
@@ -92,6 +93,14 @@ def field(paragraph: Any, code: str) -> None:
     )
 
 
+def add_property(properties: Any, new: Any) -> None:
+    """Put a property of a paragraph where it belongs: their order is fixed."""
+    names = [qn(f"w:{name}") for name in _ORDER]
+    later = names[names.index(new.tag) + 1 :]
+    following = next((child for child in properties if child.tag in later), None)
+    properties.append(new) if following is None else following.addprevious(new)
+
+
 def _letter(style: Any, size: float, color: str, *, bold: bool = False, font: str = FONT) -> None:
     style.font.name, style.font.size, style.font.bold = font, Pt(size), bold
     style.font.color.rgb = RGBColor.from_string(color)
@@ -113,12 +122,7 @@ def _border(style: Any, side: str, color: str, eighths: int, space: int) -> None
     borders = properties.find(qn("w:pBdr"))
     if borders is None:
         borders = parse_xml(f"<w:pBdr {nsdecls('w')}/>")
-        # The order of properties is fixed: borders stand before shades and spaces.
-        later = (qn(f"w:{name}") for name in ("shd", "tabs", "spacing", "ind", "outlineLvl"))
-        after = next(
-            (properties.find(name) for name in later if properties.find(name) is not None), None
-        )
-        properties.append(borders) if after is None else after.addprevious(borders)
+        add_property(properties, borders)
     order = ("top", "left", "bottom", "right")
     new = parse_xml(f"<w:{side} {nsdecls('w')} {edge}/>")
     names = [qn(f"w:{name}") for name in order[order.index(side) + 1 :]]

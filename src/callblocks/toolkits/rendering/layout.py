@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from callblocks.toolkits.rendering.faults import Unrenderable
 from callblocks.toolkits.rendering.fonts import tell_missing
@@ -23,6 +23,7 @@ PAGES = 500
 _HERE = "http://timeline.invalid/"
 """Where relative addresses lead: to the files of the timeline."""
 _PAGE = re.compile(r"Page (\d+)")
+_SHOWN = 80
 _SHEET = Path(__file__).with_name("page.css")
 
 
@@ -33,7 +34,7 @@ def lay_out(html: str, page: str, outside: Outside) -> Any:
     fetcher = _fetcher(outside)
     heard = _Steps(outside)
     steps, words = logging.getLogger("weasyprint.progress"), logging.getLogger("weasyprint")
-    words.handlers, words.propagate = [logging.NullHandler()], False
+    words.handlers, words.propagate = [_Broken(outside, fetcher.given)], False
     steps.handlers, steps.propagate = [heard], False
     steps.setLevel(logging.INFO)
     read = HTML(string=html, base_url=_HERE, url_fetcher=fetcher)
@@ -63,16 +64,37 @@ class _Steps(logging.Handler):
             self._outside.say(f"page {number}")
 
 
+class _Broken(logging.Handler):
+    """Tells of files that were given, and are no pictures; of others was told when asked for."""
+
+    def __init__(self, outside: Outside, given: dict[str, str]) -> None:
+        super().__init__()
+        self._outside = outside
+        self._given = given
+
+    def emit(self, record: logging.LogRecord) -> None:
+        args: Any = record.args
+        first: Any = args[0] if isinstance(args, tuple) and args else ""
+        url = str(first)
+        if record.msg.startswith("Failed to load image") and url in self._given:
+            name = self._given[url]
+            words = f"{name} is no picture that a document can show"
+            self._outside.tell("image_broken", words, name=name)
+
+
 def _fetcher(outside: Outside) -> Any:
     from weasyprint.urls import URLFetcher, URLFetcherResponse
 
     class Files(URLFetcher):
         """Gives files that the one who asked has; knows no other way to get any."""
 
+        given: ClassVar[dict[str, str]] = {}
+
         def fetch(self, url: str, headers: Any = None) -> Any:
             content = outside.file(url.removeprefix(_HERE))
             if content is None:
                 raise ValueError("no such file")
+            self.given[url] = url.removeprefix(_HERE)[:_SHOWN]
             return URLFetcherResponse(url, content)
 
     return Files()

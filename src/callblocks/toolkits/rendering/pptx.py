@@ -71,6 +71,8 @@ def write_pptx(job: Job, outside: Outside) -> Made:
     document = read_markdown(job, outside, _ROWS)
     slides = slides_of(document, outside)
     pages = [(slide, page) for slide in slides for page in _pages(slide)]
+    if not pages:
+        raise Unrenderable("document_empty", "there is nothing to show; give some content")
     if len(pages) > _SLIDES:
         raise Unrenderable("document_too_large", f"it has more than {_SLIDES} slides; cut it")
     deck = new_presentation()

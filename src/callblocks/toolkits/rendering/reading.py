@@ -32,8 +32,8 @@ __all__ = ("Document", "plain_text", "read_markdown")
 _FRONT = re.compile(r"\A---[ \t]*\n((?:[A-Za-z_-]+:[^\n]*\n)+)---[ \t]*(?:\n|\Z)")
 _FIELD = re.compile(r"^(title|author):[ \t]*(.*?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
 _TASK = re.compile(r"\[([ xX])\][ \t]+")
-_DEEPEST = 30
-"""Levels of lists and quotes; what is deeper is text."""
+_DEEPEST = 100
+"""Levels of lists and quotes: what is deeper would be lost."""
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -59,6 +59,8 @@ def read_markdown(job: Job, outside: Outside, rows: int | None = None) -> Docume
     if not text.strip():
         raise Unrenderable("document_empty", "there is nothing to show; give some content")
     tokens = _markdown(references).parse(text)
+    if max((token.level for token in tokens), default=0) >= _DEEPEST - 2:
+        raise Unrenderable("document_invalid", "it is nested too deep; make it flatter")
     _mark_tasks(tokens)
     if rows is not None:
         tokens = _cut_tables(tokens, rows, outside)

@@ -117,6 +117,13 @@ def test_a_missing_picture_is_told_and_its_words_are_shown() -> None:
     assert desk.notices == ["image_missing"]
 
 
+@pytest.mark.parametrize("content", [b"no picture", b"<svg", b"<!DOCTYPE x><svg>&x;</svg>"])
+def test_a_broken_picture_is_told(content: bytes) -> None:
+    desk = Desk(a_png=content)
+    assert "words" in words(desk.made("pdf", "![A chart](a.png)\n\nwords").content)
+    assert desk.notices == ["image_broken"]
+
+
 @pytest.mark.parametrize(
     "address",
     ["https://example.org/x.png", "//example.org/x.png", "file:///etc/hostname", "ftp://x/y"],
@@ -169,6 +176,14 @@ def test_nothing_at_all_is_no_document() -> None:
 
 def test_what_is_nested_too_deep_has_a_code() -> None:
     assert Desk().failed("pdf", "<div>" * 3_000, format="html") == "document_invalid"
+    for kind in ("pdf", "docx", "pptx", "xlsx"):
+        assert Desk().failed(kind, ">" * 200 + " words") == "document_invalid"
+
+
+def test_what_is_nested_less_deep_is_all_there() -> None:
+    lists = "".join("  " * level + f"- item {level}\n" for level in range(30))
+    text = words(Desk().made("pdf", lists).content)
+    assert all(f"item {level}" in text for level in range(30))
 
 
 def test_too_many_pages_end_the_document(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,5 +117,9 @@ def test_formulas_are_drawn_and_those_that_cannot_be_are_words() -> None:
     assert desk.notices == ["formula_as_text"]
 
 
+def test_a_deck_of_nothing_is_none() -> None:
+    assert Desk().failed("pptx", "<!-- nothing -->") == "document_empty"
+
+
 def test_too_many_slides_have_a_code() -> None:
     assert Desk().failed("pptx", "## x\n\ny\n\n" * 301) == "document_too_large"
