@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from callblocks.toolkits.rendering.faults import Unrenderable
 from callblocks.toolkits.rendering.fonts import tell_missing
@@ -73,9 +73,8 @@ class _Broken(logging.Handler):
         self._given = given
 
     def emit(self, record: logging.LogRecord) -> None:
-        args: Any = record.args
-        first: Any = args[0] if isinstance(args, tuple) and args else ""
-        url = str(first)
+        args = cast("tuple[object, ...]", record.args or ("",))
+        url = str(args[0]) if isinstance(record.args, tuple) else ""
         if record.msg.startswith("Failed to load image") and url in self._given:
             name = self._given[url]
             words = f"{name} is no picture that a document can show"
