@@ -1,29 +1,23 @@
 """Markdown as a page of HTML, for PDF and pictures."""
 
-# One of the packages has no types.
-# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
-
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any
-from xml.etree import ElementTree
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from callblocks.model.citations import CITATION
-from callblocks.toolkits.rendering.citing import References
-from callblocks.toolkits.rendering.faults import Unrenderable
 from callblocks.toolkits.rendering.formulas import formula_svg
+from callblocks.toolkits.rendering.given_html import given_html
 from callblocks.toolkits.rendering.highlighting import Piece, highlighted
 from callblocks.toolkits.rendering.outside import Outside
 from callblocks.toolkits.rendering.reading import Document, read_markdown
-from callblocks.toolkits.rendering.wire import Cited, Job
+from callblocks.toolkits.rendering.source_list import source_list
+from callblocks.toolkits.rendering.wire import Job
 
 __all__ = ("END", "page_of")
 
@@ -38,14 +32,14 @@ _NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 def page_of(job: Job, outside: Outside) -> str:
     """The HTML of a job; footnotes stand at the end."""
     if job.format == "html":
-        return _given(job, outside)
+        return f'{given_html(job, outside)}<div id="{END}"></div>'
     document = read_markdown(job, outside, _ROWS)
     body = _Markup(document, outside).page()
     title, author = escape(document.title), escape(document.author)
     said = f'<meta name="author" content="{author}">' if author else ""
     return (
         f'<!doctype html><html><head><meta charset="utf-8"><title>{title}</title>{said}</head>'
-        f'<body class="markdown" data-title="{title}">{body}{_sources(document.references)}'
+        f'<body class="markdown" data-title="{title}">{body}{source_list(document.references)}'
         f'<div id="{END}"></div></body></html>'
     )
 
@@ -160,75 +154,6 @@ class _Markup(RendererHTML):
         svg = formula_svg(tex, self._outside)
         inner = svg if svg else f"<code>{escape(tex.strip())}</code>"
         return f'<{tag} class="math">{inner}</{tag}>'
-
-
-def _given(job: Job, outside: Outside) -> str:
-    """HTML that was given, with its citations and the list of sources."""
-    if not job.content.strip():
-        raise Unrenderable("document_empty", "there is nothing to show; give some content")
-    references = References(job.sources)
-    html = _cite(job.content, references) if CITATION.search(job.content) else job.content
-    references.tell(outside)
-    return f'{html}{_sources(references)}<div id="{END}"></div>'
-
-
-def _cite(html: str, references: References) -> str:
-    """The page with references where citations stand in its text; attributes stay."""
-    from tinyhtml5 import parse
-
-    tree: Any = parse(html, namespace_html_elements=False)
-    for element in tree.iter():
-        if not isinstance(element.tag, str) or element.tag in ("script", "style", "title"):
-            continue
-        _cite_in(element, references)
-    return "<!doctype html>" + ElementTree.tostring(tree, encoding="unicode", method="html")
-
-
-def _cite_in(element: Any, references: References) -> None:
-    """Replace the citations in the text of an element, and behind each of its children."""
-    for place, text in [(None, element.text), *((child, child.tail) for child in list(element))]:
-        links: list[Any] = []
-        rest, kept = text or "", ""
-        while match := CITATION.search(rest):
-            numbers = references.numbers(match[1])
-            kept += rest[: match.start()] if numbers else rest[: match.end()]
-            rest = rest[match.end() :]
-            for number in numbers:
-                link = ElementTree.Element("a", {"class": "cite", "href": f"#source-{number}"})
-                link.text = f"[{number}]"
-                _put(links, element, place, kept)
-                kept = ""
-                links.append(link)
-        _put(links, element, place, kept + rest)
-        at = 0 if place is None else list(element).index(place) + 1
-        for link in reversed(links):
-            element.insert(at, link)
-
-
-def _put(links: list[Any], element: Any, place: Any, text: str) -> None:
-    """Text behind the last link; before the first one, in the element or behind the child."""
-    if links:
-        links[-1].tail = (links[-1].tail or "") + text
-    elif place is None:
-        element.text = text
-    else:
-        place.tail = text
-
-
-def _sources(references: References) -> str:
-    if not references.listed:
-        return ""
-    items = "".join(_source(number, source) for number, source in references.listed)
-    return f'<section class="sources"><h2>Sources</h2><ol>{items}</ol></section>'
-
-
-def _source(number: int, source: Cited) -> str:
-    title = escape(source.title or source.address or f"Source {source.sid}")
-    address = escape(source.address)
-    is_link = source.address.startswith(("http://", "https://"))
-    link = f'<a href="{address}">{address}</a>' if is_link else address
-    said = [f"<strong>{title}</strong>", link if source.title else "", escape(source.date)]
-    return f'<li id="source-{number}"><b>[{number}]</b>{"<br>".join(filter(None, said))}</li>'
 
 
 def _reference(number: int) -> str:
