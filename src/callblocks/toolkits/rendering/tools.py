@@ -72,8 +72,8 @@ def _pdf(place: Place) -> Tool:
     ) -> dict[str, Any]:
         """Write a PDF from Markdown or HTML: with page numbers, tables, coloured code, formulas.
 
-        Pictures are files of this timeline, by name: ![Rain](rain.png). Nothing is fetched. Cite
-        sources as [[S:1]]: they become numbers, with a list at the end.
+        Pictures in it are files of this timeline, by name, such as rain.png. Nothing is fetched.
+        Cite sources as [[S:1]]: they become numbers, with a list at the end.
 
         Args:
             path: the name of the file, such as report.pdf
