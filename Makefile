@@ -17,7 +17,7 @@ GUARDS := src/callblocks/runtime/policy/*,src/callblocks/runtime/approvals/*,src
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test tests test-llm check format screens docs bench fuzz mutate clean
+.PHONY: help setup run test tests test-llm check format screens pictures docs bench fuzz mutate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -51,6 +51,9 @@ format: $(READY) ## format the code and sort its imports
 
 screens: $(READY) ## make the pictures of docs/ anew, in a browser
 	@CALLBLOCKS_SCREENS=1 $(BIN)/python -m pytest -q -n 2 tests/browser/test_screens.py
+
+pictures: $(READY) ## make the pictures of documents in docs/ anew, with LibreOffice
+	@$(BIN)/python scripts/pictures
 
 docs: $(READY) ## write the tables of docs/ anew from the code
 	@$(BIN)/python scripts/docs

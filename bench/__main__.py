@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bench import (
     appending,
+    documents,
     executing,
     page,
     parsing,
@@ -18,6 +19,7 @@ running.main()
 executing.main()
 parsing.main()
 rendering.main()
+documents.main()
 appending.main()
 serving.main()
 workspace.main()

@@ -17,6 +17,8 @@ from callblocks.timeline.keeping.artifacts import Artifacts
 from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.timeline import Timeline
 from callblocks.toolkits.react import react_tools
+from callblocks.toolkits.rendering.places import TurnPlace
+from callblocks.toolkits.rendering.tools import rendering_tools
 from callblocks.toolkits.standard import standard_tools
 from callblocks.toolkits.turn_files import FolderFiles
 from callblocks.tools import traits
@@ -108,7 +110,21 @@ def _react() -> Iterator[Tool]:
         yield from react_tools(Recorder(timeline, files, Artifacts(folder)), "turn_1")
 
 
-_KITS: dict[str, Callable[[], Iterator[Tool]]] = {"standard": _standard, "react": _react}
+def _rendering() -> Iterator[Tool]:
+    with (
+        TemporaryDirectory() as folder,
+        Timeline.open(f"{folder}/timeline.sqlite", "docs") as timeline,
+        FolderFiles(f"{folder}/turns") as files,
+    ):
+        recorder = Recorder(timeline, files, Artifacts(folder))
+        yield from rendering_tools(TurnPlace(recorder, "turn_1"))
+
+
+_KITS: dict[str, Callable[[], Iterator[Tool]]] = {
+    "standard": _standard,
+    "react": _react,
+    "rendering": _rendering,
+}
 
 
 def _type(schema: dict[str, object]) -> str:

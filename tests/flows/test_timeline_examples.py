@@ -16,6 +16,8 @@ from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rules import Rule
 from callblocks.runtime.running import RunLimits
 from callblocks.toolkits.react import react_tools
+from callblocks.toolkits.rendering.places import TurnPlace
+from callblocks.toolkits.rendering.tools import rendering_tools
 from callblocks.toolkits.web.searxng import SearXNG
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
@@ -37,8 +39,13 @@ def session(tmp_path: Path) -> Iterator[Session]:
         yield session
 
 
+def documents(session: Session) -> tuple[Tool, ...]:
+    """The tools that write documents of the first turn."""
+    return rendering_tools(TurnPlace(session.recorder, "turn_1"))
+
+
 def rendering(session: Session, kind: str, content: bytes | None, answer: Any = None) -> Tool:
-    """A tool that renders: it writes a file of the turn, and answers without a path."""
+    """A tool of others that renders, and may do it badly: it writes a file, or none."""
 
     @tool(name=f"rendering_tools.write_{kind}", origin="external", kind="writer")
     def write(path: str, content_text: str = "") -> dict[str, Any]:
@@ -185,9 +192,9 @@ def test_a_react_write_that_left_no_file_could_not_be_hosted(session: Session):
 
 
 def test_a_pdf_is_shown_as_base64(session: Session):
-    content = pdf()
-    given = call("rendering_tools.write_pdf", id="def", path="report.pdf")
-    blocks = session.play([rendering(session, "pdf", content)], given)
+    given = call("rendering_tools.write_pdf", id="def", path="report.pdf", content="# Report")
+    blocks = session.play(documents(session), given)
+    content = (session.folder / "turn_1/files/report.pdf").read_bytes()
     assert sequence(blocks) == [
         ("react.tool.call", "tc:turn_1.def.call"),
         (RESULT, "tc:turn_1.def.result"),
@@ -211,24 +218,21 @@ def test_a_pdf_is_shown_as_base64(session: Session):
 
 
 def test_a_png_is_shown_as_base64(session: Session):
-    given = call("rendering_tools.write_png", path="plot.png")
-    blocks = session.play([rendering(session, "png", png())], given)
+    given = call("rendering_tools.write_png", path="plot.png", content="A plot", width=200)
+    blocks = session.play(documents(session), given)
+    content = (session.folder / "turn_1/files/plot.png").read_bytes()
     assert sequence(blocks)[2:] == [(RESULT, "fi:turn_1.files/plot.png")]
-    assert (blocks[2].mime, b64decode(blocks[2].base64 or "")) == ("image/png", png())
+    assert (blocks[2].mime, b64decode(blocks[2].base64 or "")) == ("image/png", content)
 
 
 @pytest.mark.parametrize(
-    ("name", "mime", "main"),
-    [
-        ("board.pptx", SLIDES, "ppt/presentation.xml"),
-        ("letter.docx", WORD, "word/document.xml"),
-    ],
+    ("name", "mime"), [("board.pptx", SLIDES), ("letter.docx", WORD), ("sums.xlsx", SHEET)]
 )
-def test_other_rendered_files_have_a_digest_only(session: Session, name: str, mime: str, main: str):
-    content = office(main)
+def test_other_rendered_files_have_a_digest_only(session: Session, name: str, mime: str):
     kind = name.rpartition(".")[2]
-    given = call(f"rendering_tools.write_{kind}", path=name)
-    blocks = session.play([rendering(session, kind, content)], given)
+    given = call(f"rendering_tools.write_{kind}", path=name, content="| a |\n|---|\n| 1 |")
+    blocks = session.play(documents(session), given)
+    content = (session.folder / "turn_1/files" / name).read_bytes()
     assert sequence(blocks) == [
         ("react.tool.call", "tc:turn_1.c1.call"),
         (RESULT, "tc:turn_1.c1.result"),
@@ -281,10 +285,10 @@ def test_a_rendered_file_that_is_unusually_small_has_a_warning(session: Session)
 
 
 def test_a_rendering_tool_to_another_turn_is_told(session: Session):
-    given = call("rendering_tools.write_pdf", path="turn_0/files/report.pdf")
-    blocks = session.play([rendering(session, "pdf", pdf())], given)
+    given = call("rendering_tools.write_docx", path="turn_0/files/report.docx", content="x")
+    blocks = session.play(documents(session), given)
     assert said(blocks[1])["code"] == "protocol_violation.path_rewritten"
-    assert said(blocks[2])["artifact_path"] == "fi:turn_1.files/report.pdf"
+    assert said(blocks[2])["artifact_path"] == "fi:turn_1.files/report.docx"
 
 
 def test_a_rendering_tool_that_answers_with_an_error_is_a_result_error(session: Session):

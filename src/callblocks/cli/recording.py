@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from callblocks.model.calls import Call
     from callblocks.model.outcomes import Outcome
     from callblocks.runtime.asking import Question
+    from callblocks.runtime.files.root import Root
     from callblocks.timeline.reading.skills import Skills
     from callblocks.timeline.recorder import Recorder
     from callblocks.tools.registry import Registry
@@ -78,8 +79,9 @@ def recording_options(command: F) -> F:
 class Recording:
     """One run, written down as a turn; `tools` are those that work on the timeline."""
 
-    def __init__(self, recorder: Recorder, given: Asked, place: str) -> None:
+    def __init__(self, recorder: Recorder, given: Asked, place: str, root: Root | None) -> None:
         self.turn = recorder.coming_turn
+        self._root = root
         self.written = False
         self.tools = self._make_tools(recorder)
         self._recorder = recorder
@@ -151,12 +153,14 @@ class Recording:
     def _make_tools(self, recorder: Recorder) -> Registry:
         from callblocks.toolkits.turn_tools import turn_tools
 
-        return turn_tools(recorder, self.turn)
+        return turn_tools(recorder, self.turn, root=self._root)
 
 
 @contextmanager
-def open_recording(options: RecordingOptions) -> Generator[Recording | None]:
-    """What writes a run down; nothing where no timeline is named.
+def open_recording(
+    options: RecordingOptions, root: Root | None = None
+) -> Generator[Recording | None]:
+    """What writes a run down; nothing where no timeline is named. `root` is the workspace.
 
     Nothing is written before `open_turn`: where nothing runs, only the tools are wanted.
     """
@@ -174,7 +178,7 @@ def open_recording(options: RecordingOptions) -> Generator[Recording | None]:
         without_password(store),
         open_recorder(state_folder(), name, store=store, skills=skills) as recorder,
     ):
-        yield Recording(recorder, given, shown_store(store))
+        yield Recording(recorder, given, shown_store(store), root)
 
 
 def given_skills(folder: str | None) -> Skills | None:

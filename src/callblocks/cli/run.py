@@ -91,7 +91,7 @@ def command(
     runs = policy.enabled and not dry_run
     with (
         open_workspace(options["workspace"], *steering) as root,
-        open_recording(options) as recording,
+        open_recording(options, root) as recording,
     ):
         own = recording.tools if recording else None
         registry = every_tool(options["tools"], root, own, given_office(options["office"]))

@@ -14,13 +14,14 @@ from collections.abc import Collection
 
 from callblocks.model.selector import chosen, joined, parse_selector
 
-__all__ = ("cited",)
+__all__ = ("CITATION", "cited")
 
 # No bracket is inside, so the text between two openings is looked at once.
-_CITATION = re.compile(r"\[\[S:([0-9,\s–-]+)\]\]")
+CITATION = re.compile(r"\[\[S:([0-9,\s–-]+)\]\]")
+"""A citation; its group is the selector."""
 
 
 def cited(text: str, known: Collection[int]) -> list[int]:
     """The known sources that a text cites, once each, smallest first."""
-    found = (parse_selector(citation[1]) for citation in _CITATION.finditer(text))
+    found = (parse_selector(citation[1]) for citation in CITATION.finditer(text))
     return chosen(joined(pair for ranges in found if ranges for pair in ranges), known)

@@ -32,6 +32,14 @@ FAILURES = {
     "bad_envelope": "an external tool answered without `ok` and `error`",
     "bad_output": "the tool gave a value that cannot be written down",
     "not_kept": "a file or an output could not be kept",
+    # Documents.
+    "document_empty": "there is nothing to show",
+    "document_too_large": "the document passes a limit: its text, pages, slides, cells or bytes",
+    "document_invalid": "the text is nested too deep, or is not what `format` says",
+    "no_table": "a workbook was asked for, and the text has no table",
+    "render_timeout": "the document took too long, and was given up; nothing was written",
+    "render_failed": "a library broke off while it made the document; nothing was written",
+    "renderer_missing": "a library or package that lays out pages is not installed",
     # The sandbox.
     "sandbox_unavailable": "no sandbox works here, so commands and code do not run",
     "sandbox_failed": "the sandbox could not be set up for this call",

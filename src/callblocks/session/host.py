@@ -196,6 +196,7 @@ class Host:
             keep=self.artifacts,
             resolve=self.root.resolve,
             place=os.fspath(self.root.folder),
+            root=self.root,
         )
 
     def _make_room(self) -> None:

@@ -10,6 +10,7 @@ from callblocks.model.turn_events import CallAnswered, CallAsked, TurnEvent
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approving import Approving
 from callblocks.runtime.asking import Answer, Asker, Question, Settled
+from callblocks.runtime.files.root import Root
 from callblocks.runtime.gate import Resolve
 from callblocks.runtime.journal import Journal
 from callblocks.runtime.policy.policy import Policy
@@ -38,7 +39,10 @@ __all__ = ("Desk", "Stage")
 
 
 class Desk(msgspec.Struct, frozen=True, kw_only=True):
-    """What running calls needs beside tools and a policy; see `Runtime` and `Approving`."""
+    """What running calls needs beside tools and a policy; see `Runtime` and `Approving`.
+
+    `root` is the workspace, whose files documents may show.
+    """
 
     book: ApprovalBook | None = None
     asker: Asker | None = None
@@ -46,6 +50,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     keep: Keep | None = None
     resolve: Resolve | None = None
     place: str = ""
+    root: Root | None = None
 
 
 class Stage:
@@ -76,7 +81,9 @@ class Stage:
         # What the model sees of earlier turns does not change while this one runs.
         recorder, settings = self.recorder, self._settings
         talk: Talk | None = None
-        own = turn_tools(recorder, turn, lambda seq: talk is None or talk.shows(seq))
+        own = turn_tools(
+            recorder, turn, lambda seq: talk is None or talk.shows(seq), self.desk.root
+        )
         tools = in_turn(self._tools, own)
         _, writes = taught_dialects(self.offers.chosen(choice).dialect)
         told = instructions(writes, tools, settings.system)

@@ -10,12 +10,10 @@ Text of others that is read again taints the turn again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
-from msgspec.structs import replace
 from pydantic import BeforeValidator, Field
-from typing_extensions import Unpack
 
 from callblocks.model.blocks import Block
 from callblocks.model.errors import BadPath, ToolError
@@ -29,9 +27,9 @@ from callblocks.timeline.reading.finding import Finder, Shows
 from callblocks.timeline.reading.hiding import hide
 from callblocks.timeline.reading.reading import read_paths
 from callblocks.timeline.recorder import Recorder
+from callblocks.toolkits.declaring import declared
 from callblocks.toolkits.files import PathText
 from callblocks.tools.context import Context
-from callblocks.tools.declare import Options, tool
 from callblocks.tools.tool import Tool
 
 __all__ = ("react_tools",)
@@ -64,25 +62,6 @@ def react_tools(recorder: Recorder, turn: str, shows: Shows | None = None) -> tu
     return (_write(recorder, turn), _read(recorder, turn, shows), _hide(recorder, turn))
 
 
-_known: dict[str, Tool] = {}
-
-
-def _declared(**options: Unpack[Options]) -> Callable[[Callable[..., Any]], Tool]:
-    """Declare a tool once; in the next turn only what it works on is another."""
-
-    def declare(function: Callable[..., Any]) -> Tool:
-        name = function.__name__
-        if name not in _known:
-            _known[name] = replace(tool(function, **options), **_nothing)
-        own = {key: options.get(key) for key in _nothing}
-        return replace(_known[name], **{**own, "function": function})
-
-    return declare
-
-
-_nothing: dict[str, Any] = {"function": None, "preview": None, "paths": None}
-
-
 def _write(recorder: Recorder, turn: str) -> Tool:
     def target_of(path: str) -> WrittenPath:
         return _target(path, turn, recorder.state.turns)
@@ -91,7 +70,7 @@ def _write(recorder: Recorder, turn: str) -> Tool:
         target = target_of(path).path
         return change_text(target.physical, recorder.holdings.read(target), encode_text(content))
 
-    @_declared(
+    @declared(
         name="react.write",
         # It replaces files of its own turn only, and what they were is kept.
         destructive=False,
@@ -175,7 +154,7 @@ def _check(path: FilePath, content: bytes) -> None:
 
 
 def _read(recorder: Recorder, turn: str, shows: Shows | None) -> Tool:
-    @_declared(name="react.read", read_only=True, body="paths", origin="builtin")
+    @declared(name="react.read", read_only=True, body="paths", origin="builtin")
     def react_read(paths: Paths, context: Context) -> dict[str, Any]:
         """Bring things of the timeline before you again, also hidden ones.
 
@@ -225,7 +204,7 @@ def _is_foreign(path: Path) -> bool:
 
 
 def _hide(recorder: Recorder, turn: str) -> Tool:
-    @_declared(name="react.hide", destructive=False, idempotent=True, origin="builtin")
+    @declared(name="react.hide", destructive=False, idempotent=True, origin="builtin")
     def react_hide(path: str, context: Context) -> dict[str, Any]:
         """Put a short placeholder where something new is shown that you need no longer.
 

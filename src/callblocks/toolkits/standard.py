@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from callblocks.runtime.net.client import Client
     from callblocks.toolkits.workspace.backend import Office
 
-__all__ = ("EXEC_TOOLS", "standard_tools")
+__all__ = ("EXEC_TOOLS", "RENDERING_TOOLS", "standard_tools")
 
 EXEC_TOOLS = ("exec_tools.execute_code_python", "exec_tools.execute_code_shell")
+RENDERING_TOOLS = tuple(
+    f"rendering_tools.write_{kind}" for kind in ("pdf", "png", "docx", "pptx", "xlsx")
+)
 
 _FILES = ("file_read", "file_list", "file_write", "file_upload")
 _FINDING = ("search", "file_ingest", "web_search")
@@ -53,6 +56,7 @@ def standard_tools(
     registry.add_later(_WEB, lambda: _web_tools(root, client, pages))
     registry.add_later(("custom",), _custom_tools)
     registry.add_later(EXEC_TOOLS, lambda: _exec_tools(root))
+    registry.add_later(RENDERING_TOOLS, lambda: _rendering_tools(root))
     return registry
 
 
@@ -100,3 +104,10 @@ def _exec_tools(root: Root) -> Iterable[Tool]:
     from callblocks.toolkits.exec.tools import exec_tools
 
     return exec_tools(WorkspacePlace(root))
+
+
+def _rendering_tools(root: Root) -> Iterable[Tool]:
+    from callblocks.toolkits.rendering.places import FolderPlace
+    from callblocks.toolkits.rendering.tools import rendering_tools
+
+    return rendering_tools(FolderPlace(root))

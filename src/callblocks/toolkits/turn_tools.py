@@ -3,28 +3,35 @@
     tools = in_turn(tools, turn_tools(recorder, turn))
 
 `react.*` are there in every turn. A tool that comes with callblocks and makes files, such as
-`exec_tools.execute_code_python`, makes them in the workspace where nothing is written down; in a
+`rendering_tools.write_pdf`, makes them in the workspace where nothing is written down; in a
 turn its place is taken by the one that makes files of that turn, if it is there at all.
 """
 
 from __future__ import annotations
 
+from callblocks.runtime.files.root import Root
 from callblocks.timeline.reading.finding import Shows
 from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.react import react_tools
-from callblocks.toolkits.standard import EXEC_TOOLS
+from callblocks.toolkits.standard import EXEC_TOOLS, RENDERING_TOOLS
 from callblocks.toolkits.turn_files import FolderFiles
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 
 __all__ = ("in_turn", "turn_tools")
 
-_IN_A_TURN = frozenset(EXEC_TOOLS)
+_IN_A_TURN = frozenset((*EXEC_TOOLS, *RENDERING_TOOLS))
 
 
-def turn_tools(recorder: Recorder, turn: str, shows: Shows | None = None) -> Registry:
-    """The tools of a turn; those that need files on a disk only where there are some."""
+def turn_tools(
+    recorder: Recorder, turn: str, shows: Shows | None = None, root: Root | None = None
+) -> Registry:
+    """The tools of a turn; those that need files on a disk only where there are some.
+
+    With the workspace `root`, documents may show files of it. `shows` is as for `react_tools`.
+    """
     registry = Registry(react_tools(recorder, turn, shows))
+    registry.add_later(RENDERING_TOOLS, lambda: _rendering_tools(recorder, turn, root))
     files = recorder.holdings.files
     if isinstance(files, FolderFiles):
         registry.add_later(EXEC_TOOLS, lambda: _exec_tools(recorder, files, turn))
@@ -48,3 +55,10 @@ def _exec_tools(recorder: Recorder, files: FolderFiles, turn: str) -> tuple[Tool
     from callblocks.toolkits.exec.tools import exec_tools
 
     return exec_tools(TurnPlace(recorder, files, turn))
+
+
+def _rendering_tools(recorder: Recorder, turn: str, root: Root | None) -> tuple[Tool, ...]:
+    from callblocks.toolkits.rendering.places import TurnPlace
+    from callblocks.toolkits.rendering.tools import rendering_tools
+
+    return rendering_tools(TurnPlace(recorder, turn, root))

@@ -7,6 +7,7 @@ import pytest
 
 from callblocks.dialects import dialects
 from callblocks.model.catalogue import CATALOGUE
+from callblocks.toolkits.standard import EXEC_TOOLS, RENDERING_TOOLS
 from callblocks.toolkits.workspace.examples import EXAMPLES
 from support.command import run
 from support.home import TOOLS, move_in
@@ -25,7 +26,7 @@ def test_the_table_has_every_tool() -> None:
     assert set(names[4:]) == {
         *(*CATALOGUE, "file_read", "file_list", "file_write"),
         *("web_tools.web_search", "web_tools.web_fetch"),
-        *("exec_tools.execute_code_python", "exec_tools.execute_code_shell"),
+        *(*EXEC_TOOLS, *RENDERING_TOOLS),
     }
 
 

@@ -15,7 +15,7 @@ from callblocks.runtime.net.limits import NetLimits
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rules import Rule
 from callblocks.runtime.runtime import Runtime
-from callblocks.toolkits.standard import standard_tools
+from callblocks.toolkits.standard import EXEC_TOOLS, RENDERING_TOOLS, standard_tools
 from support.running import call
 from support.sites import PUBLIC, SECOND, Net, Site, ok, redirect
 
@@ -26,7 +26,7 @@ def test_these_tools_come_with_callblocks(tmp_path: Path) -> None:
     assert {tool.name for tool in tools} == {
         *(*CATALOGUE, "file_read", "file_list", "file_write"),
         *("web_tools.web_search", "web_tools.web_fetch"),
-        *("exec_tools.execute_code_python", "exec_tools.execute_code_shell"),
+        *(*EXEC_TOOLS, *RENDERING_TOOLS),
     }
     assert {tool.origin for tool in tools} == {"builtin"}
     assert not list(tmp_path.iterdir())
@@ -36,7 +36,7 @@ def test_a_kit_is_imported_and_made_when_one_of_its_tools_is_asked_for() -> None
     program = (
         "import sys\n"
         "from callblocks.runtime.files.root import Root\n"
-        "from callblocks.toolkits.standard import standard_tools\n"
+        "from callblocks.toolkits.standard import EXEC_TOOLS, RENDERING_TOOLS, standard_tools\n"
         "def heavy():\n"
         "    kits = ('gmail', 'drive', 'sheets', 'tasks', 'local.mail', 'google.office')\n"
         "    known = {f'callblocks.toolkits.workspace.{kit}': kit for kit in kits}\n"

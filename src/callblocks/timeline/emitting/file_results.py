@@ -7,7 +7,7 @@ is no content and nothing is kept.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -153,6 +153,12 @@ def _missing(path: FilePath, manner: _Manner) -> tuple[Notice, ...]:
 
 
 def _cited(ended: Ended, file: TurnFile) -> list[int]:
-    """The sources that the file cites; for one that is no text, those of what it was made from."""
+    """The sources that the file cites; for one that is no text, those of what it was made from.
+
+    That may be another file, which only the tool has read.
+    """
+    known = ended.holdings.pool.sids
     text = file.text if file.text is not None else ended.param("content")
-    return cited(text, ended.holdings.pool.sids)
+    told = ended.answer.get("sources_used") if file.text is None else None
+    said = cast("list[object]", told) if isinstance(told, list) else []
+    return cited(text, known) or sorted(sid for sid in known if sid in said)

@@ -1,0 +1,1 @@
+"""Documents from Markdown and HTML: PDF, PNG, DOCX, PPTX and XLSX."""

@@ -1,0 +1,122 @@
+"""The process that renders: `python -m callblocks.toolkits.rendering.child`.
+
+It has little memory and time, opens no connection and starts nothing, and what it writes is small
+and goes with it. What a document does to a library here harms nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, BinaryIO
+
+import msgspec
+
+from callblocks.toolkits.rendering.faults import Unrenderable
+from callblocks.toolkits.rendering.outside import Outside, conversation, receive
+from callblocks.toolkits.rendering.wire import Failed, Job, Kind, Made, frame
+
+__all__ = ("main",)
+
+_MEMORY = 2 * 1024 * 1024 * 1024
+_CPU_SECONDS = 120
+_FILES = 128
+_FILE = 256 * 1024 * 1024
+_REFUSED = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "pty.")
+_PANGO = (
+    "a library is missing that lays out text; on Debian and Ubuntu: "
+    "sudo apt-get install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0"
+)
+
+
+def main() -> None:
+    """Make the one document that standard input asks for."""
+    source, sink = _pipes()
+    _limit()
+    sys.addaudithook(_refuse)
+    job = msgspec.msgpack.decode(receive(source), type=Job)
+    sink.write(frame(make(job, conversation(source, sink))))
+    sink.flush()
+
+
+def make(job: Job, outside: Outside) -> Made | Failed:
+    """The document, or why there is none."""
+    try:
+        return _writer(job.kind)(job, outside)
+    except Exception as error:  # a library meets documents that nobody thought of
+        return _failed(error)
+
+
+def _failed(error: Exception) -> Failed:
+    match error:
+        case Unrenderable():
+            return Failed(error.code, error.message)
+        case MemoryError():
+            return Failed("document_too_large", "it needs too much room; give it in parts")
+        case RecursionError():
+            return Failed("document_invalid", "it is nested too deep; make it flatter")
+        case ImportError():
+            return Failed("renderer_missing", f"a package is not installed here: {error.name}")
+        case OSError() if "cannot load library" in str(error):
+            return Failed("renderer_missing", _PANGO)
+        case _:
+            words = f"it broke off ({type(error).__name__}); write it more plainly"
+            return Failed("render_failed", words)
+
+
+def _writer(kind: Kind) -> Callable[[Job, Outside], Made]:
+    match kind:
+        case "pdf":
+            from callblocks.toolkits.rendering.pdf import write_pdf
+
+            return write_pdf
+        case "png":
+            from callblocks.toolkits.rendering.png import write_png
+
+            return write_png
+        case "docx":
+            from callblocks.toolkits.rendering.docx import write_docx
+
+            return write_docx
+        case "pptx":
+            from callblocks.toolkits.rendering.pptx import write_pptx
+
+            return write_pptx
+        case "xlsx":
+            from callblocks.toolkits.rendering.xlsx import write_xlsx
+
+            return write_xlsx
+
+
+def _pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Where we hear and speak; what a library prints goes nowhere."""
+    source = os.fdopen(os.dup(0), "rb")
+    sink = os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    return source, sink
+
+
+def _limit() -> None:
+    """Little memory, time and room; where the system knows such limits."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE, _FILE))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_FILES, _FILES))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _refuse(event: str, _: tuple[Any, ...]) -> None:
+    """No writer has anything to do there; a library that is led astray shall not get there."""
+    if event.startswith(_REFUSED):
+        raise PermissionError(f"{event} is not for a process that renders")
+
+
+if __name__ == "__main__":
+    main()

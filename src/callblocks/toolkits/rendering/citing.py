@@ -1,0 +1,65 @@
+"""Citations in a document: `[[S:4]]` becomes `[1]`, and the sources are listed at the end.
+
+Numbers are given in the order in which sources are cited first. A citation of a source that
+nobody knows stays as it was written, and is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
+
+from callblocks.model.citations import CITATION
+from callblocks.model.selector import chosen, joined, parse_selector
+from callblocks.toolkits.rendering.outside import Outside
+from callblocks.toolkits.rendering.wire import Cited
+
+__all__ = ("References", "citation_plugin")
+
+
+class References:
+    """The numbers of the sources that one document cites."""
+
+    def __init__(self, sources: Iterable[Cited]) -> None:
+        self._sources = {source.sid: source for source in sources}
+        self._numbers: dict[int, int] = {}
+        self._unknown: list[str] = []
+
+    @property
+    def listed(self) -> list[tuple[int, Cited]]:
+        """The sources that are cited, by their numbers."""
+        return [(number, self._sources[sid]) for sid, number in self._numbers.items()]
+
+    def numbers(self, selector: str) -> list[int]:
+        """The numbers of those that a citation names; none where all of them are unknown."""
+        ranges = parse_selector(selector)
+        sids = chosen(joined(ranges), self._sources.keys()) if ranges else []
+        if not sids:
+            self._unknown.append(selector.strip())
+        return [self._numbers.setdefault(sid, len(self._numbers) + 1) for sid in sids]
+
+    def tell(self, outside: Outside) -> None:
+        """Tell which citations name nothing."""
+        if self._unknown:
+            known = ", ".join(dict.fromkeys(self._unknown))
+            words = f"no source has the number {known}; these citations stay as they are written"
+            outside.tell("unknown_source", words)
+
+
+def citation_plugin(markdown: MarkdownIt, references: References) -> None:
+    """Read citations as tokens `citation`, with their `numbers`."""
+
+    def citation(state: StateInline, silent: bool) -> bool:
+        match = CITATION.match(state.src, state.pos)
+        numbers = references.numbers(match[1]) if match and not silent else []
+        if match is None or (not silent and not numbers):
+            return False
+        if not silent:
+            token = state.push("citation", "", 0)
+            token.meta = {"numbers": numbers}
+        state.pos = match.end()
+        return True
+
+    markdown.inline.ruler.before("link", "citation", citation)

@@ -1,0 +1,223 @@
+"""`write_docx`: a document for Word and its like, with real headings, lists and tables."""
+
+# What these packages do not offer is written as XML.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from docx import Document as new_document
+from docx.enum.text import WD_ALIGN_PARAGRAPH
+from docx.oxml import parse_xml
+from docx.oxml.ns import nsdecls
+from docx.shared import Inches, Pt, RGBColor
+from markdown_it.tree import SyntaxTreeNode
+
+from callblocks.toolkits.rendering.docx_runs import Pen
+from callblocks.toolkits.rendering.docx_styles import (
+    BULLETS,
+    NUMBERS,
+    add_property,
+    set_page,
+    set_styles,
+)
+from callblocks.toolkits.rendering.docx_tables import add_table
+from callblocks.toolkits.rendering.grids import grid_of
+from callblocks.toolkits.rendering.highlighting import highlighted
+from callblocks.toolkits.rendering.look import LINE
+from callblocks.toolkits.rendering.outside import Outside
+from callblocks.toolkits.rendering.reading import Document, read_markdown
+from callblocks.toolkits.rendering.runs import Run, runs_of, without_tags
+from callblocks.toolkits.rendering.wire import Job, Made
+
+__all__ = ("write_docx",)
+
+_ROWS = 2_000
+_STEP = 100
+"""Blocks between two words of how far it is."""
+# The ticked box is not ☑: where fonts lack it, an emoji would take its place.
+_BOXES = {True: "☒ ", False: "☐ "}
+
+
+def write_docx(job: Job, outside: Outside) -> Made:
+    """The document as DOCX."""
+    read = read_markdown(job, outside, _ROWS)
+    document: Any = new_document()
+    set_styles(document)
+    width = set_page(document, job, read.title)
+    about = document.core_properties
+    about.title, about.author = (read.title or job.name)[:255], read.author[:255]
+    about.last_modified_by, about.comments = read.author[:255], ""
+    about.created = about.modified = datetime.now(UTC).replace(tzinfo=None)
+    _Writer(Pen(document, outside, width), read).write()
+    written = io.BytesIO()
+    outside.say("writing")
+    document.save(written)
+    return Made(written.getvalue(), {"blocks": len(read.blocks)})
+
+
+class _Writer:
+    """Puts block after block into a document."""
+
+    def __init__(self, pen: Pen, read: Document) -> None:
+        self._pen = pen
+        self._read = read
+        self._document: Any = pen.document
+
+    def write(self) -> None:
+        """The title where no heading is it, the blocks, the notes, the sources."""
+        blocks = self._read.blocks
+        headings = [block for block in blocks if block.type == "heading"]
+        if self._read.title and not any(block.tag == "h1" for block in headings):
+            self._document.add_paragraph(self._read.title, "Heading 1")
+            self._say_author()
+        for number, block in enumerate(blocks):
+            if number % _STEP == _STEP - 1:
+                self._pen.outside.say(f"block {number + 1} of {len(blocks)}")
+            self._block(block, 0, None)
+            if block.type == "heading" and number == 0 and block.tag == "h1":
+                self._say_author()
+        self._notes()
+        self._sources()
+
+    def _say_author(self) -> None:
+        if self._read.author:
+            self._document.add_paragraph(self._read.author, "Subtitle")
+
+    def _blocks(self, blocks: Iterable[SyntaxTreeNode], level: int, style: str | None) -> None:
+        for block in blocks:
+            self._block(block, level, style)
+
+    def _block(self, node: SyntaxTreeNode, level: int, style: str | None) -> None:
+        match node.type:
+            case "heading":
+                self._paragraph(runs_of(node.children[0]), f"Heading {node.tag[1]}")
+            case "paragraph" | "dt":
+                made = self._paragraph(runs_of(node.children[0]), style, bold=node.type == "dt")
+                self._indent(made, level)
+            case "bullet_list" | "ordered_list":
+                self._list(node, level)
+            case "blockquote":
+                self._blocks(node.children, level, "Quote")
+            case "fence" | "code_block":
+                self._code(node)
+            case "table":
+                self._table(node)
+            case "math_block" | "math_block_label":
+                made = self._document.add_paragraph()
+                made.alignment = WD_ALIGN_PARAGRAPH.CENTER
+                self._pen.formula(made, node.content)
+            case "hr":
+                self._rule()
+            case "html_block":
+                if words := without_tags(node.content):
+                    self._paragraph([Run(text=words)], style)
+            case "dd":
+                self._blocks(node.children, level + 1, style)
+            case _:
+                self._blocks(node.children, level, style)
+
+    def _paragraph(self, runs: Iterable[Run], style: str | None, *, bold: bool = False) -> Any:
+        made = self._document.add_paragraph(style=style)
+        runs = [*runs]
+        if bold:
+            runs = [Run(text=run.text, bold=True) for run in runs]
+        if len(runs) == 1 and runs[0].picture:
+            made.alignment = WD_ALIGN_PARAGRAPH.CENTER
+        self._pen.write(made, runs)
+        return made
+
+    def _indent(self, paragraph: Any, level: int) -> None:
+        if level:
+            paragraph.paragraph_format.left_indent = Inches(0.236 * level)
+
+    def _list(self, node: SyntaxTreeNode, level: int) -> None:
+        ordered = node.type == "ordered_list"
+        number = self._new_list(ordered=ordered, start=int(node.attrs.get("start", 1)), level=level)
+        for item in node.children:
+            task = item.meta.get("task")
+            first, *rest = item.children or [None]
+            if first is not None and first.type == "paragraph":
+                runs = [*runs_of(first.children[0])]
+                if task is not None:
+                    runs.insert(0, Run(text=_BOXES[task]))
+                made = self._paragraph(runs, None)
+                made.paragraph_format.space_after = Pt(2)
+                self._in_list(made, number if task is None else 0, level)
+            else:
+                rest = list(item.children)
+            self._blocks([one for one in rest if one is not None], level + 1, None)
+
+    def _new_list(self, *, ordered: bool, start: int, level: int) -> int:
+        """A list that counts from its own start."""
+        numbering = self._document.part.numbering_part.element
+        made = numbering.add_num(int(NUMBERS if ordered else BULLETS))
+        if ordered:
+            made.add_lvlOverride(level % 9).add_startOverride(min(max(start, 0), 30_000))
+        return made.numId
+
+    def _in_list(self, paragraph: Any, number: int, level: int) -> None:
+        form = paragraph.paragraph_format
+        if number:
+            properties = paragraph._p.get_or_add_pPr().get_or_add_numPr()
+            properties.get_or_add_ilvl().val = min(level, 8)
+            properties.get_or_add_numId().val = number
+        else:
+            form.left_indent, form.first_line_indent = Inches(0.236 * (level + 1)), Inches(-0.21)
+
+    def _code(self, node: SyntaxTreeNode) -> None:
+        made = self._document.add_paragraph(style="Code")
+        words = node.info.split()
+        lines = highlighted(node.content, words[0] if words else "")
+        for number, line in enumerate(lines):
+            if number:
+                made.add_run().add_break()
+            for piece in line:
+                run = made.add_run(piece.text)
+                run.bold, run.italic = piece.bold or None, piece.italic or None
+                if piece.color:
+                    run.font.color.rgb = RGBColor.from_string(piece.color)
+
+    def _table(self, node: SyntaxTreeNode) -> None:
+        grid = grid_of(node)
+        # A paragraph has to follow a table, and keeps it apart from what comes.
+        after = self._document.add_paragraph()
+        after.paragraph_format.space_after = Pt(4)
+        if grid.rows:
+            add_table(self._pen, grid, after._p)
+
+    def _rule(self) -> None:
+        made = self._document.add_paragraph()
+        edge = f'w:val="single" w:sz="6" w:space="1" w:color="{LINE}"'
+        border = parse_xml(f"<w:pBdr {nsdecls('w')}><w:bottom {edge}/></w:pBdr>")
+        add_property(made._p.get_or_add_pPr(), border)
+
+    def _notes(self) -> None:
+        if not self._read.notes:
+            return
+        self._document.add_paragraph("Notes", "Heading 2")
+        for number, note in self._read.notes.items():
+            runs = [Run(text=f"{number}. ")]
+            for part in note.children:
+                between = [Run(text=" ")] if len(runs) > 1 else []
+                runs += [*between, *runs_of(part.children[0])] if part.children else []
+            self._pen.mark(self._paragraph(runs, None), f"note-{number}")
+
+    def _sources(self) -> None:
+        listed = self._read.references.listed
+        if not listed:
+            return
+        self._document.add_paragraph("Sources", "Heading 2")
+        for number, source in listed:
+            title = source.title or source.address or f"Source {source.sid}"
+            runs = [Run(text=f"[{number}] "), Run(text=title, bold=True)]
+            if source.title and source.address:
+                runs += [Run(text="\n"), Run(text=source.address, link=source.address)]
+            if source.date:
+                runs.append(Run(text=f"\n{source.date}"))
+            self._pen.mark(self._paragraph(runs, None), f"source-{number}")

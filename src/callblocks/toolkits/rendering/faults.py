@@ -1,0 +1,14 @@
+"""Why a document cannot be made; its code reaches the model."""
+
+from __future__ import annotations
+
+__all__ = ("Unrenderable",)
+
+
+class Unrenderable(Exception):
+    """What was given cannot become a document, within the limits or at all."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message

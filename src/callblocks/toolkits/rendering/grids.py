@@ -1,0 +1,65 @@
+"""A table as rows of cells, for writers that have no HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+from markdown_it.tree import SyntaxTreeNode
+from msgspec.structs import replace
+
+from callblocks.toolkits.rendering.runs import Run, runs_of
+
+__all__ = ("Cell", "Grid", "grid_of")
+
+_LEAST, _MOST = 4, 36
+"""Characters that a column is taken to have at least, and at most."""
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """The words of a cell, and on which side they stand."""
+
+    runs: list[Run] = []
+    align: str = ""
+
+    @property
+    def text(self) -> str:
+        """The words alone."""
+        return "".join(run.text for run in self.runs)
+
+
+class Grid(msgspec.Struct, frozen=True):
+    """Rows of the same length; the first `heads` are the head."""
+
+    rows: list[list[Cell]]
+    heads: int
+
+    def widths(self, whole: int) -> list[int]:
+        """How wide each column is, where all together have `whole`."""
+        lengths = [
+            min(_MOST, max(_LEAST, *(len(row[at].text) + 2 for row in self.rows)))
+            for at in range(len(self.rows[0]))
+        ]
+        return [whole * length // sum(lengths) for length in lengths]
+
+
+def grid_of(table: SyntaxTreeNode) -> Grid:
+    """The rows of a table; those that are too short are filled up."""
+    heads = [*_rows(table, "thead")]
+    rows = [*heads, *_rows(table, "tbody")]
+    size = max((len(row) for row in rows), default=0)
+    return Grid([row + [Cell()] * (size - len(row)) for row in rows if size], len(heads))
+
+
+def _rows(table: SyntaxTreeNode, part: str) -> Iterator[list[Cell]]:
+    for section in table.children:
+        if section.type == part:
+            for row in section.children:
+                yield [_cell(cell, bold=part == "thead") for cell in row.children]
+
+
+def _cell(node: SyntaxTreeNode, *, bold: bool) -> Cell:
+    style = str(node.attrs.get("style", ""))
+    runs = [*runs_of(node)]
+    align = style.rpartition(":")[2].strip()
+    return Cell([replace(run, bold=True) for run in runs] if bold else runs, align)

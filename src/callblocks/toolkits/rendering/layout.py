@@ -1,0 +1,99 @@
+"""HTML on pages, laid out by WeasyPrint: nothing is fetched, and there is an end to it."""
+
+# The package has no types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUntypedBaseClass=false
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+from callblocks.toolkits.rendering.faults import Unrenderable
+from callblocks.toolkits.rendering.fonts import tell_missing
+from callblocks.toolkits.rendering.outside import Outside
+
+__all__ = ("PAGES", "lay_out")
+
+PAGES = 500
+"""Pages of one document."""
+
+_HERE = "http://timeline.invalid/"
+"""Where relative addresses lead: to the files of the timeline."""
+_PAGE = re.compile(r"Page (\d+)")
+_SHOWN = 80
+_SHEET = Path(__file__).with_name("page.css")
+
+
+def lay_out(html: str, page: str, outside: Outside) -> Any:
+    """The document with its pages; `page` is a rule for them, in CSS."""
+    from weasyprint import CSS, HTML
+
+    fetcher = _fetcher(outside)
+    heard = _Steps(outside)
+    steps, words = logging.getLogger("weasyprint.progress"), logging.getLogger("weasyprint")
+    words.handlers, words.propagate = [_Broken(outside, fetcher.given)], False
+    steps.handlers, steps.propagate = [heard], False
+    steps.setLevel(logging.INFO)
+    read = HTML(string=html, base_url=_HERE, url_fetcher=fetcher)
+    tree: Any = read.etree_element
+    shown: list[str] = [*tree.itertext()]
+    tell_missing("".join(shown), outside)
+    sheets = [CSS(string=_SHEET.read_text(), url_fetcher=fetcher), CSS(string=page)]
+    return read.render(stylesheets=sheets)
+
+
+class _Steps(logging.Handler):
+    """Tells which page is laid out, and ends what has no end."""
+
+    def __init__(self, outside: Outside) -> None:
+        super().__init__()
+        self._outside = outside
+        self._last = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        match = _PAGE.search(record.getMessage())
+        number = int(match[1]) if match else 0
+        if number > PAGES:
+            words = f"it has more than {PAGES} pages; give it in parts"
+            raise Unrenderable("document_too_large", words)
+        if number > self._last:
+            self._last = number
+            self._outside.say(f"page {number}")
+
+
+class _Broken(logging.Handler):
+    """Tells of files that were given, and are no pictures; of others was told when asked for."""
+
+    def __init__(self, outside: Outside, given: dict[str, str]) -> None:
+        super().__init__()
+        self._outside = outside
+        self._given = given
+
+    def emit(self, record: logging.LogRecord) -> None:
+        args = cast("tuple[object, ...]", record.args or ("",))
+        url = str(args[0]) if isinstance(record.args, tuple) else ""
+        if record.msg.startswith("Failed to load image") and url in self._given:
+            name = self._given[url]
+            words = f"{name} is no picture that a document can show"
+            self._outside.tell("image_broken", words, name=name)
+
+
+def _fetcher(outside: Outside) -> Any:
+    from weasyprint.urls import URLFetcher, URLFetcherResponse
+
+    class Files(URLFetcher):
+        """Gives files that the one who asked has; knows no other way to get any."""
+
+        given: ClassVar[dict[str, str]] = {}
+
+        def fetch(self, url: str, headers: Any = None) -> Any:
+            content = outside.file(url.removeprefix(_HERE))
+            if content is None:
+                raise ValueError("no such file")
+            self.given[url] = url.removeprefix(_HERE)[:_SHOWN]
+            return URLFetcherResponse(url, content)
+
+    return Files()

@@ -1,0 +1,197 @@
+"""Markdown as a page of HTML, for PDF and pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+
+from callblocks.toolkits.rendering.formulas import formula_svg
+from callblocks.toolkits.rendering.given_html import given_html
+from callblocks.toolkits.rendering.highlighting import Piece, highlighted
+from callblocks.toolkits.rendering.outside import Outside
+from callblocks.toolkits.rendering.reading import Document, read_markdown
+from callblocks.toolkits.rendering.source_list import source_list
+from callblocks.toolkits.rendering.wire import Job
+
+__all__ = ("END", "page_of")
+
+END = "end-of-the-page"
+"""The anchor behind all content."""
+
+_ROWS = 2_000
+"""Rows of all tables that a page lays out in bearable time."""
+_NOT_IN_SLUG = re.compile(r"[^\w\- ]")
+
+
+def page_of(job: Job, outside: Outside) -> str:
+    """The HTML of a job; footnotes stand at the end."""
+    if job.format == "html":
+        return f'{given_html(job, outside)}<div id="{END}"></div>'
+    document = read_markdown(job, outside, _ROWS)
+    body = _Markup(document, outside).page()
+    title, author = escape(document.title), escape(document.author)
+    said = f'<meta name="author" content="{author}">' if author else ""
+    return (
+        f'<!doctype html><html><head><meta charset="utf-8"><title>{title}</title>{said}</head>'
+        f'<body class="markdown" data-title="{title}">{body}{source_list(document.references)}'
+        f'<div id="{END}"></div></body></html>'
+    )
+
+
+class _Markup(RendererHTML):
+    """Renders tokens; each method is the rule for the tokens of its name."""
+
+    def __init__(self, document: Document, outside: Outside) -> None:
+        super().__init__()
+        self._document = document
+        self._outside = outside
+        self._options = MarkdownIt("commonmark").options
+        self._slugs: set[str] = set()
+        self._notes = _note_tokens(document.tokens)
+
+    def page(self) -> str:
+        """The blocks; before them the title, where none of them is it."""
+        tokens = [*_without_notes(self._document.tokens)]
+        author = self._document.author
+        by = f'<p class="author">{escape(author)}</p>' if author else ""
+        head = next((n for n, one in enumerate(tokens[:3]) if one.type == "heading_close"), None)
+        if head is not None and tokens[0].tag == "h1":
+            first, rest = tokens[: head + 1], tokens[head + 1 :]
+            return self._rendered(first) + by + self._rendered(rest) + self._end_notes()
+        has_title = any(token.tag == "h1" for token in tokens)
+        title = "" if has_title else f"<h1>{escape(self._document.title)}</h1>"
+        if not self._document.title or self._is_only_a_heading(tokens):
+            title = ""
+        return title + by + self._rendered(tokens) + self._end_notes()
+
+    def heading_open(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        """A heading can be linked to by its words."""
+        words = _NOT_IN_SLUG.sub("", tokens[idx + 1].content.lower()).replace(" ", "-")
+        tokens[idx].attrSet("id", words)
+        is_new = words not in self._slugs
+        self._slugs.add(words)
+        return f'<{tokens[idx].tag} id="{escape(words)}">' if is_new else f"<{tokens[idx].tag}>"
+
+    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """Code in colours."""
+        words = tokens[idx].info.split()
+        lines = highlighted(tokens[idx].content, words[0] if words else "")
+        code = "\n".join(map(_code, lines))
+        return f"<pre><code>{code}</code></pre>\n"
+
+    def math_inline(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        """A formula in a line, as a drawing."""
+        return self._formula(tokens[idx].content, "span")
+
+    math_inline_double = math_inline
+
+    def math_block(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        """A formula of its own."""
+        return self._formula(tokens[idx].content, "div")
+
+    def citation(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        """References to the list of sources."""
+        return "".join(map(_reference, tokens[idx].meta["numbers"]))
+
+    def list_item_open(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        """An item; a task has a box."""
+        task = tokens[idx].meta.get("task")
+        if task is None:
+            return "<li>"
+        return f'<li class="task"><span class="box">{"✓" if task else ""}</span>'
+
+    def footnote_ref(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        """The number of a note, which leads to it."""
+        number = tokens[idx].meta["id"] + 1
+        return f'<sup><a href="#note-{number}">{number}</a></sup>'
+
+    def footnote_anchor(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        """Nothing leads back on paper."""
+        return ""
+
+    def _rendered(self, tokens: Sequence[Token]) -> str:
+        return str(self.render(tokens, self._options, {}))
+
+    def _is_only_a_heading(self, tokens: Sequence[Token]) -> bool:
+        """Whether the title is what the first heading says, of whatever level."""
+        first = tokens[1].content.strip() if tokens and tokens[0].type == "heading_open" else ""
+        return first == self._document.title
+
+    def _note(self, number: int) -> str:
+        """A note in one line of thought: its paragraphs follow each other."""
+        inline = [token for token in self._notes.get(number, ()) if token.type == "inline"]
+        return "<br>".join(
+            str(self.renderInline(token.children or [], self._options, {})) for token in inline
+        )
+
+    def _end_notes(self) -> str:
+        if not self._notes:
+            return ""
+        items = (f'<li id="note-{number}">{self._note(number)}</li>' for number in self._notes)
+        return f'<section class="notes"><h2>Notes</h2><ol>{"".join(items)}</ol></section>'
+
+    def _formula(self, tex: str, tag: str) -> str:
+        svg = formula_svg(tex, self._outside)
+        inner = svg if svg else f"<code>{escape(tex.strip())}</code>"
+        return f'<{tag} class="math">{inner}</{tag}>'
+
+
+def _reference(number: int) -> str:
+    return f'<a class="cite" href="#source-{number}">[{number}]</a>'
+
+
+def _code(line: Iterable[Piece]) -> str:
+    return "".join(map(_piece, line))
+
+
+def _piece(piece: Piece) -> str:
+    styles = (
+        f"color:#{piece.color}" if piece.color else "",
+        "font-weight:bold" if piece.bold else "",
+        "font-style:italic" if piece.italic else "",
+    )
+    style = ";".join(filter(None, styles))
+    text = escape(piece.text)
+    return f'<span style="{style}">{text}</span>' if style else text
+
+
+def _without_notes(tokens: Iterable[Token]) -> Iterable[Token]:
+    inside = False
+    for token in tokens:
+        inside = inside or token.type == "footnote_block_open"
+        if not inside:
+            yield token
+        inside = inside and token.type != "footnote_block_close"
+
+
+def _note_tokens(tokens: Iterable[Token]) -> dict[int, list[Token]]:
+    notes: dict[int, list[Token]] = {}
+    number = 0
+    for token in tokens:
+        if token.type == "footnote_open":
+            number = token.meta["id"] + 1
+        elif token.type == "footnote_close":
+            number = 0
+        elif number:
+            notes.setdefault(number, []).append(token)
+    return notes

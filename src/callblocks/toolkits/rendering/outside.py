@@ -1,0 +1,107 @@
+"""What a writer may say and ask while it makes a document: steps, notices, and files to show.
+
+Files come from the one who asked for the document, by name; nothing is fetched, and nothing is
+read from this machine. One that is missing or of no use is told, and the document goes on.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from typing import BinaryIO
+from urllib.parse import unquote, unquote_to_bytes
+
+import msgspec
+
+from callblocks.toolkits.rendering.wire import LONGEST, Given, Heard, Said, Told, Wanted, frame
+
+__all__ = ("Outside", "receive")
+
+_DATA = re.compile(r"data:[^,]*?(;base64)?,(.*)", re.DOTALL | re.IGNORECASE)
+# A Windows drive is no scheme, and `fi:` names a file of the timeline.
+_SCHEME = re.compile(r"(?!fi:)[A-Za-z][A-Za-z0-9+.-]+:")
+_MOST_FILES = 200
+_MOST_BYTES = 64 * 1024 * 1024
+_SHOWN = 120
+
+
+class Outside:
+    """One conversation, seen from the process that renders."""
+
+    def __init__(self, send: Callable[[Heard], None], hear: Callable[[], Given]) -> None:
+        self._send = send
+        self._hear = hear
+        self._files: dict[str, bytes | None] = {}
+        self._told: set[tuple[str, str]] = set()
+        self._bytes = 0
+
+    def say(self, text: str) -> None:
+        """Tell how far it is."""
+        self._send(Said(f"{text}\n"))
+
+    def tell(self, code: str, message: str, **details: object) -> None:
+        """Tell the model something, once."""
+        if (code, message) not in self._told:
+            self._told.add((code, message))
+            self._send(Told(code, message, details))
+
+    def file(self, name: str) -> bytes | None:
+        """The file that a document names; `None`, and a notice, where it cannot be shown."""
+        if name not in self._files:
+            self._files[name] = self._ask(name)
+        return self._files[name]
+
+    def _ask(self, name: str) -> bytes | None:
+        if name[:5].lower() == "data:":
+            return self._inline(name)
+        shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
+        if _SCHEME.match(name) or name.startswith("//"):
+            words = "is not fetched; keep it as a file of the timeline, and name that"
+            self.tell("image_not_fetched", f"{shown} {words}", name=shown)
+            return None
+        if len(self._files) >= _MOST_FILES or self._bytes > _MOST_BYTES:
+            self.tell("image_left_out", f"{shown}: a document shows {_MOST_FILES} files at most")
+            return None
+        self._send(Wanted(unquote(name)))
+        content = self._hear().content
+        if content is None:
+            words = "is no file of this timeline; the document has its description instead"
+            self.tell("image_missing", f"{shown} {words}", name=shown)
+        self._bytes += len(content or b"")
+        return content
+
+    def _inline(self, url: str) -> bytes | None:
+        """A file that stands in the document itself."""
+        if match := _DATA.fullmatch(url):
+            plain = unquote_to_bytes(match[2])
+            try:
+                return base64.b64decode(plain) if match[1] else plain
+            except (binascii.Error, ValueError):
+                pass
+        self.tell("image_broken", "a data: address holds no picture")
+        return None
+
+
+def receive(source: BinaryIO) -> bytes:
+    """One frame; `EOFError` where there is none any more."""
+    head = source.read(4)
+    size = int.from_bytes(head, "big")
+    if len(head) < 4 or size > LONGEST:
+        raise EOFError
+    content = source.read(size)
+    if len(content) < size:
+        raise EOFError
+    return content
+
+
+def conversation(source: BinaryIO, sink: BinaryIO) -> Outside:
+    """Talk by frames on two pipes."""
+
+    def send(heard: Heard) -> None:
+        sink.write(frame(heard))
+        sink.flush()
+
+    decode = msgspec.msgpack.Decoder(Given).decode
+    return Outside(send, lambda: decode(receive(source)))

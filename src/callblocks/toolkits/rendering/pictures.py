@@ -1,0 +1,79 @@
+"""Pictures for documents that take only some kinds of them: PNG, JPEG and GIF as they are."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import msgspec
+
+from callblocks.toolkits.rendering.outside import Outside
+from callblocks.toolkits.rendering.png import SHARP, pdf_picture
+
+__all__ = ("Picture", "picture")
+
+_PIXELS = 50_000_000
+_TAKEN = ("PNG", "JPEG", "GIF")
+_INCH = 96
+_SVG = 1_000
+"""Pixels of the page on which a drawing is drawn."""
+
+
+class Picture(msgspec.Struct, frozen=True):
+    """A picture that can be put into a document, and its size in inches on paper."""
+
+    content: bytes
+    width: float
+    height: float
+
+
+def picture(name: str, outside: Outside) -> Picture | None:
+    """The picture that a document names; `None`, and a notice, where there is none."""
+    content = outside.file(name)
+    if content is None:
+        return None
+    is_drawing = b"<svg" in content[:1_000]
+    drawn = _drawn(content, outside) if is_drawing else content
+    found = _opened(drawn, _INCH * (SHARP if is_drawing else 1)) if drawn else None
+    if found is None:
+        shown = name if len(name) <= 80 else f"{name[:80]}…"
+        outside.tell("image_broken", f"{shown} is no picture that a document can show", name=shown)
+    return found
+
+
+def _opened(content: bytes, inch: int) -> Picture | None:
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(content)) as image:
+            width, height = image.size
+            if width * height > _PIXELS:
+                return None
+            image.load()
+            if image.format not in _TAKEN:
+                content = _as_png(image)
+    except Exception:  # a damaged picture raises whatever comes
+        return None
+    return Picture(content, width / inch, height / inch)
+
+
+def _as_png(image: Any) -> bytes:
+    written = io.BytesIO()
+    image.convert("RGBA").save(written, "PNG")
+    return written.getvalue()
+
+
+def _drawn(svg: bytes, outside: Outside) -> bytes | None:
+    """A drawing as a picture, by the way that pages go."""
+    from base64 import b64encode
+
+    from callblocks.toolkits.rendering.layout import lay_out
+
+    url = f"data:image/svg+xml;base64,{b64encode(svg).decode()}"
+    page = f'<img id="drawing" src="{url}" style="display:block">'
+    try:
+        laid = lay_out(page, f"@page {{ size: {_SVG}px {_SVG}px; margin: 0 }}", outside)
+        _, _, width, height = laid.pages[0].anchors["drawing"]
+        return pdf_picture(laid.write_pdf(), width, height)
+    except Exception:  # as above
+        return None

@@ -1,0 +1,69 @@
+"""`write_png`: one picture of a page that is as high as what stands on it."""
+
+# One of the packages has no types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from callblocks.toolkits.rendering.layout import lay_out
+from callblocks.toolkits.rendering.markup import END, page_of
+from callblocks.toolkits.rendering.outside import Outside
+from callblocks.toolkits.rendering.wire import Job, Made
+
+__all__ = ("SHARP", "pdf_picture", "write_png")
+
+_WIDTH = 800
+_HIGHEST = 8_000
+_LEAST = 40
+SHARP = 2
+"""Points of the picture for one pixel of the page."""
+_POINTS = 72 / 96
+_MARGIN = 36
+
+
+def write_png(job: Job, outside: Outside) -> Made:
+    """The document as one picture; what does not fit is told."""
+    html = page_of(job, outside)
+    width = job.width or _WIDTH
+    rules = (
+        f"@page {{ size: {width}px {_HIGHEST}px; margin: 0;"
+        "@bottom-right { content: none } @bottom-left { content: none } }"
+        f"body.markdown {{ padding: {_MARGIN}px {_MARGIN}px 0 }}"
+    )
+    laid = lay_out(html, rules, outside)
+    height = _height(laid.pages[0], job)
+    if len(laid.pages) > 1:
+        height = _HIGHEST
+        words = f"the picture ends after {_HIGHEST} pixels; write_pdf shows all of it"
+        outside.tell("picture_cut", words)
+    outside.say("drawing")
+    pdf = laid.copy(laid.pages[:1]).write_pdf()
+    return Made(pdf_picture(pdf, width, height), {"width": width * SHARP})
+
+
+def pdf_picture(pdf: bytes, width: float, height: float) -> bytes:
+    """The first page of a PDF as PNG: so many pixels from its upper left corner."""
+    import pypdfium2
+
+    opened: Any = pypdfium2.PdfDocument(pdf)
+    try:
+        page = opened[0]
+        below = max(0.0, page.get_height() - height * _POINTS)
+        beside = max(0.0, page.get_width() - width * _POINTS)
+        drawn = page.render(scale=SHARP / _POINTS, crop=(0, below, beside, 0))
+        written = io.BytesIO()
+        drawn.to_pil().save(written, "PNG", optimize=True)
+        return written.getvalue()
+    finally:
+        opened.close()
+
+
+def _height(page: Any, job: Job) -> float:
+    """Where the content ends; a page whose boxes float has the shape of a screen."""
+    top = float(page.anchors[END][1]) if END in page.anchors else 0.0
+    below = _MARGIN * 0.6 if job.format == "markdown" else 8
+    return min(_HIGHEST, top + below) if top > _LEAST else page.width * 0.75

@@ -1,0 +1,103 @@
+"""The words of a paragraph with how they look, for writers that have no HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+from markdown_it.tree import SyntaxTreeNode
+
+__all__ = ("Run", "runs_of", "without_tags")
+
+_TAG = re.compile(r"<!--.*?-->|</?[A-Za-z][^>]*>|<[!?][^>]*>", re.DOTALL)
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_HTML: dict[str, dict[str, Any]] = {
+    "b": {"bold": True},
+    "strong": {"bold": True},
+    "i": {"italic": True},
+    "em": {"italic": True},
+    "s": {"struck": True},
+    "del": {"struck": True},
+    "code": {"code": True},
+    "kbd": {"code": True},
+    "sup": {"raised": True},
+    "sub": {"lowered": True},
+}
+_MARKS: dict[str, dict[str, Any]] = {
+    "strong": {"bold": True},
+    "em": {"italic": True},
+    "s": {"struck": True},
+}
+_HTML_TAG = re.compile(r"<(/?)([A-Za-z]+)[^>]*>")
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """Words that look alike. `note` is a footnote's number, `picture` what an image names."""
+
+    text: str = ""
+    bold: bool = False
+    italic: bool = False
+    struck: bool = False
+    code: bool = False
+    raised: bool = False
+    lowered: bool = False
+    math: bool = False
+    link: str = ""
+    note: int = 0
+    picture: str = ""
+
+
+def runs_of(node: SyntaxTreeNode, **look: Any) -> Iterator[Run]:
+    """The runs of an inline node, or of all inline nodes below a block."""
+    marks: dict[str, Any] = {}
+    for child in node.children:
+        if child.type == "html_inline" and (tag := _HTML_TAG.fullmatch(child.content)):
+            known = _HTML.get(tag[2].lower(), {})
+            marks = {k: v for k, v in marks.items() if k not in known} if tag[1] else marks | known
+        yield from _run(child, {**look, **marks})
+
+
+def without_tags(html: str) -> str:
+    """The words of HTML that a writer cannot show as such."""
+    return _TAG.sub("", _BREAK.sub("\n", html)).strip()
+
+
+def _run(node: SyntaxTreeNode, look: dict[str, Any]) -> Iterator[Run]:
+    if make := _MADE.get(node.type):
+        yield _made(look, **make(node))
+        return
+    match node.type:
+        case "html_inline":
+            if _BREAK.fullmatch(node.content):
+                yield _made(look, text="\n")
+        case "citation":
+            for number in node.meta["numbers"]:
+                yield _made(look, text=f"[{number}]", link=f"#source-{number}")
+        case "link":
+            yield from runs_of(node, **{**look, "link": str(node.attrs.get("href", ""))})
+        case "footnote_anchor":
+            return
+        case _:
+            yield from runs_of(node, **{**look, **_MARKS.get(node.type, {})})
+
+
+def _made(look: dict[str, Any], **more: Any) -> Run:
+    return Run(**{**look, **more})
+
+
+def _formula(node: SyntaxTreeNode) -> dict[str, Any]:
+    return {"text": node.content.strip(), "math": True}
+
+
+_MADE: dict[str, Callable[[SyntaxTreeNode], dict[str, Any]]] = {
+    "text": lambda node: {"text": node.content},
+    "softbreak": lambda _: {"text": " "},
+    "hardbreak": lambda _: {"text": "\n"},
+    "code_inline": lambda node: {"text": node.content, "code": True},
+    "math_inline": _formula,
+    "math_inline_double": _formula,
+    "image": lambda node: {"text": node.content, "picture": str(node.attrs.get("src", ""))},
+    "footnote_ref": lambda node: {"note": node.meta["id"] + 1, "raised": True},
+}

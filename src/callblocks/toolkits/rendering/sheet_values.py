@@ -1,0 +1,85 @@
+"""What a cell of a sheet holds: numbers, dates, booleans, plain sums, or text.
+
+11,482   −2.5   +4 %   $12.50     numbers, shown as they were written
+2030-01-31                        a date
+=SUM(B2:B9)                       a formula, if it only reckons with cells of its own sheet
+=WEBSERVICE("…")   007            text, as are numbers that would lose their look
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Any
+
+import msgspec
+
+from callblocks.toolkits.workspace.entered import Cell, enter
+
+__all__ = ("Value", "value_of")
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_LEADING_ZERO = re.compile(r"[+-]?0\d")
+_FORMULA = re.compile(r"=[A-Za-z0-9+\-*/^(),.:;$<>=&% \"]{1,500}")
+_CALLED = re.compile(r"([A-Za-z][A-Za-z0-9.]*)\s*\(")
+_KNOWN = frozenset(
+    (
+        *("ABS", "AND", "AVERAGE", "AVERAGEIF", "CEILING", "COUNT", "COUNTA", "COUNTIF", "DATE"),
+        *("DAY", "FLOOR", "IF", "IFERROR", "INT", "MAX", "MEDIAN", "MIN", "MOD", "MONTH", "NOT"),
+        *("OR", "PRODUCT", "ROUND", "ROUNDDOWN", "ROUNDUP", "SQRT", "STDEV", "SUM", "SUMIF"),
+        *("SUMPRODUCT", "YEAR"),
+    )
+)
+
+
+class Value(msgspec.Struct, frozen=True):
+    """A value, and how it is shown; `refused` is a formula that stays text."""
+
+    value: Any
+    pattern: str = ""
+    formula: bool = False
+    refused: bool = False
+
+
+def value_of(given: Any) -> Value:
+    """What a person means who writes this into a table."""
+    if given is None:
+        return Value(None)
+    if isinstance(given, bool | int | float):
+        return Value(given)
+    text = str(given)
+    word = text.strip()
+    if word.startswith("=") and len(word) > 1:
+        return Value(word, formula=True) if _is_plain(word) else Value(text, refused=True)
+    if _DATE.fullmatch(word):
+        return _date(word)
+    if _LEADING_ZERO.match(word):
+        return Value(text)
+    entered = enter(word.replace("\u2212", "-").replace("\u00a0", " ").replace(" %", "%"))
+    return _number(entered, word) if entered.kind in ("number", "boolean") else Value(text)
+
+
+def _number(entered: Cell, word: str) -> Value:
+    """A number with the look it was written in."""
+    pattern = entered.pattern
+    decimals = len(word.rstrip("% ").partition(".")[2])
+    if entered.kind == "number" and not pattern:
+        whole = "#,##0" if "," in word else "0"
+        if "e" not in word.lower():
+            pattern = f"{whole}.{'0' * decimals}" if decimals else whole
+    if word.startswith("+") and pattern:
+        pattern = f"+{pattern};-{pattern};{pattern}"
+    return Value(entered.value, pattern)
+
+
+def _date(word: str) -> Value:
+    try:
+        return Value(date.fromisoformat(word), "yyyy-mm-dd")
+    except ValueError:
+        return Value(word)
+
+
+def _is_plain(formula: str) -> bool:
+    """Whether a formula reckons and does nothing else: none that fetches, links or starts."""
+    called = {name.upper() for name in _CALLED.findall(formula)}
+    return bool(_FORMULA.fullmatch(formula)) and called <= _KNOWN

@@ -1,0 +1,91 @@
+"""One document, from a call to a file: its text is found, rendered apart, looked at and written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import ToolError
+from callblocks.timeline.keeping.written import check_written
+from callblocks.toolkits.rendering.apart import render_apart
+from callblocks.toolkits.rendering.cleaning import clean
+from callblocks.toolkits.rendering.places import Place
+from callblocks.toolkits.rendering.wire import Cited, Job, Kind
+from callblocks.tools.context import Context
+
+__all__ = ("target_of", "write_document")
+
+_LONGEST = 5_000_000
+"""Characters of the text of one document."""
+
+
+def write_document(place: Place, job: Job, source: str, context: Context) -> dict[str, Any]:
+    """Render a job, write the document, and say what there is to say."""
+    given = [name for name, one in (("content", job.content), ("source", source)) if one.strip()]
+    given += ["rows"] if job.rows is not None else []
+    if len(given) != 1:
+        which = " and ".join(given) or "neither"
+        words = f"give the text as content, or name a file that holds it as source; not {which}"
+        raise ToolError("invalid_input", words)
+    target = target_of(place, job.name, job.kind)
+    if (found := place.target(job.name)).rewritten:
+        context.notice(
+            "protocol_violation.path_rewritten",
+            f"files of this turn are written to {found.path}; give that path, or a bare name",
+            original=job.name,
+            normalized=found.path,
+        )
+    text = _text(place, source, context) if source.strip() else job.content
+    if len(text) > _LONGEST:
+        words = f"the text has {len(text):,} characters, more than {_LONGEST:,}; give it in parts"
+        raise ToolError("document_too_large", words)
+    sources = place.sources(text)
+    ready = _ready(job, text, target, sources)
+    made = render_apart(ready, lambda name: place.read(name, context), context)
+    _check(target, made.content)
+    _put(place, job.name, target, made.content)
+    used = {"sources_used": [one.sid for one in sources]} if sources else {}
+    return {"ok": True, "error": None, **made.about, "size_bytes": len(made.content), **used}
+
+
+def target_of(place: Place, path: str, kind: Kind) -> str:
+    """Where the document goes, which has to be called what it is."""
+    target = place.target(path).path
+    if not target.lower().endswith(f".{kind}"):
+        stem = path.strip().rpartition("/")[2].partition(".")[0] or "report"
+        words = f"{brief(path)} does not end in .{kind}; name it {stem}.{kind}"
+        raise ToolError("wrong_file_type", words)
+    return target
+
+
+def _text(place: Place, source: str, context: Context) -> str:
+    content = place.read(source.strip(), context)
+    if content is None:
+        raise ToolError("path_not_found", f"{brief(source)} is no file that can be read here")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ToolError("not_text", f"{brief(source)} is not UTF-8 text") from error
+
+
+def _ready(job: Job, text: str, target: str, sources: list[Cited]) -> Job:
+    """The job as the process takes it: whole characters, and the name of the file alone."""
+    name = target.rpartition("/")[2].rpartition(".")[0]
+    return clean(replace(job, name=name, content=text, sources=sources))
+
+
+def _check(target: str, content: bytes) -> None:
+    """What was written must be what its name says."""
+    fault = check_written(target, content).error
+    if fault is not None:
+        raise ToolError(fault.code, fault.message, **fault.details)
+
+
+def _put(place: Place, path: str, target: str, content: bytes) -> None:
+    try:
+        place.write(path, content)
+    except OSError as error:
+        words = f"{target}: {error.strerror or type(error).__name__}; nothing was written"
+        raise ToolError("file_error", words) from error

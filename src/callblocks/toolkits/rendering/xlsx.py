@@ -1,0 +1,148 @@
+"""`write_xlsx`: a workbook with a sheet for each table, in a look that can be worked with."""
+
+# The package has no types.
+# pyright: reportMissingModuleSource=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+from openpyxl import Workbook
+from openpyxl.cell import WriteOnlyCell
+from openpyxl.styles import Alignment, Border, Font, PatternFill, Side
+from openpyxl.utils import get_column_letter
+
+from callblocks.toolkits.rendering.faults import Unrenderable
+from callblocks.toolkits.rendering.look import ACCENT, FONT, TINT
+from callblocks.toolkits.rendering.outside import Outside
+from callblocks.toolkits.rendering.reading import Document
+from callblocks.toolkits.rendering.sheet_tables import SheetTable, tables_of
+from callblocks.toolkits.rendering.sheet_values import Value, value_of
+from callblocks.toolkits.rendering.wire import Job, Made
+
+__all__ = ("write_xlsx",)
+
+_CELLS = 500_000
+_COLUMNS = 16_384
+_LENGTH = 32_767
+_NAME = 31
+_NARROW, _WIDE = 8, 60
+_NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\]")
+_STEP = 5_000
+
+
+def write_xlsx(job: Job, outside: Outside) -> Made:
+    """The tables as XLSX."""
+    tables, document = tables_of(job, outside)
+    if document is not None and document.references.listed:
+        tables.append(_sources(document))
+    _require_fit(tables)
+    book: Any = Workbook(write_only=True)
+    book.properties.title = (document.title if document else job.title) or job.name
+    book.properties.creator = (document.author if document else job.author) or ""
+    names: set[str] = set()
+    for number, table in enumerate(tables, 1):
+        outside.say(f"sheet {number} of {len(tables)}")
+        _Sheet(book.create_sheet(_name(table.name, names)), table, outside).write()
+    written = io.BytesIO()
+    book.save(written)
+    return Made(written.getvalue(), {"sheets": len(tables), "rows": sum(map(_body, tables))})
+
+
+class _Sheet:
+    """Writes one table: its head stays in sight, can be filtered, and stands out."""
+
+    def __init__(self, page: Any, table: SheetTable, outside: Outside) -> None:
+        self._page = page
+        self._table = table
+        self._outside = outside
+        self._font, self._bold = Font(name=FONT, size=11), Font(name=FONT, bold=True, color=ACCENT)
+        self._fill = PatternFill("solid", fgColor=TINT)
+        self._line = Border(bottom=Side("medium", color=ACCENT))
+        self._plain, self._right = Alignment(), Alignment("right")
+        self._wrapped = Alignment(vertical="top", wrap_text=True)
+        self._numbers = _number_columns(table)
+
+    def write(self) -> None:
+        """The widths first, as the file wants it, then row after row."""
+        rows, heads = self._table.rows, self._table.heads
+        columns = max((len(row) for row in rows), default=0)
+        for at in range(columns):
+            longest = max((len(_shown(row[at])) for row in rows if at < len(row)), default=0)
+            width = min(_WIDE, max(_NARROW, longest + 3))
+            self._page.column_dimensions[get_column_letter(at + 1)].width = width
+        if heads and columns:
+            self._page.freeze_panes = f"A{heads + 1}"
+            last = get_column_letter(columns)
+            self._page.auto_filter.ref = f"A{heads}:{last}{len(rows)}"
+        for number, row in enumerate(rows):
+            if number % _STEP == _STEP - 1:
+                self._outside.say(f"row {number + 1} of {len(rows)}")
+            is_head = number < heads
+            cells = [self._cell(value, is_head=is_head) for value in row]
+            for at in self._numbers if is_head else ():
+                cells[at].alignment = self._right
+            self._page.append(cells)
+
+    def _cell(self, given: Any, *, is_head: bool) -> Any:
+        value = Value(given) if is_head else value_of(given)
+        if value.refused:
+            words = "formulas that do more than reckon with the cells of their sheet stay text"
+            self._outside.tell("formula_as_text", words)
+        made: Any = WriteOnlyCell(self._page, value.value)
+        if isinstance(value.value, str):
+            made.value = value.value[:_LENGTH]
+            # Only what was found to be a formula is one.
+            made.data_type = "f" if value.formula else "s"
+            made.alignment = self._wrapped if len(value.value) > _WIDE else self._plain
+        else:
+            made.number_format = value.pattern or made.number_format
+            made.alignment = self._plain
+        made.font = self._bold if is_head else self._font
+        if is_head:
+            made.fill, made.border = self._fill, self._line
+        return made
+
+
+def _require_fit(tables: list[SheetTable]) -> None:
+    widest = max(len(row) for table in tables for row in table.rows or [[]])
+    if sum(len(row) for table in tables for row in table.rows) > _CELLS or widest > _COLUMNS:
+        raise Unrenderable("document_too_large", f"a workbook has at most {_CELLS:,} cells here")
+
+
+def _body(table: SheetTable) -> int:
+    return max(0, len(table.rows) - table.heads)
+
+
+def _number_columns(table: SheetTable) -> list[int]:
+    """The columns whose first value is a number: their heads stand on the right, as numbers do."""
+    body = table.rows[table.heads :]
+    first: list[Any] = body[0] if body else []
+    heads = min((len(row) for row in table.rows[: table.heads]), default=0)
+    values = [value_of(value).value for value in first[:heads]]
+    return [at for at, value in enumerate(values) if isinstance(value, int | float)]
+
+
+def _shown(value: Any) -> str:
+    text = "" if value is None else str(value)
+    return max(text.split("\n"), key=len)
+
+
+def _name(title: str, taken: set[str]) -> str:
+    """A name that a sheet may have, and no other has."""
+    base = _NOT_IN_NAMES.sub(" ", title).strip(" '")[:_NAME] or "Sheet"
+    name, number = base, 2
+    while name.lower() in taken:
+        end = f" {number}"
+        name, number = base[: _NAME - len(end)] + end, number + 1
+    taken.add(name.lower())
+    return name
+
+
+def _sources(document: Document) -> SheetTable:
+    rows: list[list[Any]] = [["Number", "Title", "Address", "Date"]]
+    for number, source in document.references.listed:
+        rows.append([f"[{number}]", source.title, source.address, source.date])
+    return SheetTable("Sources", rows)
