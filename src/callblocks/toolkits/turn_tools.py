@@ -47,7 +47,8 @@ def in_turn(known: Registry, own: Registry) -> Registry:
 
 def _is_ours(known: Registry, name: str) -> bool:
     tool = known.get(name)
-    return tool is not None and tool.origin == "builtin"
+    module = getattr(tool and tool.function, "__module__", "")
+    return module.startswith("callblocks.toolkits.")
 
 
 def _exec_tools(recorder: Recorder, files: FolderFiles, turn: str) -> tuple[Tool, ...]:

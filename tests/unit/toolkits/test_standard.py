@@ -28,7 +28,9 @@ def test_these_tools_come_with_callblocks(tmp_path: Path) -> None:
         *("web_tools.web_search", "web_tools.web_fetch"),
         *(*EXEC_TOOLS, *RENDERING_TOOLS),
     }
-    assert {tool.origin for tool in tools} == {"builtin"}
+    external = {tool.name for tool in tools if tool.origin == "external"}
+    assert external == {*RENDERING_TOOLS}
+    assert {tool.origin for tool in tools} == {"builtin", "external"}
     assert not list(tmp_path.iterdir())
 
 

@@ -10,7 +10,7 @@ import pytest
 from callblocks.runtime.files.root import Root
 from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.timeline import Timeline
-from callblocks.toolkits.standard import EXEC_TOOLS, standard_tools
+from callblocks.toolkits.standard import EXEC_TOOLS, RENDERING_TOOLS, standard_tools
 from callblocks.toolkits.turn_tools import in_turn, turn_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
@@ -28,12 +28,12 @@ def own(tmp_path: Path) -> Iterator[Registry]:
         yield turn_tools(session.recorder, "turn_1")
 
 
-def test_code_of_a_turn_takes_the_place_of_code_in_the_workspace(own: Registry, tmp_path: Path):
+def test_tools_of_a_turn_take_the_place_of_those_of_the_workspace(own: Registry, tmp_path: Path):
     with Root(tmp_path) as root:
         known = standard_tools(root)
     both = in_turn(known, own)
     assert set(both.names) == {*known.names, *REACT}
-    assert all(both[name] is own[name] for name in (*EXEC_TOOLS, *REACT))
+    assert all(both[name] is own[name] for name in (*EXEC_TOOLS, *RENDERING_TOOLS, *REACT))
 
 
 def test_what_is_not_known_is_not_added(own: Registry, tmp_path: Path):
@@ -59,4 +59,4 @@ def test_tools_of_a_caller_stay_what_they_are(own: Registry):
 def test_without_a_folder_there_is_no_place_for_code(tmp_path: Path):
     with Timeline.open(tmp_path / "timeline.sqlite", "talk") as timeline:
         recorder = Recorder(timeline, MemoryFiles(), MemoryArtifacts())
-        assert turn_tools(recorder, "turn_1").names == REACT
+        assert turn_tools(recorder, "turn_1").names == (*REACT, *RENDERING_TOOLS)
