@@ -9,6 +9,7 @@ import secrets
 import socket
 import subprocess
 import tempfile
+import threading
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -150,6 +151,26 @@ def _receiver(address: str) -> socket.socket:
     receiver.bind(address)
     receiver.setblocking(False)
     return receiver
+
+
+@contextlib.contextmanager
+def greeter() -> Generator[int, None, None]:
+    """A server of this machine that says hello to whoever comes; gives its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def greet() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    with listener.accept()[0] as client:
+                        client.sendall(b"hello")
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
 
 _made: set[int | None] = set()
