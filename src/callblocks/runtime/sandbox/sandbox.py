@@ -140,8 +140,8 @@ class Sandbox(Protocol):
     """Runs jobs apart from the machine.
 
     `holds` names what it keeps apart or limits here: filesystem, network, syscalls, uid,
-    processes, memory, disk. What is not named is not held. A job that has the `network` has it all
-    the same.
+    processes, memory, disk. What is not named is not held, and neither is the network for a job
+    that is given it.
     """
 
     @property
