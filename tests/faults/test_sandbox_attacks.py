@@ -14,17 +14,18 @@ from pathlib import PurePosixPath
 import pytest
 
 from callblocks.runtime.sandbox.sandbox import MIB, Limits, Sandbox
-from support.attacks import ATTACKS, Attack
+from support.attacks import ATTACKS, NETWORKED, Attack
 from support.sandboxes import Host, Ran, groups, host, run, sandbox_named, strangers
 
 _MOST = {"filesystem", "network", "syscalls", "processes", "uid", "memory"}
 HOLDS = {"bubblewrap": {*_MOST, "disk"}, "landlock": _MOST}
 _BEYOND = {"bubblewrap": {"report"}, "landlock": {"shared ipc"}}
+_ALSO = {False: (), True: ("networked",)}
 # An attack is tried wherever something is said to hold it.
 TRIALS = [
-    pytest.param(name, attack, id=f"{name}-{attack.name.replace(' ', '-')}")
+    pytest.param(name, attack, id="-".join((name, *_ALSO[attack.network], *attack.name.split())))
     for name, held in HOLDS.items()
-    for attack in ATTACKS
+    for attack in (*ATTACKS, *NETWORKED)
     if attack.needs <= held | _BEYOND[name]
 ]
 
@@ -80,7 +81,8 @@ def test_here_everything_holds_that_can(sandbox: Sandbox) -> None:
 
 def test_every_attack_is_tried_somewhere() -> None:
     held = [had | _BEYOND[name] for name, had in HOLDS.items()]
-    assert [attack.name for attack in ATTACKS if not any(attack.needs <= one for one in held)] == []
+    tried = (*ATTACKS, *NETWORKED)
+    assert [attack.name for attack in tried if not any(attack.needs <= one for one in held)] == []
 
 
 @pytest.mark.parametrize(("sandbox", "attack"), TRIALS, indirect=["sandbox"])

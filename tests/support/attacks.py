@@ -8,7 +8,7 @@ of the host: a file that holds the word, a folder, a process, a port.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -30,6 +30,8 @@ class Attack:
     limits: Limits = SMALL
     ends: bool = True
     """Whether it lives to say that it tried; a bomb may be killed before."""
+    network: bool = False
+    """Whether it has the network, which must be all that it has more."""
 
 
 def prelude() -> str:
@@ -521,6 +523,19 @@ if syscall(NR["socket"], 2 | 1 << 32, 1, 0) >= 0: breach("high bits")
 """,
         _NET,
     ),
+    Attack(
+        "sends from a pair of sockets",
+        """
+def send(kind, flags, address):
+    for one in socket.socketpair(socket.AF_UNIX, kind | flags):
+        with one: one.sendto(b"owned", address)
+for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
+    for flags in (0, socket.SOCK_NONBLOCK, socket.SOCK_CLOEXEC | 1 << 30):
+        for address in ("\\0{abstract_datagrams}", "{datagrams}"):
+            must_fail(f"sent to {{address!r}} by {{kind}}", send, kind, flags, address)
+""",
+        _NET,
+    ),
     # Using everything up.
     Attack(
         "forks without end",
@@ -699,3 +714,43 @@ if any("core" in name for name in os.listdir(".")): breach("core file")
         ends=False,
     ),
 )
+
+_HELD_WITH_NETWORK = (
+    *("reads private files", "writes outside", "kills the host's processes", "makes namespaces"),
+    *("writes to the kernel's files", "sends from a pair of sockets"),
+)
+
+NETWORKED = (
+    *(replace(one, network=True) for one in ATTACKS if one.name in _HELD_WITH_NETWORK),
+    Attack(
+        "makes sockets that are not for the network",
+        """
+def made(*words):
+    if syscall(NR["socket"], *words) >= 0: breach(str(words))
+for family in range(46):
+    for kind in (1, 2, 3, 4, 5, 6, 10):
+        if family not in (socket.AF_INET, socket.AF_INET6): made(family, kind, 0)
+        elif kind > 2: made(family, kind, 0); made(family, kind | socket.SOCK_CLOEXEC, 17)
+for family in (socket.AF_INET, socket.AF_INET6):
+    for protocol in (1, 2, 33, 41, 47, 58, 132, 136, 256, 262):  # ICMP, DCCP, SCTP, SMC, MPTCP, …
+        for kind in (1, 2): made(family, kind, protocol)
+made(1 << 32 | socket.AF_UNIX, 1, 0); made(socket.AF_INET, 1 << 32 | 3, 1)
+made(socket.AF_INET, 2, 1 << 32 | 1)
+""",
+        _NET,
+        network=True,
+    ),
+    Attack(
+        "lets others in",
+        """
+for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+    for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        with socket.socket(family, kind) as one:
+            must_fail(f"bound {{address}}", one.bind, (address, 0))
+            must_fail(f"listens at {{address}}", one.listen)
+""",
+        _NET,
+        network=True,
+    ),
+)
+"""Some of them, and some that are of use with the network only."""

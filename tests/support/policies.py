@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from callblocks.model.specs import ToolSpec
-from callblocks.runtime.policy.facts import Facts
+from callblocks.runtime.policy.facts import ANY_HOST, Facts
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rules import Rule
 from callblocks.tools.tool import Checked, Tool
@@ -16,21 +16,21 @@ from callblocks.tools.traits import KINDS, TRAITS, Traits
 __all__ = ("a_tool", "exec_traits", "facts", "policies", "rules", "values")
 
 exec_traits = Traits(kind="exec")
+_SAID = ("traits", "needs_approval", "reaches_any_host")
 
 
 def a_tool(name: str = "act", **properties: Any) -> Tool:
-    """A tool with these parameters, which does nothing, with `traits` and `needs_approval`."""
-    traits = properties.pop("traits", Traits())
-    needs_approval = properties.pop("needs_approval", False)
+    """A tool with these parameters, which does nothing, and with what else may be said of it."""
+    said = {key: properties.pop(key) for key in _SAID if key in properties}
     spec = ToolSpec(name, "Act.", {"type": "object", "properties": properties})
-    return Tool(spec=spec, check=Checked, traits=traits, needs_approval=needs_approval)
+    return Tool(spec=spec, check=Checked, **said)
 
 
 _names = st.sampled_from(("file_read", "file_write", "terminal_execute", "mail"))
 _name_patterns = st.sampled_from(("*", "file_*", "file_read", "mail", "*_execute", "[fm]*", "????"))
 _paths = st.sampled_from((".", "notes", "notes/a.md", "notes/b/c.md", "keys/k", "a.md"))
 _path_patterns = st.sampled_from(("**", "*", "notes/**", "*.md", "**/*.md", "notes/*", "keys/k"))
-_hosts = st.sampled_from(("example.org", "a.example.org", "evil.net", "::1"))
+_hosts = st.sampled_from(("example.org", "a.example.org", "evil.net", "::1", ANY_HOST))
 _host_patterns = st.sampled_from(("*", "example.org", "*.example.org", "evil.net", "::1"))
 _texts = st.text(st.sampled_from("ab *;\n\"'\\\x7f\x00é🛠="), max_size=6)
 _odd = st.sampled_from((float("nan"), 10**5000, b"x", {1: 1, "a": 2}, "\ud800", object()))

@@ -9,6 +9,7 @@ import secrets
 import socket
 import subprocess
 import tempfile
+import threading
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,6 +69,7 @@ class Host:
     tcp: socket.socket
     abstract: socket.socket
     local: socket.socket
+    datagrams: tuple[socket.socket, socket.socket]
     secret: str
     before: dict[str, bytes] = field(default_factory=dict)
 
@@ -81,19 +83,26 @@ class Host:
             "port": self.tcp.getsockname()[1],
             "abstract": self.abstract.getsockname().decode().lstrip("\0"),
             "socket": self.local.getsockname(),
+            "abstract_datagrams": self.datagrams[0].getsockname().decode().lstrip("\0"),
+            "datagrams": self.datagrams[1].getsockname(),
         }
         program = attack.program.format(**names)
         said = "" if "TRIED" in program else '\nprint("TRIED")'
         (self.workspace / "attack.py").write_text(prelude() + program + said)
         self.before = self._seen()
         argv = ("/usr/bin/python3", "attack.py")
-        return run(sandbox, *argv, folder=str(self.workspace), limits=attack.limits)
+        rest: dict[str, Any] = {"limits": attack.limits, "network": attack.network}
+        return run(sandbox, *argv, folder=str(self.workspace), **rest)
 
     def is_untouched(self) -> bool:
         """Whether nothing of it was changed, reached or killed."""
         for listener in (self.tcp, self.abstract, self.local):
             with contextlib.suppress(BlockingIOError):
                 listener.accept()
+                return False
+        for receiver in self.datagrams:
+            with contextlib.suppress(BlockingIOError):
+                receiver.recv(1)
                 return False
         return self.process.poll() is None and self.before == self._seen()
 
@@ -120,8 +129,13 @@ def host() -> Generator[Host, None, None]:
         tcp = stack.enter_context(_listener(socket.AF_INET, ("127.0.0.1", 0)))
         abstract = stack.enter_context(_listener(socket.AF_UNIX, f"\0callblocks-{secret[:8]}"))
         local = stack.enter_context(_listener(socket.AF_UNIX, str(top / "socket")))
-        (top / "socket").chmod(0o777)
-        yield Host(folder, workspace, process, tcp, abstract, local, secret)
+        datagrams = (
+            stack.enter_context(_receiver(f"\0callblocks-{secret[8:16]}")),
+            stack.enter_context(_receiver(str(top / "datagrams"))),
+        )
+        for name in ("socket", "datagrams"):
+            (top / name).chmod(0o777)
+        yield Host(folder, workspace, process, tcp, abstract, local, datagrams, secret)
 
 
 def _listener(family: int, address: str | tuple[str, int]) -> socket.socket:
@@ -130,6 +144,33 @@ def _listener(family: int, address: str | tuple[str, int]) -> socket.socket:
     listener.listen()
     listener.setblocking(False)
     return listener
+
+
+def _receiver(address: str) -> socket.socket:
+    receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    receiver.bind(address)
+    receiver.setblocking(False)
+    return receiver
+
+
+@contextlib.contextmanager
+def greeter() -> Generator[int, None, None]:
+    """A server of this machine that says hello to whoever comes; gives its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def greet() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    with listener.accept()[0] as client:
+                        client.sendall(b"hello")
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
 
 _made: set[int | None] = set()

@@ -93,6 +93,9 @@ class Gate:
             through=through,
             reached=self.policy.looks_at_paths,
         )
+        if facts.traits != tool.traits:
+            # Who is asked, and what is approved, is about a tool that does what this call does.
+            tool = msgspec.structs.replace(tool, traits=facts.traits)
         return Weighed(
             call=call,
             tool=tool,

@@ -29,7 +29,7 @@ from callblocks.model.specs import ToolSpec
 from callblocks.tools.docstring import read_docstring
 from callblocks.tools.names import is_name
 from callblocks.tools.signature import read_signature
-from callblocks.tools.tool import Origin, Paths, Tool
+from callblocks.tools.tool import OfInput, Origin, Paths, Tool
 from callblocks.tools.traits import KINDS, Kind, Traits
 from callblocks.tools.typed_check import TypedCheck
 from callblocks.tools.typed_input import TypedInput
@@ -44,8 +44,8 @@ class Options(TypedDict, total=False):
     each line, or another list or an object as JSON. `preview` takes the same values as the
     function and tells what the call would change. `paths` takes the input and gives the paths
     that a policy judges, where single parameters do not say them; `reaches` gives those that an
-    input means by an id. `isolated` runs the function
-    in a process of its own.
+    input means by an id. `reaches_any_host` takes the input and says whether this call may reach
+    any host, though others do not. `isolated` runs the function in a process of its own.
     """
 
     name: str | None
@@ -61,6 +61,7 @@ class Options(TypedDict, total=False):
     preview: Callable[..., str] | None
     paths: Paths | None
     reaches: Paths | None
+    reaches_any_host: OfInput | None
     isolated: bool
     origin: Origin
 
@@ -86,6 +87,7 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
     preview: Callable[..., str] | None = None,
     paths: Paths | None = None,
     reaches: Paths | None = None,
+    reaches_any_host: OfInput | None = None,
     isolated: bool = False,
     origin: Origin = "function",
 ) -> Any:
@@ -119,6 +121,7 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
             preview=preview,
             paths=paths,
             reaches=reaches,
+            reaches_any_host=reaches_any_host,
             isolated=isolated,
         )
 

@@ -13,7 +13,7 @@ from callblocks.model.specs import ToolSpec
 from callblocks.tools.places import formats_of, holds_format, values_of_format
 from callblocks.tools.traits import Traits
 
-__all__ = ("Check", "Checked", "FieldFault", "Origin", "Paths", "StandsFor", "Tool")
+__all__ = ("Check", "Checked", "FieldFault", "OfInput", "Origin", "Paths", "StandsFor", "Tool")
 
 Origin: TypeAlias = Literal["builtin", "function", "external"]
 """builtin: shipped here; function: a caller's own; external: runs elsewhere."""
@@ -42,6 +42,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 Check: TypeAlias = Callable[[dict[str, Any]], Checked]
 Paths: TypeAlias = Callable[[dict[str, Any]], Iterable[object]]
+OfInput: TypeAlias = Callable[[dict[str, Any]], bool]
 StandsFor: TypeAlias = Callable[[dict[str, Any]], tuple[str, dict[str, Any]]]
 """Takes the checked values, and gives the name and the input of the call that is meant."""
 
@@ -55,9 +56,11 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     nothing. A `ToolError` that it raises for what the call says is its outcome, and nobody is
     asked. `paths` gives the paths that an input means, where its single parameters do not.
     `reaches` gives the files that an input means by an id: it may have to look them up, and is
-    only asked where a policy has a rule about paths.
-    `isolated` runs the function in a process of its own. With `stands_for` a call of this tool is
-    another way to write a call of another: that one is judged, approved and run in its place.
+    only asked where a policy has a rule about paths. `reaches_any_host` says whether a call with
+    this input may reach any host, where the tool as such does not reach out: it is judged as a call
+    of an `open_world` tool is. `isolated` runs the function in a process of its own. With
+    `stands_for` a call of this tool is another way to write a call of another: that one is judged,
+    approved and run in its place.
     """
 
     spec: ToolSpec
@@ -71,6 +74,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     preview: Callable[..., str] | None = None
     paths: Paths | None = None
     reaches: Paths | None = None
+    reaches_any_host: OfInput | None = None
     isolated: bool = False
     stands_for: StandsFor | None = None
 

@@ -85,6 +85,28 @@ def test_a_yes_for_minutes_covers_any_input_of_the_tool(
     assert len(person.questions) == 1
 
 
+def test_a_yes_for_minutes_is_none_for_a_call_that_reaches_further(
+    book: ApprovalBook, done: list[str]
+) -> None:
+    @tool(reaches_any_host=lambda given: given["far"] is not False)
+    def act(what: Any = "it", far: bool = False) -> str:
+        """Act."""
+        done.append(str(what))
+        return "done"
+
+    person = Person(Answer("while", minutes=5), NO, Answer("while", minutes=5))
+    approving = Approving(book, person)
+    near, again, refused, far = (
+        run_one([act], call("act", what=n, far=far), policy=ASK, approving=approving)
+        for n, far in enumerate((False, False, True, True))
+    )
+    assert (near.ok, again.ok, code(refused), far.ok) == (True, True, "approval_denied", True)
+    assert done == ["0", "1", "3"]
+    first, second, third = person.questions
+    assert [one.tool.traits.open_world for one in (first, second, third)] == [False, True, True]
+    assert second.reason == "no rule names this call (the call may reach any host)"
+
+
 @pytest.mark.parametrize("minutes", [0, 7, -5, 10**9])
 def test_minutes_that_nobody_offered_approve_nothing(
     book: ApprovalBook, act: Tool, done: list[str], minutes: int

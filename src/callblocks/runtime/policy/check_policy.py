@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from callblocks.runtime.policy.covers import covers, takes_all
-from callblocks.runtime.policy.facts import PATHS, URLS, Facts
+from callblocks.runtime.policy.facts import PATHS, URLS, Facts, reaching_out
 from callblocks.runtime.policy.globs import holds_text
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rule_fault import hint
@@ -61,7 +61,9 @@ def findings(policy: Policy, tools: Iterable[Tool] = ()) -> tuple[Finding, ...]:
     found = [_finding(code, 0, "") for code in _of_all(policy)]
     for number, rule in enumerate(policy.rules, 1):
         ahead = policy.rules[: number - 1]
-        told = [*_never(rule, ahead), *_alone(rule), *(_among(rule, known) if known else ())]
+        reaching = any(_may_reach(tool) and _is_for(rule, tool) for tool in known)
+        never = _never(rule, ahead, reaching)
+        told = [*never, *_alone(rule), *(_among(rule, known) if known else ())]
         found += [_finding(code, number, words) for code, words in told]
     return tuple(found)
 
@@ -79,9 +81,10 @@ def _of_all(policy: Policy) -> Iterator[str]:
         yield "no_rules"
 
 
-def _never(rule: Rule, ahead: tuple[Rule, ...]) -> Told:
+def _never(rule: Rule, ahead: tuple[Rule, ...], reaching: bool) -> Told:
     """Why no call can come to this rule and match."""
-    shadow = next((number for number, early in enumerate(ahead, 1) if covers(early, rule)), 0)
+    numbered = enumerate(ahead, 1)
+    shadow = next((at for at, early in numbered if covers(early, rule, reaching=reaching)), 0)
     if shadow:
         yield "never_reached", f"rule {shadow}"
     kinds = {name for name in rule.trait if name in KINDS}
@@ -126,7 +129,13 @@ def _among(rule: Rule, tools: tuple[Tool, ...]) -> Told:
 
 def _is_for(rule: Rule, tool: Tool) -> bool:
     probe = Rule(decide="deny", tool=rule.tool, trait=rule.trait)
-    return probe.matches(Facts(tool=tool.name, traits=tool.traits))
+    ways = (tool.traits, reaching_out(tool.traits)) if _may_reach(tool) else (tool.traits,)
+    return any(probe.matches(Facts(tool=tool.name, traits=traits)) for traits in ways)
+
+
+def _may_reach(tool: Tool) -> bool:
+    """Whether a call of it may reach any host."""
+    return tool.reaches_any_host is not None
 
 
 def _idle(rule: Rule, meant: list[Tool]) -> Told:
@@ -136,7 +145,7 @@ def _idle(rule: Rule, meant: list[Tool]) -> Told:
             yield "unknown_argument", name
     if rule.path and not any(tool.parameters_of_format(*PATHS) for tool in meant):
         yield "no_path", ", ".join(rule.path)
-    if rule.host and not any(tool.parameters_of_format(*URLS) for tool in meant):
+    if rule.host and not any(_may_reach(one) or one.parameters_of_format(*URLS) for one in meant):
         yield "no_host", ", ".join(rule.host)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+from callblocks.runtime.policy.facts import ANY_HOST
 from callblocks.runtime.policy.globs import holds_host, holds_path, holds_text, is_exact
 from callblocks.runtime.policy.rules import Patterns, Rule
 
@@ -17,8 +18,13 @@ __all__ = ("covers", "takes_all")
 Covers: TypeAlias = Callable[[str, str], bool]
 
 
-def covers(early: Rule, late: Rule) -> bool:
-    """Whether every call that matches the later rule matches the earlier one."""
+def covers(early: Rule, late: Rule, *, reaching: bool = False) -> bool:
+    """Whether every call that matches the later rule matches the earlier one.
+
+    With `reaching`, some of these calls may reach any host: they pass by most that allow.
+    """
+    if reaching and not _takes_reaching(early) and _takes_reaching(late):
+        return False
     return (
         ("*" in early.tool or _cover(early.tool, late.tool, _name_covers))
         and set(early.trait) <= set(late.trait)
@@ -29,8 +35,13 @@ def covers(early: Rule, late: Rule) -> bool:
 
 
 def takes_all(rule: Rule) -> bool:
-    """Whether the rule matches every call there is."""
+    """Whether the rule matches every call there is, but for those that may reach any host."""
     return covers(rule, Rule(decide="deny"))
+
+
+def _takes_reaching(rule: Rule) -> bool:
+    """Whether the rule may match a call that may reach any host."""
+    return rule.decide != "allow" or ANY_HOST in rule.host
 
 
 def _argument_covers(early: Rule, late: Rule, name: str) -> bool:

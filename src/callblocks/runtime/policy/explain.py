@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from callblocks.model.redaction import redact_start
 from callblocks.runtime.policy.arguments import reach, text_of
-from callblocks.runtime.policy.facts import Facts
+from callblocks.runtime.policy.facts import ANY_HOST, Facts
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rule_words import conditions
 from callblocks.runtime.policy.rules import Condition, Patterns, Rule
@@ -65,6 +65,8 @@ def _path(rule: Rule, facts: Facts) -> str:
 
 
 def _host(rule: Rule, facts: Facts) -> str:
+    if ANY_HOST in facts.hosts:
+        return 'the call may reach any host, and only host = "*" allows that'
     return f"host {_unlike(facts.hosts, rule.host)}"
 
 

@@ -3,7 +3,8 @@
     facts = gather(tool, call.input, resolve=root.resolve, tainted=turn.tainted, person=True)
 
 A path that leaves the workspace and a URL without a host are `None`: an allow never fits
-them, a deny and an ask always do.
+them, a deny and an ask always do. A call that may reach any host has the host `*`, which only an
+allow with that pattern fits, and it has the trait `open_world`, whatever the tool has.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from callblocks.tools.lenient import lenient
 from callblocks.tools.tool import Paths, Tool
 from callblocks.tools.traits import Traits
 
-__all__ = ("PATHS", "URLS", "Facts", "gather")
+__all__ = ("ANY_HOST", "PATHS", "URLS", "Facts", "gather", "reaching_out")
 
 PATHS = ("path", "file-path", "directory-path")
 """The formats of a parameter that takes a path."""
 URLS = ("uri", "url")
 """The formats of a parameter that takes a URL."""
+ANY_HOST = "*"
+"""The host of a call that may reach any; no URL has it."""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,17 +66,34 @@ def gather(
     is meant is that list, and what is not given counts with its default.
     """
     given = lenient(_with_defaults(tool, input), tool.spec.parameters)
+    hosts = tuple(host_of(url) for url in _values(tool, given, URLS))
+    anywhere = _reaches_any_host(tool, given)
     return Facts(
         tool=tool.name,
-        traits=tool.traits,
+        traits=reaching_out(tool.traits) if anywhere else tool.traits,
         input=given,
         paths=tuple(_safe(path, resolve) for path in _paths(tool, given, reached)),
-        hosts=tuple(host_of(url) for url in _values(tool, given, URLS)),
+        hosts=(*hosts, ANY_HOST) if anywhere else hosts,
         needs_approval=tool.needs_approval,
         tainted=tainted,
         person=person,
         through=through,
     )
+
+
+def reaching_out(traits: Traits) -> Traits:
+    """The traits of a tool in a call that may reach any host."""
+    return msgspec.structs.replace(traits, open_world=True)
+
+
+def _reaches_any_host(tool: Tool, given: dict[str, Any]) -> bool:
+    """Whether a call may; one of which the tool cannot tell does."""
+    if tool.reaches_any_host is None:
+        return False
+    try:
+        return tool.reaches_any_host(given)
+    except Exception:  # whatever an input does to it, the call is judged
+        return True
 
 
 def _with_defaults(tool: Tool, input: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ import msgspec
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import BadPolicy
-from callblocks.runtime.policy.facts import Facts
+from callblocks.runtime.policy.facts import ANY_HOST, Facts
 from callblocks.runtime.policy.rule_words import said_by
 from callblocks.runtime.policy.rules import Rule
 from callblocks.tools.traits import Traits
@@ -105,12 +105,12 @@ class Policy(msgspec.Struct, frozen=True):
         for number, rule in enumerate(self.rules, 1):
             if rule.matches(facts):
                 return _decided(rule, number, facts)
-        return _ask(facts, None, 0, "no rule names this call")
+        return _ask(facts, None, 0, f"no rule names this call{_aside(None, facts)}")
 
 
 def _decided(rule: Rule, number: int, facts: Facts) -> Decision:
     said = said_by(rule, number)
-    reason = (f"{said}: {rule.because}" if rule.because else said) + _unsafe(rule, facts)
+    reason = (f"{said}: {rule.because}" if rule.because else said) + _aside(rule, facts)
     if rule.decide == "deny":
         return Decision(
             verdict="deny", code="policy_denied", rule=rule, number=number, reason=reason
@@ -119,7 +119,7 @@ def _decided(rule: Rule, number: int, facts: Facts) -> Decision:
         return _ask(facts, rule, number, reason)
     doubt = _doubt(rule, facts)
     if doubt:
-        return _ask(facts, rule, number, f"{said}, but {doubt}")
+        return _ask(facts, rule, number, f"{said}, but {doubt}{_aside(rule, facts)}")
     return Decision(verdict="allow", rule=rule, number=number, reason=reason)
 
 
@@ -134,11 +134,14 @@ def _ask(facts: Facts, rule: Rule | None, number: int, reason: str) -> Decision:
     )
 
 
-def _unsafe(rule: Rule, facts: Facts) -> str:
-    """Why a rule fits that seems to be about something else."""
-    if rule.path and None in facts.paths:
+def _aside(rule: Rule | None, facts: Facts) -> str:
+    """How far the call reaches, or why a rule fits that seems to be about something else."""
+    if ANY_HOST in facts.hosts:
+        return " (the call may reach any host)"
+    if rule is not None and rule.path and None in facts.paths:
         return " (a path leaves the workspace)"
-    return " (a URL has no host that can be asked)" if rule.host and None in facts.hosts else ""
+    unsafe = rule is not None and rule.host and None in facts.hosts
+    return " (a URL has no host that can be asked)" if unsafe else ""
 
 
 def _doubt(rule: Rule, facts: Facts) -> str:

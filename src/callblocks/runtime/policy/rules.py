@@ -11,7 +11,8 @@ Every condition that is given must hold:
     argument  for every name, one of the patterns fits the whole value; other values than text
               as compact JSON. "a.b" is the field b of a. What is not given fits nothing
     path      one of the patterns fits the path that is asked for
-    host      one of the patterns fits the host that is asked for
+    host      one of the patterns fits the host that is asked for. A call that may reach any host
+              is allowed by `*` only, and by no rule without hosts; each ask and deny fits it
     tainted   whether the turn is tainted
 
 A doubt never helps a call. With several paths or hosts an *allow* needs all of them to fit, and
@@ -34,7 +35,7 @@ import msgspec
 
 from callblocks.model.errors import BadPolicy
 from callblocks.runtime.policy.arguments import reach, text_of
-from callblocks.runtime.policy.facts import Facts
+from callblocks.runtime.policy.facts import ANY_HOST, Facts
 from callblocks.runtime.policy.globs import (
     holds_command,
     holds_host,
@@ -124,6 +125,8 @@ def _path_holds(rule: Rule, facts: Facts) -> bool:
 
 
 def _host_holds(rule: Rule, facts: Facts) -> bool:
+    if ANY_HOST in facts.hosts and (rule.decide != "allow" or not rule.host):
+        return rule.decide != "allow"
     return not rule.host or _fit(rule, rule.host, facts.hosts, holds_host)
 
 

@@ -91,12 +91,13 @@ class Bubblewrap:
     def _plan(self, run: Run, group: Group | None, pipes: list[int]) -> Plan:
         fds = [*pipes]
         try:
-            fds.append(memory_file("filter", syscall_filter(apart=run.copied)))
+            filter = syscall_filter(apart=run.copied, network=run.job.network)
+            fds.append(memory_file("filter", filter))
             fds.append(
                 memory_file("options", "\0".join(_options(run, self._options)).encode() + b"\0")
             )
             fds.append(os.dup(fds[1]))
-            fds += [memory_file(name, text.encode()) for name, text in inside.ETC.items()]
+            fds += [memory_file(name, text.encode()) for name, text in inside.etc(run.job).items()]
         except OSError:
             for fd in fds:
                 os.close(fd)
@@ -127,11 +128,12 @@ def _send(run: Run, sink: int) -> None:
 def _options(run: Run, known: frozenset[str]) -> list[str]:
     user = str(inside.USER)
     options = ["--unshare-user", "--unshare-all", "--die-with-parent"]
+    options += ["--share-net"] if run.job.network else []
     # An older bubblewrap lacks it; the filter refuses new user namespaces too.
     options += ["--disable-userns"] if "--disable-userns" in known else []
     options += ["--new-session", "--uid", user, "--gid", user, "--hostname", "sandbox"]
-    options += ["--seccomp", str(_FILTER), "--info-fd", str(_INFO), *inside.system_folders()]
-    for number, name in enumerate(inside.ETC, _ETC):
+    options += ["--seccomp", str(_FILTER), "--info-fd", str(_INFO), *inside.system_folders(run.job)]
+    for number, name in enumerate(inside.etc(run.job), _ETC):
         options += ["--file", str(number), f"/etc/{name}"]
     options += ["--proc", "/proc", "--dev", "/dev", *_sized("/dev/shm", run.job.limits.files // 4)]
     options += ["--remount-ro", "/dev", *_sized("/tmp", run.job.limits.files // 2)]

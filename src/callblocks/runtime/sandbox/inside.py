@@ -1,7 +1,7 @@
 """What a job finds inside bubblewrap: the machine's programs, and else only what is made here.
 
 /usr /bin /lib …    the machine's, read-only
-/etc                a few made-up files
+/etc                a few made-up files; with the network, how to find names and whom to trust
 /workspace          the job's copy of its folder, in memory, sized
 /tmp /dev/shm       in memory, sized
 """
@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import os
 
+from callblocks.runtime.sandbox.outward import NAMES, certificates
 from callblocks.runtime.sandbox.sandbox import Job
 
-__all__ = ("ETC", "SCRIPT", "USER", "WORKSPACE", "environment", "system_folders")
+__all__ = ("SCRIPT", "USER", "WORKSPACE", "environment", "etc", "system_folders")
 
 WORKSPACE = "/workspace"
 USER = 1000
 
-ETC = {
+_ETC = {
     "passwd": f"user:x:{USER}:{USER}:user:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
     "group": f"user:x:{USER}:\nnogroup:x:65534:\n",
     "hosts": "127.0.0.1 localhost sandbox\n",
     "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 }
+_NETWORK_ETC = {"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n"}
 
 # $1: copy, bound or none   $2: processes   $3: the folder to start in   $4: what does not come
 # out, a path on each line   then the command.
@@ -71,6 +73,11 @@ echo "end $?" >&4
 """
 
 
+def etc(job: Job) -> dict[str, str]:
+    """The files of `/etc` that are made up, by their names."""
+    return _ETC | _NETWORK_ETC if job.network else _ETC
+
+
 def environment(job: Job, home: str = "/tmp") -> dict[str, str]:
     """The environment of a job, made from nothing and what the job asks for."""
     made = {
@@ -85,7 +92,7 @@ def environment(job: Job, home: str = "/tmp") -> dict[str, str]:
     return made | job.env
 
 
-def system_folders() -> list[str]:
+def system_folders(job: Job) -> list[str]:
     """The options that show the machine's programs read-only, links as the links they are."""
     options = ["--ro-bind", "/usr", "/usr"]
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
@@ -94,6 +101,7 @@ def system_folders() -> list[str]:
             options += ["--symlink", os.readlink(path), path]
         elif os.path.isdir(path):
             options += ["--ro-bind", path, path]
-    for path in ("/etc/ld.so.cache", "/etc/alternatives"):
+    outward = (*NAMES, *certificates()) if job.network else ()
+    for path in ("/etc/ld.so.cache", "/etc/alternatives", *outward):
         options += ["--ro-bind-try", path, path]
     return options

@@ -1,9 +1,9 @@
 """The second choice, where namespaces are forbidden: Landlock, a filter, a user who is nobody else.
 
 The job sees the host's process numbers and the names of files whose path it guesses; it can open
-only what is listed here, make no socket and signal nobody. Only root can become another user, so
-only root has this sandbox. The disk has no limit of the kernel: it is watched, and a job that
-takes too much is killed.
+only what is listed here, make no socket unless it has the network, and signal nobody. Only root
+can become another user, so only root has this sandbox. The disk has no limit of the kernel: it is
+watched, and a job that takes too much is killed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from callblocks.runtime.sandbox.checking import check_job
 from callblocks.runtime.sandbox.group_home import GroupHome, group_of
 from callblocks.runtime.sandbox.identity import kill_all_of, stranger
 from callblocks.runtime.sandbox.inside import environment
+from callblocks.runtime.sandbox.outward import certificates, names
 from callblocks.runtime.sandbox.plan import Plan, setting_up, start
 from callblocks.runtime.sandbox.run import Run
 from callblocks.runtime.sandbox.sandbox import Changes, Ended, Job, OnOutput
@@ -39,6 +40,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 _EXECUTE, _WRITE, _READ, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _MAKE_CHARACTER, _MAKE_BLOCK, _TRUNCATE, _DEVICE_CONTROL = 1 << 6, 1 << 11, 1 << 14, 1 << 15
 _LOOK = _EXECUTE | _READ | _LIST
+_LET_IN, _GO_OUT = 1 << 0, 1 << 1
 _WATCH_SECONDS = 0.1
 
 
@@ -129,15 +131,18 @@ class Landlock:
             | {resource.RLIMIT_NPROC: run.processes(grouped=group is not None)},
             user=user,
             announce=True,
-            filter=syscall_filter(apart=False),
-            ruleset=self._ruleset(),
-            landlock=self._rules(place, shown),
+            filter=syscall_filter(apart=False, network=run.job.network),
+            ruleset=self._ruleset(run.job),
+            landlock=self._rules(place, shown) + (_outward() if run.job.network else []),
         )
 
-    def _ruleset(self) -> bytes:
-        """What is guarded: all of the file system, TCP, and who is signalled, as far as known."""
+    def _ruleset(self, job: Job) -> bytes:
+        """What is guarded, as far as known.
+
+        All of the file system, whom TCP lets in and goes out to, local sockets, who is signalled.
+        """
         words = [_all(self._version)]
-        words += [0b11] if self._version >= 4 else []
+        words += [_LET_IN if job.network else _LET_IN | _GO_OUT] if self._version >= 4 else []
         words += [0b11] if self._version >= 6 else []
         return b"".join(word.to_bytes(8, "little") for word in words)
 
@@ -148,6 +153,12 @@ class Landlock:
         rules += [(path, _READ) for path in ("/etc/ld.so.cache",) if os.path.isfile(path)]
         rules += [(path, _READ | _WRITE | _TRUNCATE) for path in _DEVICES]
         return rules if shown is None else [*rules, (shown, _LOOK)]
+
+
+def _outward() -> list[tuple[str, int]]:
+    """What can be read by a job that has the network."""
+    paths = (*names(), *certificates())
+    return [(path, _READ | _LIST if os.path.isdir(path) else _READ) for path in paths]
 
 
 def _all(version: int) -> int:

@@ -64,6 +64,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     below a path of `read_only` can be read and not written; it never comes out, whatever becomes
     of it. A file of `watched` that was written again counts as written also where it has the
     content that it had. `env` is added to an environment that is otherwise made from nothing.
+    With `network` it can connect to all that this machine can, and to services of the machine; it
+    cannot be connected to. All else holds as it does without.
     """
 
     argv: tuple[str, ...]
@@ -75,6 +77,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     stdin: bytes = b""
     env: dict[str, str] = {}
     limits: Limits = Limits()
+    network: bool = False
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -137,7 +140,8 @@ class Sandbox(Protocol):
     """Runs jobs apart from the machine.
 
     `holds` names what it keeps apart or limits here: filesystem, network, syscalls, uid,
-    processes, memory, disk. What is not named is not held.
+    processes, memory, disk. What is not named is not held, and neither is the network for a job
+    that is given it.
     """
 
     @property

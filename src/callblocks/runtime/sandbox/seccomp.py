@@ -31,13 +31,17 @@ _SET_ID = 0o6000
 _CREATES = 0o100 | 0o20000000  # O_CREAT, and the bit that only O_TMPFILE has
 _NAMESPACES = 0x7E020000
 _READ, _NONE = 0xFFFFFFFF, 0
-_AF_UNIX = 1
+_AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
+_STREAM, _DATAGRAM, _PACKETS = 1, 2, 5
+_TYPE = 0xFFFFFFFF & ~(0o4000 | 0o2000000)  # without SOCK_NONBLOCK and SOCK_CLOEXEC
+_ANY, _TCP, _UDP = 0, 6, 17
 _TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x5412, 0x541C, 0x5423
 _FORMAT, _CHARACTER, _BLOCK = 0o170000, 0o020000, 0o060000
 
 _NO_SUCH_CALL = ("clone3", "openat2", "statmount", "listmount")
 _NOTHING_TO_DO = ("sync", "syncfs")
 _OUTLIVES = ("shmget", "semget", "msgget", "mq_open")
+_LETS_IN = ("bind", "listen")
 
 
 def machine_is_known(machine: str | None = None) -> bool:
@@ -45,11 +49,13 @@ def machine_is_known(machine: str | None = None) -> bool:
     return (machine or os.uname().machine) in MACHINES
 
 
-def syscall_filter(machine: str | None = None, *, apart: bool) -> bytes:
+def syscall_filter(machine: str | None = None, *, apart: bool, network: bool = False) -> bytes:
     """The filter for a machine, this one unless named.
 
     `apart` says that the job has network and IPC namespaces of its own, and sees no folder of
-    the host where a socket may wait: then it may make local sockets and shared memory.
+    the host where a socket may wait: then it may make local sockets and shared memory. With
+    `network` it shares the network of the host, whose local sockets have names there too: it may
+    make sockets of TCP and UDP instead, and connect with them.
     """
     name = machine or os.uname().machine
     steps = [
@@ -63,16 +69,18 @@ def syscall_filter(machine: str | None = None, *, apart: bool) -> bytes:
         _refuse(errno.ENOSYS),
     ]
     column = list(MACHINES).index(name)
-    for call, answer in _rules(apart):
+    for call, answer in _rules(apart, network):
         number = SYSCALLS[call][column]
         if number is not None:
             steps += [_step(_EQUAL, number, 0, len(answer)), *answer]
     return b"".join([*steps, _step(_RETURN, _ALLOW)])
 
 
-def _rules(apart: bool) -> Iterator[tuple[str, list[bytes]]]:
+def _rules(apart: bool, network: bool) -> Iterator[tuple[str, list[bytes]]]:
     """Every call of the table with its answer."""
-    special = _by_argument(apart)
+    local = apart and not network
+    special = _by_argument() | _by_family(local, network)
+    free = {*(_OUTLIVES if apart else ()), *(_LETS_IN if local else ())}
     for call in SYSCALLS:
         if call in special:
             yield call, special[call]
@@ -80,17 +88,29 @@ def _rules(apart: bool) -> Iterator[tuple[str, list[bytes]]]:
             yield call, [_refuse(errno.ENOSYS)]
         elif call in _NOTHING_TO_DO:
             yield call, [_refuse(0)]
-        elif not (apart and call in _OUTLIVES):
+        elif call not in free:
             yield call, [_refuse(errno.EPERM)]
 
 
-def _by_argument(apart: bool) -> dict[str, list[bytes]]:
-    families = (_AF_UNIX,) if apart else ()
+def _by_family(local: bool, network: bool) -> dict[str, list[bytes]]:
+    """Sockets: `local` ones where nobody else has any, or those of the network, or none.
+
+    A pair of datagram sockets is no pair: each of them can send to whoever has a name.
+    """
+    pair = [*_load(0), *_must_be((_AF_UNIX,), errno.EAFNOSUPPORT)]
+    pair += [] if local else _of_type(_STREAM, _PACKETS)
+    families = (_AF_INET, _AF_INET6) if network else (_AF_UNIX,) if local else ()
+    one = [*_load(0), *_must_be(families, errno.EAFNOSUPPORT)]
+    if network:
+        one += _of_type(_STREAM, _DATAGRAM)
+        one += [*_load(2), *_must_be((_ANY, _TCP, _UDP), errno.EPROTONOSUPPORT)]
+    return {"socket": [*one, _allow()], "socketpair": [*pair, _allow()]}
+
+
+def _by_argument() -> dict[str, list[bytes]]:
     return {
         "clone": _unless_bits(0, _NAMESPACES),
         "personality": _only(0, (_NONE, _READ), errno.EPERM),
-        "socket": _only(0, families, errno.EAFNOSUPPORT),
-        "socketpair": _only(0, (_AF_UNIX,), errno.EAFNOSUPPORT),
         "ioctl": _load(1) + _none_of((_TIOCSTI, _TIOCLINUX, _TIOCSETD)),
         "open": _unless_made(1, 2),
         "openat": _unless_made(2, 3),
@@ -106,8 +126,18 @@ def _by_argument(apart: bool) -> dict[str, list[bytes]]:
 
 def _only(argument: int, values: tuple[int, ...], code: int) -> list[bytes]:
     """Allowed when the argument is one of the values."""
-    tests = [step for value in values for step in (_step(_EQUAL, value, 0, 1), _allow())]
-    return [*_load(argument), *tests, _refuse(code)]
+    return [*_load(argument), *_must_be(values, code), _allow()]
+
+
+def _must_be(values: tuple[int, ...], code: int) -> list[bytes]:
+    """Goes on when what was loaded is one of the values."""
+    tests = [_step(_EQUAL, value, len(values) - at, 0) for at, value in enumerate(values)]
+    return [*tests, _refuse(code)]
+
+
+def _of_type(*types: int) -> list[bytes]:
+    """Goes on when the socket is to be of one of the types."""
+    return [*_load(1), _step(_AND, _TYPE), *_must_be(types, errno.EPROTONOSUPPORT)]
 
 
 def _none_of(values: tuple[int, ...]) -> list[bytes]:

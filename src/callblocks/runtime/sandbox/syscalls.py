@@ -104,6 +104,8 @@ SYSCALLS: dict[str, tuple[int | None, int | None]] = {
     "ioctl": (16, 29),
     "socket": (41, 198),
     "socketpair": (53, 199),
+    "bind": (49, 200),
+    "listen": (50, 201),
     # Memory and messages that outlive their maker.
     "shmget": (29, 194),
     "semget": (64, 190),

@@ -50,10 +50,10 @@ class Language(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _RUNS = (
-    "apart from the machine and without network, in the folder of this turn. The files that the "
-    "contract names come out of it, from files/, and nothing else does: put results there, for "
-    "what is printed is shown to the person only. Files of earlier turns can be read by the paths "
-    "that their results named, such as turn_1/files/sales.csv."
+    "apart from the machine, in the folder of this turn, and without network unless the call asks "
+    "for it. The files that the contract names come out of it, from files/, and nothing else does: "
+    "put results there, for what is printed is shown to the person only. Files of earlier turns "
+    "can be read by the paths that their results named, such as turn_1/files/sales.csv."
 )
 
 LANGUAGES = (

@@ -33,13 +33,21 @@ class Run:
     """One run; `limits.seconds` is the time of the code itself."""
 
     def __init__(
-        self, language: Language, place: Place, context: Context, limits: Limits, printed: Printed
+        self,
+        language: Language,
+        place: Place,
+        context: Context,
+        limits: Limits,
+        printed: Printed,
+        *,
+        network: bool,
     ) -> None:
         self._language = language
         self._place = place
         self._context = context
         self._limits = limits
         self._printed = printed
+        self._network = network
 
     async def run(
         self, sandbox: Sandbox, code: str, prog_name: str, contract: tuple[Promised, ...]
@@ -47,6 +55,8 @@ class Run:
         """Run it, bring out what it made, and say how it went."""
         ground = await asyncio.to_thread(self._place.ground, code)
         name = file_name(prog_name, self._language)
+        if self._network:
+            self._context.taint("code that could reach the network")
         try:
             job = self._job(ground, code, name, contract)
             ended = await sandbox.run(job, self._printed.take)
@@ -80,6 +90,7 @@ class Run:
             watched=tuple(one.inside for one in contract),
             stdin=_bytes(code),
             env=environment(),
+            network=self._network,
             limits=msgspec.structs.replace(
                 self._limits,
                 seconds=seconds + _AFTER,

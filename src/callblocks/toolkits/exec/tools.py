@@ -33,6 +33,7 @@ __all__ = ("ExecLimits", "exec_tools")
 _LONGEST = 600
 _SLACK = 90
 """Seconds that setting up and bringing out may take, beside the code itself."""
+_OUTWARD = "reaches the network: any server that this machine can reach, and its own services"
 
 _Code = Annotated[str, Field(min_length=1, max_length=500_000)]
 _Name = Annotated[str, Field(max_length=200)]
@@ -58,9 +59,10 @@ def exec_tools(
 
 
 def _tool(language: Language, place: Place, find: FindSandbox, most: ExecLimits) -> Tool:
-    def preview(contract: Contract, **_: object) -> str:
+    def preview(contract: Contract, network: bool, **_: object) -> str:
         promised = read_contract(contract, place.promise)
-        return "\n".join(("writes, and nothing else:", *(f"  {one.path}" for one in promised)))
+        files = ("writes, and nothing else:", *(f"  {one.path}" for one in promised))
+        return "\n".join((_OUTWARD, *files) if network else files)
 
     def paths(given: dict[str, Any]) -> Iterable[object]:
         return [place.promise(_named(one)).path for one in given["contract"]]
@@ -74,6 +76,8 @@ def _tool(language: Language, place: Place, find: FindSandbox, most: ExecLimits)
         body="code",
         preview=preview,
         paths=paths,
+        # What is no plain "false" is taken for the worse.
+        reaches_any_host=lambda given: given["network"] is not False,
         origin="builtin",
     )
     async def execute(
@@ -84,6 +88,7 @@ def _tool(language: Language, place: Place, find: FindSandbox, most: ExecLimits)
         timeout: _Seconds = 60,
         memory_mb: _Megabytes = 512,
         output: _Characters = 8_000,
+        network: bool = False,
     ) -> dict[str, Any]:
         """Run code.
 
@@ -94,6 +99,7 @@ def _tool(language: Language, place: Place, find: FindSandbox, most: ExecLimits)
             timeout: seconds after which it is stopped; what it wrote until then is kept
             memory_mb: how much memory it may use, in megabytes
             output: how many characters of what it prints are kept
+            network: whether it may connect to servers; that must be granted
         """
         limits = Limits(
             seconds=min(timeout, most.seconds),
@@ -101,7 +107,8 @@ def _tool(language: Language, place: Place, find: FindSandbox, most: ExecLimits)
             processes=most.processes,
             files=most.files,
         )
-        run = Run(language, place, context, limits, Printed(context, output))
+        printed = Printed(context, output)
+        run = Run(language, place, context, limits, printed, network=network)
         try:
             promised = read_contract(contract, place.promise)
             return await run.run(await _found(find), code, prog_name, promised)

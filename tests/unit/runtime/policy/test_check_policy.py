@@ -29,6 +29,28 @@ def rule(decide: Any, **conditions: Any) -> Rule:
     return Rule(decide=decide, **conditions)
 
 
+def test_a_tool_that_may_reach_any_host_has_hosts_and_the_trait_for_it() -> None:
+    code = a_tool("code", traits=exec_traits, reaches_any_host=lambda _: True)
+    rules = (
+        rule("ask", tool=("code",), trait=("open_world",)),
+        rule("ask", tool=("code",), trait=("!open_world",)),
+        rule("deny", tool=("code",), host=("a.org",)),
+    )
+    assert found(*rules, tools=(code,)) == []
+    assert [code for _, _, code, _ in found(*rules, tools=(RUN,))] == ["unknown_tool"] * 3
+
+
+def test_a_rule_behind_an_allow_still_decides_on_calls_that_may_reach_any_host() -> None:
+    code = a_tool("code", reaches_any_host=lambda _: True)
+    allow = rule("allow", tool=("code", "mail_send"))
+    behind = (rule("allow", tool=("code",), host=("*",)), rule("deny", tool=("code",)))
+    assert found(allow, *behind, tools=(code, SEND))[1:] == []
+    never = [number for number, _, code, _ in found(allow, *behind) if code == "never_reached"]
+    assert never == [2, 3]
+    told = found(allow, rule("deny", tool=("mail_send",)), tools=(code, SEND))
+    assert (2, "never_reached") in [(number, code) for number, _, code, _ in told]
+
+
 def test_a_policy_that_is_off_or_empty_is_noted() -> None:
     assert findings(Policy()) == (
         Finding(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from callblocks.runtime.policy.covers import covers, takes_all
-from callblocks.runtime.policy.facts import Facts
+from callblocks.runtime.policy.facts import ANY_HOST, Facts
 from callblocks.runtime.policy.rules import Rule
 from support.policies import facts, rules
 
@@ -89,8 +89,18 @@ def test_a_rule_takes_all_only_without_a_real_condition() -> None:
     assert not takes_all(rule("ask", trait=("!exec",)))
 
 
+def test_calls_that_may_reach_any_host_pass_by_what_does_not_allow_it() -> None:
+    plain, granted = rule("allow", tool=("a",)), rule("allow", tool=("a",), host=("*",))
+    for late in (granted, rule("ask", tool=("a",)), rule("deny", tool=("a",))):
+        assert covers(plain, late)
+        assert not covers(plain, late, reaching=True)
+    assert covers(plain, rule("allow", tool=("a",), host=("a.org",)), reaching=True)
+    assert covers(granted, granted, reaching=True)
+    assert covers(rule("deny", tool=("a",)), granted, reaching=True)
+
+
 @settings(max_examples=150)
 @given(rules, rules, facts)
 def test_what_is_covered_is_never_reached(early: Rule, late: Rule, known: Facts) -> None:
-    if covers(early, late) and late.matches(known):
+    if covers(early, late, reaching=ANY_HOST in known.hosts) and late.matches(known):
         assert early.matches(known)

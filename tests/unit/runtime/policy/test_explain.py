@@ -123,6 +123,16 @@ def test_an_allow_has_no_code() -> None:
             {"hosts": ("b.org", "c.org")},
             'host "b.org", "c.org" does not fit "a.org"',
         ),
+        (
+            Rule(decide="allow", tool=("act",)),
+            {"hosts": ("*",)},
+            'the call may reach any host, and only host = "*" allows that',
+        ),
+        (
+            Rule(decide="allow", host=("a.org",)),
+            {"hosts": ("a.org", "*")},
+            'the call may reach any host, and only host = "*" allows that',
+        ),
         (Rule(decide="ask", tainted=True), {}, "the turn is not tainted"),
         (Rule(decide="ask", tainted=False), {"tainted": ("a page",)}, "the turn is tainted"),
     ],

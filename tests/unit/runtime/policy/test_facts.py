@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callblocks.runtime.policy.facts import Facts, gather
+from callblocks.runtime.policy.facts import ANY_HOST, Facts, gather
 from callblocks.tools.declare import tool
 from callblocks.tools.traits import Traits
 from support.policies import a_tool, exec_traits
@@ -24,6 +24,27 @@ def paths(given: dict[str, Any], **properties: Any) -> tuple[str | None, ...]:
 
 def hosts(given: dict[str, Any], **properties: Any) -> tuple[str | None, ...]:
     return gather(a_tool(**properties), given, resolve=known).hosts
+
+
+@pytest.mark.parametrize("given", [{"far": True}, {"far": "yes"}, {}, {"far": None}])
+def test_a_call_that_may_reach_any_host_is_open_world_and_one_in_doubt_too(given: Any) -> None:
+    act = a_tool(reaches_any_host=lambda given: given["far"] is not False, traits=exec_traits)
+    told = gather(act, given, resolve=known)
+    assert told.hosts == (ANY_HOST,)
+    assert told.traits == Traits(kind="exec", open_world=True)
+    assert act.traits == exec_traits
+
+
+def test_other_calls_of_the_same_tool_reach_what_they_name() -> None:
+    schema = {"type": "boolean", "default": False}
+    act = a_tool(reaches_any_host=lambda given: given["far"] is not False, far=schema, u=URL)
+    for given in ({}, {"far": False}, {"far": "false"}):
+        told = gather(act, {**given, "u": "https://a.org/"}, resolve=known)
+        assert (told.hosts, told.traits) == (("a.org",), Traits())
+    assert gather(act, {"far": "true", "u": "https://a.org/"}, resolve=known).hosts == (
+        "a.org",
+        "*",
+    )
 
 
 def test_facts_say_what_the_tool_and_the_turn_are() -> None:

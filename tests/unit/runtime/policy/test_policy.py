@@ -293,3 +293,55 @@ def test_a_rule_that_fits_because_a_path_or_url_is_unsafe_says_so() -> None:
         both.decide(Facts(tool="x", paths=(None,), hosts=(None,))).reason
         == "rule 1 of the policy denies"
     )
+
+
+REACHES: dict[str, Any] = {
+    "hosts": ("*",),
+    "traits": Traits(open_world=True, kind="exec"),
+    "needs_approval": True,
+}
+GRANT = Rule(decide="allow", tool=("act",), host=("a.org", "*"))
+
+
+def test_an_allow_grants_any_host_only_where_it_says_so() -> None:
+    for rule in (ALLOW, ALLOW_ALL, Rule(decide="allow", tool=("act",), host=("a.org", "*.org"))):
+        decision = decide(rule, **REACHES)
+        assert (decision.verdict, decision.asked, decision.number) == ("ask", True, 0)
+        assert decision.reason == "no rule names this call (the call may reach any host)"
+        assert decide(rule, **REACHES, person=False).verdict == "deny"
+        assert decide(rule, GRANT, **REACHES).verdict == "allow"
+    decision = decide(GRANT, **REACHES)
+    assert decision.reason == "rule 1 of the policy allows (the call may reach any host)"
+    assert decide(GRANT).verdict == "ask"
+
+
+def test_a_grant_of_any_host_still_has_to_name_a_tool_and_to_trust_the_turn() -> None:
+    by_pattern = Rule(decide="allow", tool=("*",), host=("*",))
+    decision = decide(by_pattern, **REACHES)
+    assert decision.verdict == "ask"
+    assert decision.reason.endswith("does not name it (the call may reach any host)")
+    assert decide(GRANT, **REACHES, tainted=PAGE).verdict == "ask"
+    trusts = Rule(decide="allow", tool=("act",), host=("*",), tainted=True)
+    assert decide(trusts, **REACHES, tainted=PAGE).verdict == "allow"
+
+
+@pytest.mark.parametrize("word", ["ask", "deny"])
+@pytest.mark.parametrize("conditions", [{"trait": ("open_world",)}, {"host": ("a.org",)}])
+def test_what_is_asked_or_denied_of_one_host_is_of_a_call_that_may_reach_any(
+    word: Any, conditions: Any
+) -> None:
+    rule = Rule(decide=word, **conditions, because="not out")
+    decision = decide(rule, GRANT, **REACHES)
+    assert (decision.verdict, decision.number) == (word, 1)
+    assert decision.reason.endswith("not out (the call may reach any host)")
+    assert decide(rule, ALLOW, needs_approval=True).verdict == "allow"
+
+
+@given(policies, facts)
+def test_nothing_that_may_reach_any_host_is_allowed_without_a_rule_that_says_so(
+    policy: Policy, known: Facts
+) -> None:
+    decision = policy.decide(msgspec.structs.replace(known, hosts=(*known.hosts, "*")))
+    if decision.verdict == "allow":
+        assert decision.rule is not None
+        assert "*" in decision.rule.host

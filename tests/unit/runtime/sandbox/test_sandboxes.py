@@ -17,7 +17,7 @@ from callblocks.model.errors import ToolError
 from callblocks.runtime.sandbox import bubblewrap, landlock
 from callblocks.runtime.sandbox.sandbox import MIB, Job, Limits, Sandbox, Stream, Written
 from callblocks.runtime.sandbox.survey import survey
-from support.sandboxes import Ran, groups, run, sandbox_named, strangers
+from support.sandboxes import Ran, greeter, groups, run, sandbox_named, strangers
 
 
 @pytest.fixture(scope="module", params=["bubblewrap", "landlock"])
@@ -388,3 +388,34 @@ def test_what_is_watched_and_not_touched_does_not_count(sandbox: Sandbox, folder
     ran = sh(sandbox, "touch -d 1960-01-01 run.sh; cat a.txt", folder, watched=("a.txt", "run.sh"))
     assert ran.ended.changes.written == ()
     assert ran.ended.changes.lost == ""
+
+
+_KNOCK = """
+import os, socket, sys
+try:
+    with socket.create_connection(("localhost", int(sys.argv[1])), timeout=5) as one:
+        print(one.recv(99).decode())
+except OSError:
+    print("nobody")
+for look, path in ((open, "/etc/resolv.conf"), (os.listdir, "/etc/ssl/certs")):
+    try: look(path); print("read", path)
+    except OSError: pass
+print(sorted(name for name in os.environ if "prox" in name.lower() or "SECRET" in name))
+"""
+
+
+@pytest.mark.parametrize("limits", [Limits(seconds=20), TOO_LARGE], ids=["copied", "bound"])
+def test_a_job_has_the_network_only_where_it_is_given(
+    sandbox: Sandbox, open_folder: Path, monkeypatch: pytest.MonkeyPatch, limits: Limits
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://me:word@proxy.example:3128")
+    monkeypatch.setenv("MY_SECRET", "word")
+    (open_folder / "knock.py").write_text(_KNOCK)
+    with greeter() as port:
+        argv = ("python3", "knock.py", str(port))
+        given: dict[str, Any] = {"folder": str(open_folder), "limits": limits}
+        without = run(sandbox, *argv, **given)
+        with_it = run(sandbox, *argv, **given, network=True)
+    there = [path for path in ("/etc/resolv.conf", "/etc/ssl/certs") if os.path.exists(path)]
+    assert without.text.splitlines() == ["nobody", "[]"]
+    assert with_it.text.splitlines() == ["hello", *(f"read {path}" for path in there), "[]"]

@@ -13,18 +13,21 @@ from callblocks.runtime.sandbox.syscalls import MACHINES, NEWEST, SYSCALLS
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 EPERM, ENOSYS, NOTHING = 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS, 0x50000
 NO_FAMILY = 0x50000 | errno.EAFNOSUPPORT
+NO_PROTOCOL = 0x50000 | errno.EPROTONOSUPPORT
 BY_ARGUMENT = {
     *("clone", "personality", "socket", "socketpair", "ioctl", "open", "openat", "creat", "chmod"),
     *("fchmod", "fchmodat", "fchmodat2", "mknod", "mknodat"),
 }
 
 
-def answer(machine: str, call: str | int, *arguments: int, apart: bool = True) -> int:
+def answer(
+    machine: str, call: str | int, *arguments: int, apart: bool = True, network: bool = False
+) -> int:
     """What the filter says, by carrying it out step by step as the kernel does."""
     number = call if isinstance(call, int) else SYSCALLS[call][list(MACHINES).index(machine)]
     padded = (*arguments, 0, 0, 0, 0, 0, 0)[:6]
     words = struct.pack("<II8x6Q", number, MACHINES[machine], *padded)
-    return carry_out(syscall_filter(machine, apart=apart), words)
+    return carry_out(syscall_filter(machine, apart=apart, network=network), words)
 
 
 def carry_out(program: bytes, words: bytes) -> int:
@@ -109,6 +112,9 @@ def test_another_machine_s_calls_kill(machine: str) -> None:
         ("mknodat", (0, 0, 0o060644), EPERM),
         ("mknodat", (0, 0, 0o104644), EPERM),
         ("sync", (), NOTHING),
+        ("socketpair", (1, 2), ALLOW),
+        ("bind", (), ALLOW),
+        ("listen", (), ALLOW),
         ("shmget", (), ALLOW),
     ],
 )
@@ -121,14 +127,44 @@ def test_a_call_is_judged_by_its_argument(
 def test_a_job_that_is_not_apart_has_no_sockets_and_leaves_no_memory(machine: str) -> None:
     assert answer(machine, "socket", 1, 1, apart=False) == NO_FAMILY
     assert answer(machine, "socketpair", 1, 1, apart=False) == ALLOW
-    for call in ("shmget", "semget", "msgget", "mq_open"):
+    assert answer(machine, "socketpair", 1, 2, apart=False) == NO_PROTOCOL
+    for call in ("shmget", "semget", "msgget", "mq_open", "bind", "listen"):
         assert answer(machine, call, apart=False) == EPERM
 
 
-@given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 2**64 - 1), max_size=6), st.booleans())
-def test_every_path_through_the_filter_ends(number: int, arguments: list[int], apart: bool) -> None:
+@pytest.mark.parametrize("apart", [True, False])
+def test_with_the_network_there_is_tcp_and_udp_and_nobody_is_let_in(
+    machine: str, apart: bool
+) -> None:
+    def said(call: str, *arguments: int) -> int:
+        return answer(machine, call, *arguments, apart=apart, network=True)
+
+    for family in (2, 10):
+        for kind in (1, 2, 1 | 0o4000, 2 | 0o2000000):
+            for protocol in (0, 6, 17):
+                assert said("socket", family, kind, protocol) == ALLOW
+            assert said("socket", family, kind, 132) == NO_PROTOCOL
+        for kind in (0, 3, 5, 6, 3 | 0o4000, 1 | 1 << 12):
+            assert said("socket", family, kind) == NO_PROTOCOL
+    for family in (0, 1, 3, 16, 17, 38, 40):
+        assert said("socket", family, 1) == NO_FAMILY
+    assert [said("socketpair", 1, kind) for kind in (1, 2, 5)] == [ALLOW, NO_PROTOCOL, ALLOW]
+    assert said("socketpair", 2, 1) == NO_FAMILY
+    assert said("bind") == said("listen") == EPERM
+    assert said("shmget") == (ALLOW if apart else EPERM)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.lists(st.integers(0, 2**64 - 1), max_size=6),
+    st.booleans(),
+    st.booleans(),
+)
+def test_every_path_through_the_filter_ends(
+    number: int, arguments: list[int], apart: bool, network: bool
+) -> None:
     for machine in MACHINES:
-        answer(machine, number, *arguments, apart=apart)
+        answer(machine, number, *arguments, apart=apart, network=network)
 
 
 def test_the_filter_fits_the_kernel() -> None:
