@@ -2,18 +2,20 @@
 
     parsed = parse(text, dialect="emoji-bracket")
     parser = Parser(dialect=["tool-fence", "emoji-bracket"])
+    parsed = parse(text, model="qwen3-coder-30b")
     convert(text, source="auto", target="tool-fence")
 
 `auto` is every dialect that can be told by its markers: whichever opens first owns the text
-until its block ends.
+until its block ends. Where several know a marker, the one that the model writes is asked first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 
-from callblocks.dialects import dialects
-from callblocks.model.errors import UnknownDialect
+from callblocks.dialects import dialect_of, dialects
+from callblocks.model.errors import CallerError, UnknownDialect
 from callblocks.model.specs import ToolSpecs
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Engine
@@ -29,6 +31,7 @@ class Parser(Engine):
     """Fed pieces of text, answers with events; `close` says that the text is over.
 
     `dialect` is a name, a list of names, or `auto`. `tools` let arguments be bound and typed.
+    `model` is the name of the model that writes: `auto` prefers the dialect of its family.
     `strict` repairs nothing: what breaks a dialect's grammar is malformed.
     `in_code_fences` says whether calls quoted in Markdown code fences are calls: yes where
     dialects are named, no with `auto`, which guesses. `reasoning` names pairs of markers that
@@ -40,6 +43,7 @@ class Parser(Engine):
         dialect: str | Dialect | Sequence[str | Dialect] = AUTO,
         *,
         tools: ToolSpecs = (),
+        model: str = "",
         strict: bool = False,
         in_code_fences: bool | None = None,
         reasoning: Sequence[tuple[str, str]] = (),
@@ -48,7 +52,7 @@ class Parser(Engine):
         if in_code_fences is None:
             in_code_fences = dialect != AUTO
         super().__init__(
-            _resolve(dialect),
+            _resolve(dialect, model),
             tools=tools,
             strict=strict,
             in_code_fences=in_code_fences,
@@ -62,6 +66,7 @@ def parse(
     dialect: str | Dialect | Sequence[str | Dialect] = AUTO,
     *,
     tools: ToolSpecs = (),
+    model: str = "",
     strict: bool = False,
     in_code_fences: bool | None = None,
     reasoning: Sequence[tuple[str, str]] = (),
@@ -71,6 +76,7 @@ def parse(
     parser = Parser(
         dialect,
         tools=tools,
+        model=model,
         strict=strict,
         in_code_fences=in_code_fences,
         reasoning=reasoning,
@@ -92,15 +98,27 @@ def convert(
     return dialect.write(parse(text, source, tools=known).items, known)
 
 
-def _resolve(dialect: str | Dialect | Sequence[str | Dialect]) -> tuple[Dialect, ...]:
+def _resolve(dialect: str | Dialect | Sequence[str | Dialect], model: str) -> tuple[Dialect, ...]:
+    if not isinstance(model, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+        raise CallerError(f"a model is named by a text, as 'qwen3-8b', not {model!r:.60}")
     if dialect == AUTO:
-        return tuple(known for known in dialects.values() if known.in_auto)
+        return _guessed(dialect_of(model))
     if isinstance(dialect, str | Dialect) or not isinstance(dialect, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
         return (_named(dialect),)
     named = tuple(map(_named, dialect))
     if not named:
         raise UnknownDialect(dialect, (AUTO, *dialects))
     return named
+
+
+@cache
+def _guessed(preferred: str | None) -> tuple[Dialect, ...]:
+    """All that markers can tell, in the order of the table; but the preferred one is first."""
+    known = tuple(one for one in dialects.values() if one.in_auto)
+    if preferred is None:
+        return known
+    first = dialects[preferred]
+    return (first, *(one for one in known if one is not first))
 
 
 def _named(dialect: str | Dialect) -> Dialect:

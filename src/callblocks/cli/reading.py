@@ -28,6 +28,8 @@ class ReadingOptions(TypedDict):
 
     dialect: tuple[str, ...]
     tools: Tools
+    model_hint: str
+    strict: bool
     in_code_fences: bool | None
     reasoning: tuple[tuple[str, str], ...]
     max_calls: int
@@ -48,6 +50,13 @@ def reading_options(command: F) -> F:
             help="Read this dialect; may be given again.  [default: auto, all of them]",
         ),
         tools_option("Tools to bind and type arguments by."),
+        click.option(
+            "--model-hint",
+            default="",
+            metavar="NAME",
+            help="The model that wrote it, as qwen3-coder: auto asks its dialect first.",
+        ),
+        click.option("--strict", is_flag=True, help="Repair nothing: what is broken is no call."),
         click.option(
             "--in-code-fences/--no-in-code-fences",
             default=None,
@@ -80,6 +89,8 @@ def make_parser(options: ReadingOptions) -> Parser:
     return Parser(
         named(options["dialect"]),
         tools=options["tools"],
+        model=options["model_hint"],
+        strict=options["strict"],
         in_code_fences=options["in_code_fences"],
         reasoning=options["reasoning"],
         limits=limits,

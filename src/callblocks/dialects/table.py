@@ -1,6 +1,7 @@
 """The table of all dialects. To add one: its file, a line here, and `tests/corpus/<name>/`.
 
 Nothing else knows which dialects exist. A dialect's file is imported when it is asked for.
+Where two families write the same grammar, the second name is an alias of the first.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from callblocks.parsing.dialect import Dialect
 
-__all__ = ("dialects",)
+__all__ = ("aliases_of", "dialects")
 
 # In the order in which `auto` asks them.
 _CLASSES = {
@@ -24,10 +25,13 @@ _CLASSES = {
     "emoji-bracket+": "emoji_bracket.EmojiBracketPlus",
 }
 
+# Other names of the same grammar.
+_ALIASES: dict[str, str] = {}
+
 
 class _Dialects(Mapping[str, "Dialect"]):
     def __getitem__(self, name: str) -> Dialect:
-        return _load(_CLASSES[name])
+        return _load(_CLASSES[_ALIASES.get(name, name)])
 
     def __iter__(self) -> Iterator[str]:
         return iter(_CLASSES)
@@ -45,5 +49,10 @@ def _load(path: str) -> Dialect:
     return getattr(import_module(f"callblocks.dialects.{module}"), name)()
 
 
+def aliases_of(name: str) -> tuple[str, ...]:
+    """The other names under which a dialect is found."""
+    return tuple(alias for alias, known in _ALIASES.items() if known == name)
+
+
 dialects: Mapping[str, Dialect] = _Dialects()
-"""Every dialect by its name; read only."""
+"""Every dialect by its name; read only. An alias finds it too, and is not listed."""

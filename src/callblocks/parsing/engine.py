@@ -24,6 +24,7 @@ from callblocks.parsing.limits import Limits
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.stage import Reading, Stage
 from callblocks.parsing.thinking import Thinking
+from callblocks.parsing.trials import Trial
 
 __all__ = ("Engine", "Owner", "Reader", "Setting")
 
@@ -78,6 +79,8 @@ class Engine(Stage):
         self._owners = tuple(owners)
         self._outside, self._inside = self._choose(self._owners)
         self._barred: dict[Reader, float] = {}
+        self.trials: list[Trial] | None = None
+        """Who was asked to read what; kept where a list is put here."""
         self._loop = self._run()
 
     def feed(self, piece: str) -> list[Event]:
@@ -145,20 +148,24 @@ class Engine(Stage):
 
     def _open(self, openers: _Openers) -> Reading[None]:
         scan, start, fresh = self.scan, self.scan.offset, self.scan.fresh
-        for reader, markers in openers.readers:
+        for reader, markers in openers.at(scan.text[scan.pos], fresh):
             marker, certain = scan.match(markers)
             while not certain:
                 yield
                 marker, certain = scan.match(markers)
             if marker is None or self._barred.get(reader, 0) > start:
                 continue
-            block = Block(self, reader.name, marker)
+            block, trial = Block(self, reader.name, marker), Trial(reader.name, marker, start)
+            if self.trials is not None:
+                self.trials.append(trial)
             refused = yield from reader.read(block)
             self._barred[reader] = block.barred
             if block.retired:
                 self._retire(reader)
             if not refused:
                 return
+            if self.trials is not None:
+                trial.refused_after = block.text[len(marker) :]
             scan.rewind(start, block.taken, fresh)
         self.prose(scan.take(scan.pos + 1))
 
@@ -171,8 +178,23 @@ class _Openers:
     """Who may open a block here, each with its own markers, and all of them as one search."""
 
     def __init__(self, readers: Sequence[tuple[Reader, Sequence[str | Shape]]]) -> None:
-        self.readers = [(reader, Markers(*openers)) for reader, openers in readers]
         self.markers = Markers(*(marker for _, openers in readers for marker in openers))
+        self._readers = [(reader, Markers(*openers)) for reader, openers in readers]
+        self._found: dict[tuple[str, bool], list[tuple[Reader, Markers]]] = {}
+
+    def at(self, char: str, fresh: bool) -> list[tuple[Reader, Markers]]:
+        """Those of whom a marker may begin with this character, at the start of a line or not."""
+        found = self._found.get((char, fresh))
+        if found is None:
+            found = [pair for pair in self._readers if _may_begin(pair[1], char, fresh)]
+            self._found[char, fresh] = found
+        return found
+
+
+def _may_begin(markers: Markers, char: str, fresh: bool) -> bool:
+    in_line = markers.growing.match(char)
+    at_start = markers.fresh.match(char) if fresh and markers.fresh else None
+    return in_line is not None or at_start is not None
 
 
 def _pairs(reasoning: Sequence[Sequence[object]]) -> tuple[tuple[str, str], ...]:
