@@ -15,14 +15,16 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from callblocks.dialects import dialect_of, dialects
-from callblocks.model.errors import CallerError, UnknownDialect
+from callblocks.model.errors import CallerError, UnknownDialect, Unwritable
 from callblocks.model.specs import ToolSpecs
+from callblocks.parsing.conversion import Conversion
+from callblocks.parsing.conversion import conversion as write_parsed
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Engine
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.parsed import Parsed
 
-__all__ = ("AUTO", "Parser", "convert", "parse")
+__all__ = ("AUTO", "Parser", "conversion", "convert", "parse")
 
 AUTO = "auto"
 
@@ -91,11 +93,27 @@ def convert(
     target: str | Dialect,
     source: str | Dialect | Sequence[str | Dialect] = AUTO,
     tools: ToolSpecs = (),
+    model: str = "",
 ) -> str:
     """Read text in one dialect and write it in another, or raise `Unwritable`."""
-    known = tuple(tools)
-    dialect = _named(target)
-    return dialect.write(parse(text, source, tools=known).items, known)
+    made = conversion(text, target=target, source=source, tools=tools, model=model)
+    faults = [one.what for one in made.unsaid if one.kind in ("call", "text")]
+    if made.text is None or faults:
+        raise Unwritable(_named(target).name, "; ".join(faults))
+    return made.text
+
+
+def conversion(
+    text: str,
+    *,
+    target: str | Dialect,
+    source: str | Dialect | Sequence[str | Dialect] = AUTO,
+    tools: ToolSpecs = (),
+    model: str = "",
+) -> Conversion:
+    """Like `convert`, but what the target cannot say stays as it was written, and is listed."""
+    known, dialect = tuple(tools), _named(target)
+    return write_parsed(parse(text, source, tools=known, model=model), text, dialect, known)
 
 
 def _resolve(dialect: str | Dialect | Sequence[str | Dialect], model: str) -> tuple[Dialect, ...]:

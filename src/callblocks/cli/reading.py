@@ -14,13 +14,21 @@ from callblocks.model.events import Event, Problem
 from callblocks.parser import Parser
 from callblocks.parsing.limits import Limits
 
-__all__ = ("Read", "ReadingOptions", "make_parser", "read", "reading_options")
+__all__ = ("Read", "ReadingOptions", "make_parser", "model_option", "read", "reading_options")
 
 F = TypeVar("F", bound=Callable[..., Any])
 Read: TypeAlias = tuple[str, list[Event]]
 """A piece of text, and what it settled."""
 
 NO_LIMIT = 1 << 62
+
+
+model_option = click.option(
+    "--model-hint",
+    default="",
+    metavar="NAME",
+    help="The model that wrote it, as qwen3-coder: auto asks its dialect first.",
+)
 
 
 class ReadingOptions(TypedDict):
@@ -50,12 +58,7 @@ def reading_options(command: F) -> F:
             help="Read this dialect; may be given again.  [default: auto, all of them]",
         ),
         tools_option("Tools to bind and type arguments by."),
-        click.option(
-            "--model-hint",
-            default="",
-            metavar="NAME",
-            help="The model that wrote it, as qwen3-coder: auto asks its dialect first.",
-        ),
+        model_option,
         click.option("--strict", is_flag=True, help="Repair nothing: what is broken is no call."),
         click.option(
             "--in-code-fences/--no-in-code-fences",
