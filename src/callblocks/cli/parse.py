@@ -88,13 +88,13 @@ def _json_writer(path: str, files: tuple[str, ...]) -> _Writer:
 
 def _explained(parser: Parser, options: ReadingOptions, paper: Paper) -> Explained:
     """A view that also knows who was asked to read what, and who was asked first."""
-    parser.trials = []
+    parser.attempts = []
     model, first = options["model_hint"], dialect_of(options["model_hint"])
     why = ""
     if model and AUTO in options["dialect"]:
         why = f"{first} was asked first" if first else "no dialect is known"
         why = f"{why} for {visible_line(model)}"
-    return Explained(paper.width, parser.trials, why)
+    return Explained(paper.width, parser.attempts, why)
 
 
 def _rows_writer(

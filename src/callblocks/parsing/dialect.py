@@ -23,6 +23,7 @@ from callblocks.parsing.parsed import Parsed
 from callblocks.parsing.readback import difference, joined
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.teaching import example_items, prompt
+from callblocks.parsing.thinking import Pairs
 
 __all__ = ("Dialect",)
 
@@ -46,6 +47,10 @@ class Dialect(ABC):
     keeps_order: ClassVar[bool] = True
     """Whether prose can stand between calls."""
     in_auto: ClassVar[bool] = True
+    reasoning: ClassVar[Pairs] = ()
+    """The markers around what the models of this dialect think, such as `<think>`, `</think>`."""
+    calls_end_reasoning: ClassVar[bool] = False
+    """Whether a complete call of a known tool ends what a model thinks."""
 
     @abstractmethod
     def openers(self, setting: Setting) -> Sequence[str | Shape]:

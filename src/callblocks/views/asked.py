@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from callblocks.parsing.trials import Trial
+from callblocks.parsing.attempts import Attempt
 from callblocks.views.rows import Bit, Row
 from callblocks.views.safe import visible_line
 
@@ -22,10 +22,10 @@ _QUOTE = 24
 
 
 class Asked:
-    """Reads a list that grows: what a parser keeps of its trials."""
+    """Reads a list that grows: what a parser keeps of its attempts."""
 
-    def __init__(self, trials: Sequence[Trial]) -> None:
-        self._trials = trials
+    def __init__(self, attempts: Sequence[Attempt]) -> None:
+        self._trials = attempts
         self._told = 0
 
     def tell(self, said: int) -> Iterator[tuple[int, str, Row]]:
@@ -33,24 +33,24 @@ class Asked:
         ready = self._told
         while ready < len(self._trials) and self._trials[ready].offset < said:
             ready += 1
-        trials, self._told = self._trials[self._told : ready], ready
-        for offset, group in groupby(trials, key=lambda trial: trial.offset):
+        attempts, self._told = self._trials[self._told : ready], ready
+        for offset, group in groupby(attempts, key=lambda attempt: attempt.offset):
             asked = list(group)
-            marker = max((trial.marker.strip() for trial in asked), key=len)
+            marker = max((attempt.marker.strip() for attempt in asked), key=len)
             if len(marker) >= _SHORTEST and any(one.refused_after is not None for one in asked):
                 yield offset, marker, tuple(_row(asked))
 
 
-def _row(asked: list[Trial]) -> Iterator[Bit]:
-    for number, trial in enumerate(asked):
+def _row(asked: list[Attempt]) -> Iterator[Bit]:
+    for number, attempt in enumerate(asked):
         yield "quiet", "; " if number else ""
-        yield "plain", trial.owner
-        if trial.refused_after is None:
+        yield "plain", attempt.owner
+        if attempt.refused_after is None:
             yield "quiet", " took it"
-        elif not trial.refused_after:
+        elif not attempt.refused_after:
             yield "quiet", " refused it"
         else:
             yield "quiet", " refused it after "
-            yield "mark", visible_line(trial.refused_after[-_QUOTE:])
+            yield "mark", visible_line(attempt.refused_after[-_QUOTE:])
     if asked[-1].refused_after is not None:
         yield "quiet", ": it is text"

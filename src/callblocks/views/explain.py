@@ -30,7 +30,7 @@ from callblocks.model.events import (
     Reasoning,
     Text,
 )
-from callblocks.parsing.trials import Trial
+from callblocks.parsing.attempts import Attempt
 from callblocks.views.asked import Asked
 from callblocks.views.rows import Kind, Row, wrap
 from callblocks.views.safe import visible_line
@@ -46,9 +46,9 @@ _QUOTE = 40
 class Explained:
     """Fed pieces and their events, answers with rows."""
 
-    def __init__(self, width: int, trials: Sequence[Trial] = (), preferred: str = "") -> None:
+    def __init__(self, width: int, attempts: Sequence[Attempt] = (), preferred: str = "") -> None:
         self.tally = Tally()
-        self._asked = Asked(trials)
+        self._asked = Asked(attempts)
         self._preferred = preferred
         self._width = width
         self._sheet = Sheet(width)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ("Trial",)
+__all__ = ("Attempt",)
 
 
-class Trial:
+class Attempt:
     """One owner of a marker was asked. `refused_after` is what it had read when it refused."""
 
     __slots__ = ("marker", "offset", "owner", "refused_after")
