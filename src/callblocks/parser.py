@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import TypedDict, Unpack
 
 from callblocks.dialects import dialect_of, dialects
 from callblocks.model.errors import CallerError, UnknownDialect, Unwritable
@@ -24,7 +25,7 @@ from callblocks.parsing.engine import Engine
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.parsed import Parsed
 
-__all__ = ("AUTO", "Parser", "conversion", "convert", "parse")
+__all__ = ("AUTO", "Options", "Parser", "conversion", "convert", "parse")
 
 AUTO = "auto"
 
@@ -66,29 +67,25 @@ class Parser(Engine):
         )
 
 
+class Options(TypedDict, total=False):
+    """The options of `Parser` beside its dialect."""
+
+    tools: ToolSpecs
+    model: str
+    strict: bool
+    in_code_fences: bool | None
+    reasoning: Sequence[tuple[str, str]]
+    in_reasoning: bool
+    limits: Limits | None
+
+
 def parse(
     text: str,
     dialect: str | Dialect | Sequence[str | Dialect] = AUTO,
-    *,
-    tools: ToolSpecs = (),
-    model: str = "",
-    strict: bool = False,
-    in_code_fences: bool | None = None,
-    reasoning: Sequence[tuple[str, str]] = (),
-    in_reasoning: bool = False,
-    limits: Limits | None = None,
+    **options: Unpack[Options],
 ) -> Parsed:
     """Read a whole text; the options are those of `Parser`."""
-    parser = Parser(
-        dialect,
-        tools=tools,
-        model=model,
-        strict=strict,
-        in_code_fences=in_code_fences,
-        reasoning=reasoning,
-        in_reasoning=in_reasoning,
-        limits=limits,
-    )
+    parser = Parser(dialect, **options)
     return Parsed(parser.feed(text) + parser.close())
 
 

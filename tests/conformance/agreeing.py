@@ -1,0 +1,83 @@
+"""Whether a text is read here as a peer reads it.
+
+Calls must be the same, in order, with arguments of the same types. Prose and thoughts are compared
+without the blanks around them. Where peers have a habit that we do not share, it is allowed for:
+
+- a parser of vLLM drops what follows the first call, and one of SGLang the calls of unknown tools;
+- a peer that splits off no reasoning leaves it in the text, markers and all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from callblocks import dialects, parse
+from callblocks.model.events import CallStarted, Malformed, Reasoning, Text
+from callblocks.parsing.parsed import Parsed
+from callblocks.parsing.same import same
+from conformance.vectors import Case
+
+__all__ = ("difference", "options", "read")
+
+
+def options(case: Case) -> dict[str, Any]:
+    """How the text is to be read: with its tools, and inside a thought that the prompt opened."""
+    return {"tools": case.tools, "in_reasoning": _opened(case)}
+
+
+def read(case: Case) -> Parsed:
+    """The text as we read it."""
+    return parse(case.text, case.dialect, **options(case))
+
+
+def difference(case: Case) -> str:
+    """In what the two readings differ, or nothing."""
+    parsed = read(case)
+    calls = [(call.name, call.input) for call in parsed.calls]
+    if case.peer == "sglang":
+        known = {tool.name for tool in case.tools}
+        calls = [call for call in calls if call[0] in known] if known else calls
+    if not same(_plain(calls), _plain(case.calls)):
+        return f"calls {calls} instead of {case.calls}"
+    texts = _texts(case, parsed)
+    if case.content.strip() not in texts:
+        return f"text {texts[0]!r} instead of {case.content!r}"
+    if case.reasoning is not None and case.reasoning.strip() != parsed.reasoning.strip():
+        return f"reasoning {parsed.reasoning!r} instead of {case.reasoning!r}"
+    return ""
+
+
+def _plain(calls: Sequence[tuple[str, Any]]) -> list[list[Any]]:
+    return [[name, value] for name, value in calls]
+
+
+def _texts(case: Case, parsed: Parsed) -> list[str]:
+    """The prose, as a peer may give it back."""
+    texts = [parsed.text]
+    if case.reasoning is None:
+        texts.append(_with_reasoning(case, parsed))
+    if case.peer == "vllm" and case.calls:
+        before = next(n for n, e in enumerate(parsed.events) if isinstance(e, CallStarted))
+        texts.append("".join(e.text for e in parsed.events[:before] if isinstance(e, Text)))
+    return [text.strip() for text in texts]
+
+
+def _with_reasoning(case: Case, parsed: Parsed) -> str:
+    """The prose and the thoughts as they were written, and what opened like a call."""
+    kept = (e for e in parsed.events if isinstance(e, Text | Reasoning | Malformed))
+    return "".join(case.text[slice(*event.span)] for event in kept)
+
+
+def _opened(case: Case) -> bool:
+    """Whether the text goes on with a thought: the prompt, or how it is tested, opened one."""
+    names = [case.dialect] if isinstance(case.dialect, str) else case.dialect
+    pairs = [pair for name in names if name in dialects for pair in dialects[name].reasoning]
+    if any(case.prompt.rstrip().endswith(open_) for open_, _ in pairs):
+        return True
+    if "unified" not in case.notes:
+        return False
+    for open_, close in pairs:
+        if close in case.text and open_ not in case.text.partition(close)[0]:
+            return True
+    return bool(pairs and case.reasoning and not any(o in case.text for o, _ in pairs))

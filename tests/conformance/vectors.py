@@ -1,0 +1,101 @@
+"""The cases of `../shared/vectors`, where that folder is: texts, tools, and what a peer reads."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from callblocks.model.specs import ToolSpec
+from support.pages import ROOT
+
+__all__ = ("FOLDER", "Case", "cases", "unflagged")
+
+FOLDER = ROOT.parent / "shared" / "vectors"
+NAMES: dict[str, str | list[str]] = {
+    "apriel15": "hunyuan_a13b",
+    "apriel16": "hunyuan_a13b",
+    "cline_xml": "cline",
+    "cohere_command_r_plus": "cohere_r_plus",
+    "deepseek_r1": "deepseek_v3",
+    "firefunction_v2": "phi4_mini",
+    "glm45_47": ["glm47", "glm45"],
+    "granite4": "hermes",
+    "hunyuan": "hy_v3",
+    "json_answer": "auto",
+    "json_array": "xlam",
+    "ling3": "glm47",
+    "llama4_pythonic": "llama4",
+    "mimo_vl": "hermes",
+    "mistral": ["mistral_v11", "mistral_old"],
+    "muse_glimmer_atem": "muse_glimmer",
+    "nemotron_v3": "qwen3_coder",
+    "qwen25_hermes": "hermes",
+    "reka_edge": "hermes",
+    "step3p5": "qwen3_coder",
+    "think_prose": "hermes",
+}
+"""What the folder calls otherwise than the dialect is called here."""
+FLAGS = ("PARTIAL", "streaming test only", "PEER-DISAGREES", "not-json")
+"""Notes of cases whose expectation is no whole reading."""
+
+
+class Case(NamedTuple):
+    """One text, and what a peer reads in it."""
+
+    id: str
+    peer: str
+    dialect: str | list[str]
+    tools: list[ToolSpec]
+    text: str
+    content: str
+    calls: list[tuple[str, Any]]
+    reasoning: str | None
+    notes: str
+    chunks: list[str]
+    prompt: str
+
+    @property
+    def flagged(self) -> bool:
+        return any(flag in self.notes for flag in FLAGS)
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    """All of them, in the order of the files."""
+    return tuple(_cases())
+
+
+def unflagged() -> list[Case]:
+    """Those whose expectation is what a whole text means to the peer."""
+    return [case for case in cases() if not case.flagged]
+
+
+def _cases() -> Iterator[Case]:
+    for path in sorted(FOLDER.glob("*.jsonl")):
+        seen = Counter[str]()
+        for line in path.read_text("utf-8").splitlines():
+            given = json.loads(line)
+            name = f"{path.stem}: {given['name']}"
+            seen[name] += 1
+            again = f" ({seen[name]})" if seen[name] > 1 else ""
+            yield _case(f"{name}{again}", given)
+
+
+def _case(id_: str, given: dict[str, Any]) -> Case:
+    expected = given["expected"]
+    return Case(
+        id=id_,
+        peer=given["peer"],
+        dialect=NAMES.get(given["dialect"], given["dialect"]),
+        tools=[ToolSpec(tool["name"], "", tool.get("parameters") or {}) for tool in given["tools"]],
+        text=given["text"],
+        content=expected["content"] or "",
+        calls=[(call["name"], call["arguments"]) for call in expected["calls"]],
+        reasoning=expected.get("reasoning"),
+        notes=given["notes"],
+        chunks=given.get("chunks") or [],
+        prompt=given.get("generation_prompt") or "",
+    )
