@@ -1,4 +1,4 @@
-"""Other parsers' own cases: most are read alike, each difference has a reason, cuts never matter."""
+"""Cases of other parsers: most are read alike, each difference has a reason, no cut matters."""
 
 from __future__ import annotations
 

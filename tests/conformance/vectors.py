@@ -85,11 +85,11 @@ def _cases() -> Iterator[Case]:
 
 
 def _case(id_: str, given: dict[str, Any]) -> Case:
-    expected = given["expected"]
+    expected, name = given["expected"], str(given["dialect"])
     return Case(
         id=id_,
         peer=given["peer"],
-        dialect=NAMES.get(given["dialect"], given["dialect"]),
+        dialect=NAMES.get(name, name),
         tools=[ToolSpec(tool["name"], "", tool.get("parameters") or {}) for tool in given["tools"]],
         text=given["text"],
         content=expected["content"] or "",

@@ -1,0 +1,71 @@
+"""`auto` finds the dialect by itself, and no call where there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from callblocks import ToolSpec, dialects, parse
+from callblocks.model.events import CallReady, Event, join
+from callblocks.parser import AUTO
+from support.corpus import CASES, content, options
+from support.paragraphs import paragraphs
+from support.reading import read
+
+LEAST_NAMED = 0.98
+PARAGRAPHS = 10_000
+NAMES = ("get_weather", "search", "read_file", "write_file", "run_command", "send_mail", "now")
+SCHEMA = {
+    "type": "object",
+    "properties": {"query": {"type": "string"}, "days": {"type": "integer"}},
+}
+TOOLS = [ToolSpec(name, "", SCHEMA) for name in NAMES]
+# Nothing but its name tells emoji-bracket+ from emoji-bracket.
+NAMED_CASES = [path for path in CASES if path.parent.name not in (AUTO, "emoji-bracket+")]
+
+
+def unnamed(events: list[Event]) -> list[Event]:
+    """What was read, whoever read it."""
+    return [
+        msgspec.structs.replace(event, call=msgspec.structs.replace(event.call, dialect=""))
+        if isinstance(event, CallReady)
+        else event
+        for event in join(events)
+    ]
+
+
+def owners(events: list[Event]) -> set[str]:
+    """The dialects of the calls."""
+    return {event.call.dialect for event in events if isinstance(event, CallReady)}
+
+
+def is_named(path: Path) -> bool:
+    """Whether `auto` takes the text for what it is, or for what reads exactly the same."""
+    text, name = content(path), path.parent.name
+    given = {"in_code_fences": True} | options(path)
+    known, guessed = read(name, [text], **given), read(AUTO, [text], **given)
+    return owners(guessed) == owners(known) or unnamed(known) == unnamed(guessed)
+
+
+def test_auto_names_the_dialect_of_nearly_every_text() -> None:
+    missed = [f"{path.parent.name}/{path.stem}" for path in NAMED_CASES if not is_named(path)]
+    assert len(missed) <= (1 - LEAST_NAMED) * len(NAMED_CASES), "\n".join(missed)
+
+
+@pytest.mark.parametrize("tools", [(), TOOLS], ids=["without tools", "with tools"])
+@pytest.mark.no_cover
+def test_auto_finds_no_call_in_prose_code_and_answers(tools: list[ToolSpec]) -> None:
+    texts = paragraphs(PARAGRAPHS)
+    assert len(set(texts)) > PARAGRAPHS // 2
+    assert len(texts) == PARAGRAPHS
+    found = [text for text in texts if parse(text, tools=tools).calls]
+    assert found == []
+
+
+def test_every_alias_finds_its_dialect_and_every_family_has_one() -> None:
+    from callblocks.dialects import FAMILIES, aliases_of
+
+    assert all(dialects[alias].name == name for name in dialects for alias in aliases_of(name))
+    assert all(name in dialects for name in FAMILIES)
