@@ -23,6 +23,8 @@ _CLASSES = {
     "chat-blocks": "chat_blocks.ChatBlocks",
     "emoji-bracket": "emoji_bracket.EmojiBracket",
     "emoji-bracket+": "emoji_bracket.EmojiBracketPlus",
+    # Channels, and calls as in a programming language.
+    "gpt_oss": "gpt_oss.GptOss",
 }
 
 # Other names of the same grammar.

@@ -75,6 +75,7 @@ class _Trial(Stage):
     def __init__(self, stage: Stage) -> None:
         super().__init__((), stage.limits, strict=stage.strict)
         self.tools, self.solid, self.fence = stage.tools, stage.solid, stage.fence
+        self.alone = stage.alone
         self.scan.base = self.said = stage.scan.offset
         self.scan.fresh = stage.scan.fresh
 
