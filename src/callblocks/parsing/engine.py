@@ -73,7 +73,8 @@ class Engine(Stage):
         if not isinstance(limits, Limits | None):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
             raise CallerError(f"limits are `Limits(…)`, not {limits!r:.60}")
         super().__init__(tools, limits or Limits(), strict=strict)
-        setting = Setting(in_code_fences, alone=len(owners) == 1)
+        self.alone = len(owners) == 1
+        setting = Setting(in_code_fences, alone=self.alone)
         self._choose = partial(_openers, setting=setting, reasoning=_pairs(reasoning))
         self._owners = tuple(owners)
         self._outside, self._inside = self._choose(self._owners)
