@@ -25,6 +25,7 @@ _CLASSES = {
     "emoji-bracket+": "emoji_bracket.EmojiBracketPlus",
     # Channels, and calls as in a programming language.
     "gpt_oss": "gpt_oss.GptOss",
+    "hermes": "hermes.Hermes",
 }
 
 # Other names of the same grammar.
