@@ -22,6 +22,8 @@ _CLASSES = {
     "chat-blocks": "chat_blocks.ChatBlocks",
     "emoji-bracket": "emoji_bracket.EmojiBracket",
     "emoji-bracket+": "emoji_bracket.EmojiBracketPlus",
+    # Arguments in tags.
+    "qwen3_coder": "qwen3_coder.Qwen3Coder",
 }
 
 

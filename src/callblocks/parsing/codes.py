@@ -15,6 +15,14 @@ GENERAL_CODES: Mapping[str, str] = {
     "too-deep": "an input is nested deeper than `Limits.depth`",
     "too-large": "an input is longer than `Limits.input_size`",
     "too-many-calls": "the text has more calls than `Limits.calls`",
+    "mistyped-argument": "an argument is not of the type its schema says; it was kept as text",
+    "repeated-argument": "an argument is given twice; the last one counts",
+    "repaired-literals": "a value was written as Python writes it: `True`, `None`, single quotes",
+    "missing-wrapper": "a call stands without the tag that should wrap it",
+    "missing-closer": "a closing tag is missing; what comes next closed it",
+    "misspelt-tag": "a tag is not spelt as its grammar says; it was read all the same",
+    "empty-calls": "a wrapper of calls holds no call",
+    "truncated-call": "the text ended inside a call",
     "invalid-utf8": "bytes of a file were not text; each became U+FFFD",
 }
 """Each code, and what it means."""
