@@ -56,6 +56,10 @@ def texts_of(dialect: str) -> tuple[str, ...]:
 
 @cache
 def fragments(dialect: str) -> tuple[str, ...]:
-    """Words, blanks and marks of a dialect's cases: what a random text of it is made of."""
-    found = (part for text in texts_of(dialect) for part in re.findall(r"\w+|\s+|[^\w\s]+", text))
+    """Tags, words, blanks and marks of a dialect's cases: what a random text of it is made of."""
+    found = (
+        part
+        for text in texts_of(dialect)
+        for part in re.findall(r"<[^<>\n]*>|\w+|\s+|[^\w\s]+", text)
+    )
     return tuple(dict.fromkeys(found))[:200]

@@ -7,10 +7,14 @@ takes them from its corpus.
 
 from __future__ import annotations
 
+import re
+from itertools import takewhile
+
 from hypothesis import strategies as st
 
 from callblocks import dialects
 from callblocks.parsing.engine import Setting
+from callblocks.parsing.markers import Shape
 from callblocks.parsing.spelling import damaged
 from support.corpus import fragments
 
@@ -115,10 +119,17 @@ PARTS["auto"] = tuple(part for parts in PARTS.values() for part in parts)
 
 
 def markers(dialect: str) -> tuple[str, ...]:
-    """The literal markers that open a dialect's blocks."""
+    """The markers that open a dialect's blocks, as far as they are literal."""
     owners = dialects.values() if dialect == "auto" else [dialects[dialect]]
     openers = (opener for owner in owners for opener in owner.openers(Setting()))
-    return tuple(opener for opener in openers if isinstance(opener, str))
+    literal = (one if isinstance(one, str) else _literal_start(one) for one in openers)
+    return tuple(dict.fromkeys(opener for opener in literal if len(opener) > 1))
+
+
+def _literal_start(shape: Shape) -> str:
+    """What of a marker is always the same, from its start on."""
+    known = takewhile(lambda atom: re.escape(atom[-1]) == atom, shape.atoms)
+    return "".join(atom[-1] for atom in known)
 
 
 def texts(parts: tuple[str, ...], max_size: int = 20) -> st.SearchStrategy[str]:

@@ -26,6 +26,8 @@ _CLASSES = {
     # Channels, and calls as in a programming language.
     "gpt_oss": "gpt_oss.GptOss",
     "hermes": "hermes.Hermes",
+    # Arguments in tags.
+    "qwen3_coder": "qwen3_coder.Qwen3Coder",
 }
 
 # Other names of the same grammar.

@@ -96,6 +96,21 @@ class Asking:
             self._take(len(scan.text))
         return stops
 
+    @property
+    def rest(self) -> str:
+        """What has come and was not taken."""
+        scan = self.stage.scan
+        return scan.text[scan.pos :]
+
+    def ends_within(self, markers: Markers) -> bool:
+        """Whether the whole input ends inside one of the markers; then take what there is."""
+        scan = self.stage.scan
+        hit = markers.growing.match(scan.text, scan.pos) if scan.closed else None
+        if hit is None or hit.lastindex:
+            return False
+        self._take(len(scan.text))
+        return True
+
     def give_back(self, offset: int) -> None:
         """End the block here: what was taken after `offset` is read again."""
         text, keep = self.text, offset - self.start

@@ -23,6 +23,13 @@ GENERAL_CODES: Mapping[str, str] = {
     "repaired-literals": "`True`, `False` or `None` stood for JSON's own words",
     "repaired-quotes": "strings were in single quotes, or keys in none",
     "repaired-strings": "line breaks, quotes or backslashes stood in a string as they are",
+    "mistyped-argument": "an argument is not of the type its schema says; it was kept as text",
+    "repeated-argument": "an argument is given twice; the last one counts",
+    "missing-wrapper": "a call stands without the tag that should wrap it",
+    "missing-closer": "a closing tag is missing; what comes next closed it",
+    "misspelt-tag": "a tag is not spelt as its grammar says; it was read all the same",
+    "empty-calls": "a wrapper of calls holds no call",
+    "truncated-call": "the text ended inside a call",
     "invalid-utf8": "bytes of a file were not text; each became U+FFFD",
 }
 """Each code, and what it means."""

@@ -1,0 +1,123 @@
+"""Calls whose arguments stand in tags, each value as text::
+
+    <tool_call>
+    <function=NAME>
+    <parameter=KEY>
+    VALUE
+    </parameter>
+    </function>
+    </tool_call>
+
+A dialect gives the tags (`tags`) and how it writes them (`form`); it may say how a name stands in
+its tag, and what type a value has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any, ClassVar
+
+from callblocks.model.calls import Call, Item, Result
+from callblocks.model.errors import Unwritable
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.arguments import plain_values, problems_of, typed_argument
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.markers import Shape
+from callblocks.parsing.schema_order import in_schema_order
+from callblocks.parsing.shapes.tags import attributes
+from callblocks.parsing.shapes.xml_form import XmlForm, as_text
+from callblocks.parsing.shapes.xml_reader import XmlReader
+from callblocks.parsing.shapes.xml_rules import xml_rules
+from callblocks.parsing.shapes.xml_tags import XmlTags
+from callblocks.parsing.stage import Reading
+from callblocks.parsing.typed import Typed
+
+__all__ = ("XmlParameters",)
+
+_NAMED = re.compile(r"[^=]*=\s*(.*?)\s*[>\n]", re.DOTALL)
+_QUOTES = "\"'“”‘’"
+
+
+class XmlParameters(Dialect):
+    """A dialect of this shape."""
+
+    tags: ClassVar[XmlTags]
+    form: ClassVar[XmlForm]
+    trims: ClassVar[bool] = False
+    """Whether one newline at each end of a value belongs to its tags."""
+    keeps_ids = False
+    values_are_text = True
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        return self.tags.openers
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        return (yield from XmlReader(self, block).read())
+
+    def name_in(self, opening: str) -> str:
+        """The tool's name in the tag that opens a call, or nothing."""
+        return _name(opening)
+
+    def key_in(self, opening: str) -> str:
+        """The name of an argument in its opening tag."""
+        return _name(opening)
+
+    def is_whole(self, opening: str) -> bool:
+        """Whether the tag that opens a call also ends it."""
+        return opening.endswith("/>")
+
+    def typed_value(self, opening: str, text: str, tool: ToolSpec | None, key: str) -> Typed:
+        """What an argument's text is, by its tag and the tool's schema."""
+        return typed_argument(text, tool, key)
+
+    def typed_arguments(
+        self, written: Mapping[str, tuple[str, str]], tool: ToolSpec | None
+    ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        """The input of a call, and what is wrong with it. Each text stands with its tag."""
+        values = {
+            key: self.typed_value(opening, _trimmed(text) if self.trims else text, tool, key)
+            for key, (opening, text) in written.items()
+        }
+        return plain_values(values), problems_of(values)
+
+    def said(self, item: Call | Result, tools: Mapping[str, ToolSpec]) -> Call | Result:
+        if isinstance(item, Result):
+            raise Unwritable(self.name, f"results: it has no form for that of {item.id!r}")
+        return item
+
+    def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
+        parts: list[str] = []
+        for is_prose, group in groupby(items, key=lambda item: isinstance(item, str)):
+            if is_prose:
+                parts += map(str, group)
+            else:
+                calls = [item for item in group if isinstance(item, Call)]
+                written = ((self._compose_call(call, tools), call.ended) for call in calls)
+                parts.append(self.form.calls(list(written)))
+        return "".join(parts)
+
+    def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
+        xml_rules(grammar, self.form, tools)
+
+    def _compose_call(self, call: Call, tools: Mapping[str, ToolSpec]) -> str:
+        tool = tools.get(call.name)
+        value = in_schema_order(call.input, tool.parameters) if tool else call.input
+        said = (self.form.argument(key, as_text(self.name, one)) for key, one in value.items())
+        return self.form.call(call.name, "".join(said), ended=call.ended)
+
+
+def _name(opening: str) -> str:
+    """`<function=NAME>`, or `<invoke name="NAME">`."""
+    if name := attributes(opening).get("name"):
+        return name
+    bare = _NAMED.match(opening)
+    return bare[1].strip(_QUOTES) if bare else ""
+
+
+def _trimmed(text: str) -> str:
+    return text.removeprefix("\n").removesuffix("\n")
