@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from callblocks import dialects, parse
+from callblocks import parse
 from callblocks.model.events import CallStarted, Malformed, Reasoning, Text
 from callblocks.parsing.parsed import Parsed
 from callblocks.parsing.same import same
@@ -23,7 +23,7 @@ __all__ = ("difference", "options", "read")
 
 def options(case: Case) -> dict[str, Any]:
     """How the text is to be read: with its tools, and inside a thought that the prompt opened."""
-    return {"tools": case.tools, "in_reasoning": _opened(case)}
+    return {"tools": case.tools, "in_reasoning": case.opened}
 
 
 def read(case: Case) -> Parsed:
@@ -67,17 +67,3 @@ def _with_reasoning(case: Case, parsed: Parsed) -> str:
     """The prose and the thoughts as they were written, and what opened like a call."""
     kept = (e for e in parsed.events if isinstance(e, Text | Reasoning | Malformed))
     return "".join(case.text[slice(*event.span)] for event in kept)
-
-
-def _opened(case: Case) -> bool:
-    """Whether the text goes on with a thought: the prompt, or how it is tested, opened one."""
-    names = [case.dialect] if isinstance(case.dialect, str) else case.dialect
-    pairs = [pair for name in names if name in dialects for pair in dialects[name].reasoning]
-    if any(case.prompt.rstrip().endswith(open_) for open_, _ in pairs):
-        return True
-    if "unified" not in case.notes:
-        return False
-    for open_, close in pairs:
-        if close in case.text and open_ not in case.text.partition(close)[0]:
-            return True
-    return bool(pairs and case.reasoning and not any(o in case.text for o, _ in pairs))

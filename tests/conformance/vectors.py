@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
+from callblocks import dialects
 from callblocks.model.specs import ToolSpec
 from support.pages import ROOT
 
@@ -43,7 +44,11 @@ FLAGS = ("PARTIAL", "streaming test only", "PEER-DISAGREES", "not-json")
 
 
 class Case(NamedTuple):
-    """One text, and what a peer reads in it."""
+    """One text, and what a peer reads in it.
+
+    `opened` says that the prompt had begun a thought. What else of the reply stood in the prompt
+    is the start of the text here.
+    """
 
     id: str
     peer: str
@@ -55,7 +60,7 @@ class Case(NamedTuple):
     reasoning: str | None
     notes: str
     chunks: list[str]
-    prompt: str
+    opened: bool
 
     @property
     def flagged(self) -> bool:
@@ -86,16 +91,48 @@ def _cases() -> Iterator[Case]:
 
 def _case(id_: str, given: dict[str, Any]) -> Case:
     expected, name = given["expected"], str(given["dialect"])
+    dialect = NAMES.get(name, name)
+    pairs = _pairs(dialect)
+    begun = _begun(given, pairs)
     return Case(
         id=id_,
         peer=given["peer"],
-        dialect=NAMES.get(name, name),
+        dialect=dialect,
         tools=[ToolSpec(tool["name"], "", tool.get("parameters") or {}) for tool in given["tools"]],
-        text=given["text"],
+        text=begun + given["text"],
         content=expected["content"] or "",
         calls=[(call["name"], call["arguments"]) for call in expected["calls"]],
         reasoning=expected.get("reasoning"),
         notes=given["notes"],
-        chunks=given.get("chunks") or [],
-        prompt=given.get("generation_prompt") or "",
+        chunks=[begun, *(given.get("chunks") or [])],
+        opened=_opened(given, pairs),
     )
+
+
+def _pairs(dialect: str | list[str]) -> list[tuple[str, str]]:
+    names = [dialect] if isinstance(dialect, str) else dialect
+    return [pair for name in names if name in dialects for pair in dialects[name].reasoning]
+
+
+def _begun(given: dict[str, Any], pairs: list[tuple[str, str]]) -> str:
+    """How much of the prompt a peer takes for the reply: a thought, or words that it gives back."""
+    prompt, content = given.get("generation_prompt") or "", given["expected"]["content"] or ""
+    places = [at for open_, _ in pairs if (at := prompt.find(open_)) >= 0]
+    if places and not any(prompt.rstrip().endswith(open_) for open_, _ in pairs):
+        return prompt[min(places) :]
+    suffixes = (prompt[at:] for at in range(len(prompt)))
+    return next((end for end in suffixes if end.strip() and content.startswith(end)), "")
+
+
+def _opened(given: dict[str, Any], pairs: list[tuple[str, str]]) -> bool:
+    """Whether the text goes on with a thought: the prompt, or how it is tested, opened one."""
+    prompt, text = given.get("generation_prompt") or "", given["text"]
+    if any(prompt.rstrip().endswith(open_) for open_, _ in pairs):
+        return True
+    if "unified" not in given["notes"]:
+        return False
+    for open_, close in pairs:
+        if close in text and open_ not in text.partition(close)[0]:
+            return True
+    thought = given["expected"].get("reasoning")
+    return bool(pairs and thought and not any(open_ in text for open_, _ in pairs))
