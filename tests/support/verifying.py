@@ -62,8 +62,8 @@ class _Verifier:
             case CallStarted():
                 self.started(event)
             case CallInput():
-                markup = not event.text and written in ("\n", "\r\n")
-                _hold(event.text == written or markup, "it does not quote its span", event)
+                # Inside a call, markup stands between the name and the input.
+                _hold(event.text in (written, ""), "it does not quote its span", event)
                 self.opened(event)
             case CallReady():
                 self.call_ready(event)

@@ -22,6 +22,7 @@ _CLASSES = {
     "chat-blocks": "chat_blocks.ChatBlocks",
     "emoji-bracket": "emoji_bracket.EmojiBracket",
     "emoji-bracket+": "emoji_bracket.EmojiBracketPlus",
+    "hermes": "hermes.Hermes",
     # Channels, and calls as in a programming language.
     "gpt_oss": "gpt_oss.GptOss",
 }

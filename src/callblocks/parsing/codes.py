@@ -15,6 +15,14 @@ GENERAL_CODES: Mapping[str, str] = {
     "too-deep": "an input is nested deeper than `Limits.depth`",
     "too-large": "an input is longer than `Limits.input_size`",
     "too-many-calls": "the text has more calls than `Limits.calls`",
+    "repaired-braces": "braces were doubled, or too many closed",
+    "repaired-closing": "closing brackets or the closing marker were missing",
+    "repaired-commas": "a comma stood where nothing follows",
+    "repaired-fence": "a Markdown fence stood around the JSON of a call",
+    "repaired-input": "the arguments were given as a string that holds JSON",
+    "repaired-literals": "`True`, `False` or `None` stood for JSON's own words",
+    "repaired-quotes": "strings were in single quotes, or keys in none",
+    "repaired-strings": "line breaks, quotes or backslashes stood in a string as they are",
     "invalid-utf8": "bytes of a file were not text; each became U+FFFD",
 }
 """Each code, and what it means."""

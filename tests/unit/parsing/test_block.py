@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callblocks import Limits, dialects, parse
+from callblocks import Call, Limits, dialects, parse
 from callblocks.model.events import CallReady, CallStarted, Malformed, Problem
 
 ONE_CALL = {
@@ -17,9 +17,15 @@ ONE_CALL = {
 each = pytest.mark.parametrize("dialect", dialects)
 
 
+def one_call(dialect: str) -> str:
+    """A text that is one call, by hand or as the dialect writes it."""
+    search = Call(id="a", name="search", input={"q": [1]})
+    return ONE_CALL.get(dialect) or dialects[dialect].write([search])
+
+
 @each
 def test_the_span_of_a_call_is_its_block(dialect: str) -> None:
-    text = ONE_CALL[dialect]
+    text = one_call(dialect)
     (call,) = parse(f"{text}", dialect).calls
     assert call.span == (0, len(text))
     assert call.ended
@@ -28,18 +34,18 @@ def test_the_span_of_a_call_is_its_block(dialect: str) -> None:
 
 @each
 def test_an_input_beyond_the_limit_is_malformed_and_its_text_kept(dialect: str) -> None:
-    parsed = parse(ONE_CALL[dialect], dialect, limits=Limits(input_size=1))
+    parsed = parse(one_call(dialect), dialect, limits=Limits(input_size=1))
     assert parsed.calls == []
     (fault,) = (event for event in parsed.events if isinstance(event, Malformed))
     assert fault.code == "too-large"
     assert fault.index == 0
-    assert fault.text in ONE_CALL[dialect]
+    assert fault.text in one_call(dialect)
     assert "search" in fault.text
 
 
 @each
 def test_calls_beyond_the_limit_are_malformed_and_never_started(dialect: str) -> None:
-    parsed = parse(ONE_CALL[dialect], dialect, limits=Limits(calls=0))
+    parsed = parse(one_call(dialect), dialect, limits=Limits(calls=0))
     assert parsed.calls == []
     assert not any(isinstance(event, CallStarted) for event in parsed.events)
     (fault,) = (event for event in parsed.events if isinstance(event, Malformed))
