@@ -56,6 +56,8 @@ class Asking:
             marker, certain = scan.match(markers)
             if certain:
                 return self._take(scan.pos + len(marker)) if marker else ""
+            if not scan.fresh:
+                self.stage.settle(markers.here.match, None, None)
             yield
 
     def peek(self) -> Reading[str]:
@@ -83,7 +85,8 @@ class Asking:
             elif scan.closed:
                 return
             else:
-                self.stage.settle(json.absorb, speak, self.taken.append)
+                json.halt = 0
+                self.stage.settle(json.search, speak, self.taken.append)
                 yield
                 self._pass(self._take(scan.pos + json.halt), speak)
 

@@ -14,6 +14,7 @@ from callblocks.parsing.block import Block
 from callblocks.parsing.ids import read_id
 from callblocks.parsing.json_scan import JsonScan, ScanState
 from callblocks.parsing.json_value import read_json
+from callblocks.parsing.markers import Markers
 from callblocks.parsing.shapes.keys import Keys, Parts, extra_of
 from callblocks.parsing.stage import Reading
 
@@ -21,9 +22,14 @@ __all__ = ("CallObject",)
 
 
 class CallObject:
-    """What was read so far. `sure` says that a name alone makes it a call."""
+    """What was read so far.
 
-    def __init__(self, block: Block, keys: Keys, *, sure: bool) -> None:
+    `heads` are those of the keys. `sure` says that a name alone makes it a call.
+    """
+
+    def __init__(
+        self, block: Block, keys: Keys, heads: tuple[Markers, Markers], *, sure: bool
+    ) -> None:
         self.block = block
         self.keys = keys
         self.sure = sure
@@ -36,26 +42,50 @@ class CallObject:
         self.started = False
         self.too_deep = False
         self._others: dict[str, Any] = {}
+        self._heads = heads
+        self._empty = False
         self._seen: set[tuple[int, str]] = set()
 
     def read(self, level: int = 0) -> Reading[bool]:
         """Take the object whose brace stands here; return whether it is whole."""
+        going = yield from self._first(level)
+        while going:
+            char = yield from self.block.peek()
+            if char not in (",", "}"):
+                return False
+            self.block.step()
+            if char == "}":
+                return True
+            going = yield from self._any(level)
+        return self._empty
+
+    def _first(self, level: int) -> Reading[bool]:
+        """Take what comes up to the end of the first member, or all of an object without any."""
+        if level == 0 and (quick := (yield from self.block.match(self._heads[0]))):
+            return (yield from self._quick(quick))
         self.block.step()
-        char = yield from self.block.peek()
-        while char == '"':
-            key = yield from self._key(level)
-            if key is None or not (yield from self._member(key, level)):
-                return False
-            char = yield from self.block.peek()
-            if char != ",":
-                break
+        self._empty = (yield from self.block.peek()) == "}"
+        if self._empty:
             self.block.step()
-            char = yield from self.block.peek()
-            if char != '"':
-                return False
-        if char == "}":
-            self.block.step()
-        return char == "}"
+            return False
+        return (yield from self._any(level))
+
+    def _quick(self, head: str) -> Reading[bool]:
+        self.name = head[head.rindex('"', 0, -1) + 1 : -1]
+        self._seen.add((0, self.keys.name[0]))
+        if self.sure:
+            self.begin()
+        if not (yield from self.block.match(self._heads[1])):
+            return True
+        self._seen.add((0, self.keys.input[0]))
+        return (yield from self._input("{"))
+
+    def _any(self, level: int) -> Reading[bool]:
+        """Take a member; return whether it is whole."""
+        if (yield from self.block.peek()) != '"':
+            return False
+        key = yield from self._key(level)
+        return key is not None and (yield from self._member(key, level))
 
     def parts(self) -> Parts | None:
         """What the whole object says; `ValueError` if its arguments cannot be read."""
@@ -80,7 +110,7 @@ class CallObject:
             return None
         self.block.step()
         yield from self.block.peek()
-        key = str(read_json(raw))
+        key = raw[1:-1] if "\\" not in raw else str(read_json(raw))
         known = (level, key) in self._seen
         self._seen.add((level, key))
         return None if known else key

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 from callblocks.model.calls import Span
 from callblocks.parsing.ids import read_id
+from callblocks.parsing.markers import Markers, Shape
 
 __all__ = ("Keys", "Parts", "resolve")
+
+_GAP = "[ \\t\\r\\n]{0,20}"
 
 
 class Keys(NamedTuple):
@@ -30,6 +34,23 @@ class Keys(NamedTuple):
             return {name: value, **extra}
         ids = {self.id: id_} if self.id else {}
         return {self.name[0]: name, self.input[0]: value, **ids, **extra}
+
+    def heads(self) -> tuple[Markers, Markers]:
+        """How most calls begin: up to the end of the name, and from there to the arguments.
+
+        They are taken at one go, and what is written otherwise is read member by member.
+        """
+        if self.single:
+            return Markers(), Markers()
+        name, value = (
+            [re.escape('"'), *map(re.escape, key), re.escape('"'), _GAP, ":", _GAP]
+            for key in (self.name[0], self.input[0])
+        )
+        plain = r'[^"\\\x00-\x1f]{1,64}'
+        return (
+            Markers(Shape((r"\{", _GAP, *name, '"', plain, '"'))),
+            Markers(Shape((_GAP, ",", _GAP, *value[:-1], _GAP, r'(?=[{"])'))),
+        )
 
 
 class Parts(NamedTuple):

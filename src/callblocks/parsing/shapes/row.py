@@ -49,6 +49,7 @@ class Row:
         self.many = many
         self.as_text = as_text
         self.sure = sure
+        self.heads = keys.heads()
 
     @cached_property
     def closers(self) -> Markers:
@@ -82,7 +83,7 @@ class RowReader:
             char = yield from self.block.peek()
         more = True
         while more:
-            call = CallObject(self.block, self.row.keys, sure=self.row.sure)
+            call = CallObject(self.block, self.row.keys, self.row.heads, sure=self.row.sure)
             if char != "{" or not (yield from call.read()):
                 return (yield from self._break_off(call))
             more = yield from self._tail()

@@ -7,6 +7,7 @@ is said here, so that the spans tile the text whichever way the call was read.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from callblocks.parsing.block import Block
 from callblocks.parsing.codes import GENERAL_CODES
@@ -38,7 +39,7 @@ class Telling:
             return self.bad("call", str(error), end=end)
         if strict and found:
             return self.bad("json", "it is not closed as it should be", end=end)
-        text, place = self.text(end), (self._since, end)
+        text, place = partial(self.text, end), (self._since, end)
         size = self._input(parts, started=started)
         extra = parts.extra
         self.block.ready(
