@@ -24,6 +24,12 @@ _CLASSES = {
     "emoji-bracket+": "emoji_bracket.EmojiBracketPlus",
     # Arguments in tags.
     "qwen3_coder": "qwen3_coder.Qwen3Coder",
+    "glm45": "glm45.Glm45",
+    "glm47": "glm47.Glm47",
+    "anthropic_xml": "anthropic_xml.AnthropicXml",
+    "minimax_m2": "minimax_m2.MinimaxM2",
+    "deepseek_v32": "deepseek_v32.DeepseekV32",
+    "deepseek_v4": "deepseek_v4.DeepseekV4",
 }
 
 
