@@ -14,10 +14,10 @@ before the next tag, or write `<function name="NAME">`.
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.tags import Tag, attributed, literal, named
+from callblocks.parsing.shapes.tags import Tag, attributed, closing, literal, misspelt, named
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
-from callblocks.parsing.shapes.xml_tags import XmlTags, closing
+from callblocks.parsing.shapes.xml_tags import XmlTags
 
 __all__ = ("Qwen3Coder",)
 
@@ -42,14 +42,16 @@ class Qwen3Coder(XmlParameters):
     calls_end_reasoning = True
     trims = True
     tags = XmlTags(
-        wrapper=Tag("<tool_call>", literal("<tool_call>")),
-        wrapper_end=closing("</tool_call>", "</_call>"),
+        wrapper=closing("<tool_call>"),
+        wrapper_end=closing("</tool_call>", others=[literal("</_call>")]),
         call=Tag(
-            "<function=…>", named("<function="), named("<function=", "\\n"), attributed("<function")
+            "<function=…>",
+            named("<function="),
+            others=[named("<function=", "\\n"), attributed("<function")],
         ),
-        call_end=closing("</function>"),
-        argument=Tag("<parameter=…>", named("<parameter="), attributed("<parameter")),
-        argument_end=closing("</parameter>"),
+        call_end=closing("</function>", others=[misspelt("</func")]),
+        argument=Tag("<parameter=…>", named("<parameter="), others=[attributed("<parameter")]),
+        argument_end=closing("</parameter>", others=[misspelt("</param")]),
     )
     form = XmlForm(
         wrapper=("<tool_call>\n", "\n</tool_call>"),

@@ -28,6 +28,12 @@ _CLASSES = {
     "hermes": "hermes.Hermes",
     # Arguments in tags.
     "qwen3_coder": "qwen3_coder.Qwen3Coder",
+    "glm45": "glm45.Glm45",
+    "glm47": "glm47.Glm47",
+    "anthropic_xml": "anthropic_xml.AnthropicXml",
+    "minimax_m2": "minimax_m2.MinimaxM2",
+    "deepseek_v32": "deepseek_v32.DeepseekV32",
+    "deepseek_v4": "deepseek_v4.DeepseekV4",
 }
 
 # Other names of the same grammar.

@@ -41,9 +41,9 @@ def problems_of(values: Mapping[str, Typed]) -> list[tuple[str, str]]:
     return [
         ("mistyped-argument", f"{key}: {brief(value.value)}")
         if not value.fits
-        else ("repaired-literals", f"{key} was written as Python writes it")
+        else (value.repair, f"{key}: {brief(value.value)}")
         for key, value in values.items()
-        if not value.fits or value.from_python
+        if not value.fits or value.repair
     ]
 
 

@@ -25,10 +25,13 @@ GENERAL_CODES: Mapping[str, str] = {
     "repaired-strings": "line breaks, quotes or backslashes stood in a string as they are",
     "mistyped-argument": "an argument is not of the type its schema says; it was kept as text",
     "repeated-argument": "an argument is given twice; the last one counts",
+    "repaired-escapes": "a list or an object was written with its quotes escaped",
     "missing-wrapper": "a call stands without the tag that should wrap it",
     "missing-closer": "a closing tag is missing; what comes next closed it",
     "misspelt-tag": "a tag is not spelt as its grammar says; it was read all the same",
     "empty-calls": "a wrapper of calls holds no call",
+    "repaired-wrapping": "all arguments stood in one that the tool does not have",
+    "arguments-not-json": "the arguments of a call should be a JSON object and are none",
     "truncated-call": "the text ended inside a call",
     "invalid-utf8": "bytes of a file were not text; each became U+FFFD",
 }

@@ -17,7 +17,7 @@ from callblocks.parsing.python_literals import as_json
 from callblocks.parsing.schema_order import fits
 from callblocks.parsing.schema_shape import Plain, Schemas, kind
 
-__all__ = ("Typed", "read_any", "typed", "types_of")
+__all__ = ("Typed", "read_any", "type_name", "typed", "types_of")
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _MAX_DIGITS = 4000  # beyond this Python refuses to read an integer
@@ -33,11 +33,11 @@ _ALIASES = {
 
 
 class Typed(NamedTuple):
-    """The value, whether it fits its schema, and whether it was read as a Python literal."""
+    """The value, whether it fits its schema, and the code of what was repaired in it, if so."""
 
     value: Any
     fits: bool
-    from_python: bool = False
+    repair: str = ""
 
 
 def typed(text: str, schema: object, document: object = None) -> Typed:
@@ -57,9 +57,14 @@ def types_of(plain: Plain) -> set[str]:
     """The types that a plain schema lets a value have; none where it says nothing of it."""
     chosen = [plain["const"]] if "const" in plain else plain.get("enum") or ()
     if chosen:
-        return {_NAMES[type(value)] for value in chosen if type(value) in _NAMES}
+        return {type_name(value) for value in chosen} - {""}
     said = kind(plain)
     return {_ALIASES.get(said, said)} if said else set()
+
+
+def type_name(value: object) -> str:
+    """What JSON Schema calls the type of a value; nothing if it is no JSON."""
+    return _NAMES.get(type(value), "")
 
 
 def read_any(text: str) -> Any:
@@ -77,12 +82,25 @@ def _readings(text: str, choices: list[Plain]) -> Iterator[Typed]:
         read = _READERS.get(name)
         if read is not None and (value := read(text.strip())) is not None:
             yield Typed(value[0], True)
-    if {"array", "object"} & set(types) and (written := as_json(text)) is not None:
-        for name in dict.fromkeys(types):
-            if name in ("array", "object") and (value := _READERS[name](written)) is not None:
-                yield Typed(value[0], True, from_python=True)
+    yield from _repaired(text, [name for name in types if name in ("array", "object")])
     if "string" in types or not all(map(types_of, choices)):
         yield Typed(text, True)
+
+
+def _repaired(text: str, types: list[str]) -> Iterator[Typed]:
+    """The list or object that a text is as Python writes it, or with its quotes escaped."""
+    if not types:
+        return
+    for code, written in (("repaired-literals", as_json(text)), ("repaired-escapes", _bare(text))):
+        for name in types if written else ():
+            if (value := _READERS[name](written or "")) is not None:
+                yield Typed(value[0], True, code)
+
+
+def _bare(text: str) -> str | None:
+    """What the text would be if it stood in a JSON string."""
+    inner = read_any(f'"{text}"') if '\\"' in text else None
+    return inner if inner != f'"{text}"' else None
 
 
 def _read_integer(text: str) -> tuple[int] | None:

@@ -11,18 +11,26 @@ for no more than a tag.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 
 from callblocks.parsing.markers import Shape
 
-__all__ = ("BLANKS", "Tag", "attributed", "attributes", "literal", "named")
+__all__ = (
+    "BLANKS",
+    "Tag",
+    "attributed",
+    "attributes",
+    "closing",
+    "literal",
+    "misspelt",
+    "named",
+)
 
 BLANKS = "[ \\t\\r\\n]{0,400}"
 HEAD = "[^<>\\n]{1,200}"
 ATTRIBUTES = "[^<>]{1,400}"
 _ATTRIBUTE = re.compile(
-    r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|[“”]([^“”]*)[“”]|[‘’]([^‘’]*)[‘’]|([^\s"'“”‘’/]+))"""
+    r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|[“”]([^“”]*)[“”]|[‘’]([^‘’]*)[‘’]|([^\s"'“”‘’/<>]+))"""
 )
 
 
@@ -34,6 +42,11 @@ def literal(text: str) -> Shape:
 def named(opening: str, end: str = ">") -> Shape:
     """A tag whose name stands right after `opening`."""
     return Shape((*map(re.escape, opening), HEAD, end))
+
+
+def misspelt(start: str) -> Shape:
+    """A closing tag that begins as it should."""
+    return Shape((*map(re.escape, start), "[A-Za-z_]{0,20}", ">"))
 
 
 def attributed(opening: str, end: str = ">") -> Shape:
@@ -48,31 +61,35 @@ def attributes(text: str) -> dict[str, str]:
 
 
 class Tag:
-    """A tag as its grammar writes it, and the ways in which models miss it.
+    """A tag as its grammar writes it, and `others`: the ways in which models miss it.
 
     `name` is what people call it.
     """
 
-    def __init__(self, name: str, exact: Shape, *others: Shape) -> None:
+    def __init__(self, name: str, *exact: Shape, others: Sequence[Shape] = ()) -> None:
         self.name = name
-        self._exact = exact
-        self.shapes = (exact, *others)
-
-    @cached_property
-    def _any(self) -> re.Pattern[str]:
-        return re.compile("|".join("".join(shape.atoms) for shape in self.shapes))
-
-    @cached_property
-    def _only(self) -> re.Pattern[str]:
-        return re.compile("".join(self._exact.atoms))
+        self.shapes = (*exact, *others)
+        self._any, self._exact = _pattern(self.shapes), _pattern(exact)
 
     def is_in(self, text: str) -> bool:
         """Whether this is such a tag, however it is spelt."""
         return self._any.match(text) is not None
 
     def is_exact(self, text: str) -> bool:
-        return self._only.match(text) is not None
+        """Whether this is such a tag as its grammar writes it."""
+        return self._exact.match(text) is not None
 
     def after(self, *atoms: str) -> Iterator[Shape]:
         """The same tag after something else."""
         return (Shape((*atoms, *shape.atoms)) for shape in self.shapes)
+
+
+def closing(*texts: str, others: Sequence[Shape] = ()) -> Tag:
+    """A tag that is always the same, in one of a few spellings."""
+    return Tag(texts[0], *map(literal, texts), others=others)
+
+
+def _pattern(shapes: Sequence[Shape]) -> re.Pattern[str]:
+    # A tag that was taken stands alone: what had to follow it is no part of it.
+    own = ([atom for atom in shape.atoms if not atom.startswith("(?=")] for shape in shapes)
+    return re.compile("|".join(map("".join, own)))

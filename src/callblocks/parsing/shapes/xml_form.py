@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import Unwritable
 
-__all__ = ("XmlForm", "as_text")
+__all__ = ("TYPES", "XmlForm", "as_text")
+
+TYPES = ("string", "number", "integer", "boolean", "null", "object", "array")
 
 
 class XmlForm(NamedTuple):
     """Each is a pair: what stands before and after. A tag's name stands between its own pair.
 
-    With `shared`, calls that follow each other stand in one wrapper.
+    With `shared`, calls that follow each other stand in one wrapper. `marks` are what follows a
+    key to say the type of its value, by the name of the type in JSON Schema.
     """
 
     head: tuple[str, str]
@@ -24,6 +27,7 @@ class XmlForm(NamedTuple):
     value_end: str
     wrapper: tuple[str, str] = ("", "")
     shared: bool = False
+    marks: Mapping[str, str] = {}
 
     @property
     def openings(self) -> list[str]:
@@ -31,9 +35,13 @@ class XmlForm(NamedTuple):
         head = self.head[0].split(" ", maxsplit=1)[0]
         return [text for text in dict.fromkeys((self.wrapper[0].strip(), head)) if text]
 
-    def argument(self, key: str, text: str) -> str:
+    def opening(self, key: str, kind: str = "string") -> str:
+        """The tag that opens an argument whose value has this type."""
+        return f"{self.key[0]}{key}{self.marks.get(kind, '')}{self.key[1]}"
+
+    def argument(self, key: str, text: str, kind: str = "string") -> str:
         """One argument of a call."""
-        return f"{self.key[0]}{key}{self.key[1]}{text}{self.value_end}"
+        return f"{self.opening(key, kind)}{text}{self.value_end}"
 
     def call(self, name: str, arguments: str, *, ended: bool) -> str:
         """One call, without its wrapper."""

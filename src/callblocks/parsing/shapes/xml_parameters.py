@@ -35,11 +35,11 @@ from callblocks.parsing.shapes.xml_reader import XmlReader
 from callblocks.parsing.shapes.xml_rules import xml_rules
 from callblocks.parsing.shapes.xml_tags import XmlTags
 from callblocks.parsing.stage import Reading
-from callblocks.parsing.typed import Typed
+from callblocks.parsing.typed import Typed, type_name
 
 __all__ = ("XmlParameters",)
 
-_NAMED = re.compile(r"[^=]*=\s*(.*?)\s*[>\n]", re.DOTALL)
+_NAMED = re.compile(r"<[^\s=<>]+=\s*(.*?)\s*[>\n]", re.DOTALL)
 _QUOTES = "\"'“”‘’"
 
 
@@ -107,8 +107,11 @@ class XmlParameters(Dialect):
     def _compose_call(self, call: Call, tools: Mapping[str, ToolSpec]) -> str:
         tool = tools.get(call.name)
         value = in_schema_order(call.input, tool.parameters) if tool else call.input
-        said = (self.form.argument(key, as_text(self.name, one)) for key, one in value.items())
+        said = (self._compose_argument(key, one, tool) for key, one in value.items())
         return self.form.call(call.name, "".join(said), ended=call.ended)
+
+    def _compose_argument(self, key: str, value: Any, tool: ToolSpec | None) -> str:
+        return self.form.argument(key, as_text(self.name, value), type_name(value))
 
 
 def _name(opening: str) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.json_value import read_json
 from callblocks.parsing.markers import Markers
 from callblocks.parsing.shapes.tags import Tag
 from callblocks.parsing.stage import Reading
@@ -29,16 +31,19 @@ class XmlReader:
         self._wrapped = wrapper is not None and wrapper.is_in(block.opening)
         self._repairs: list[tuple[str, str]] = []
         self._written: dict[str, tuple[str, str]] = {}
+        self._json: list[str] = []
         self._unsaid: list[str] = []
+        self._key = ""
         self._first_part = 0
         self._begin = block.start
         self._follows: str | None = None
-        self._over = self._inside = False
+        self._over = self._inside = self._lost = False
 
     def read(self) -> Reading[Refused | None]:
         """Read all calls of the block."""
         block, opening = self._block, self._block.opening
         if self._wrapped:
+            self._note_spelling(self._tags.wrapper, opening)
             opening = yield from block.match(self._tags.first)
             if not opening:
                 return (yield from self._read_no_call())
@@ -75,6 +80,8 @@ class XmlReader:
             self._over = True
         elif not is_whole:
             self._unsaid = [tag]
+            if tag.endswith("{"):
+                tag = yield from self._read_json()
             while self._tags.argument.is_in(tag.lstrip()):
                 tag = yield from self._read_argument(tag.lstrip())
         return (yield from self._close(tag, stop)), None
@@ -91,7 +98,7 @@ class XmlReader:
         """Read an argument whose opening tag was taken; return the tag that follows."""
         block = self._block
         self._note_spelling(self._tags.argument, opening)
-        key = self._shape.key_in(opening)
+        key = self._key = self._shape.key_in(opening)
         if key in self._written:
             self._repair("repeated-argument", f"{key!r:.60} is given twice; the last one counts")
         block.input("".join(self._unsaid))
@@ -99,13 +106,15 @@ class XmlReader:
         while True:
             text, end = yield from block.stream(self._tags.value_ends)
             parts.append(text)
-            self._unsaid = [end]
+            self._unsaid, self._lost = [end], False
             if not end:
                 self._over = self._inside = True
                 return ""
             tag = yield from self._tag_after(end)
             if tag is not None:
-                self._written[key] = opening, "".join(parts)
+                value = "".join(parts)
+                # A line end before the tag that closed it in its stead belongs to that tag.
+                self._written[key] = opening, value.removesuffix("\n") if self._lost else value
                 return tag
             parts.append(end)
             block.input(end)
@@ -114,15 +123,38 @@ class XmlReader:
         """What follows a value that `end` may have ended; None if it belongs to the value."""
         tags, bare = self._tags, end.lstrip()
         if tags.argument.is_in(bare):
+            self._lost = bare == end
             return self._next_argument(bare)
-        if not tags.argument_end.is_in(bare):
+        if tags.is_call_or_wrapper_end(bare):
             return (yield from self._outer_end(bare))
+        if not tags.argument_end.is_in(bare) and bare != f"</{self._key}>":
+            return None
         tag = yield from self._match(tags.after_argument)
         self._over = not tag and self._block.ends_within(tags.after_argument)
         if not tag and not self._over:
             return None
         self._note_spelling(tags.argument_end, bare)
         return tag
+
+    def _read_json(self) -> Reading[str]:
+        """Read arguments that are one JSON object; return the tag that ends the call."""
+        scan, (opening,) = JsonScan(self._block.stage.limits.depth), self._unsaid
+        self._block.input(opening)
+        self._json, text = [], "{"
+        while True:
+            self._json.append(text)
+            scan.feed(text)
+            text, end = yield from self._block.stream(self._tags.call_ends)
+            self._json.append(text)
+            scan.feed(text)
+            self._unsaid = [end]
+            # In a JSON string that is open, an end is text.
+            if scan.state is not ScanState.OPEN or not end:
+                self._over = not end
+                self._inside = scan.state is ScanState.OPEN
+                return end
+            self._block.input(end)
+            text = end
 
     def _next_argument(self, opening: str) -> str | None:
         """An opening tag in a value is one if its key is still to come."""
@@ -141,17 +173,20 @@ class XmlReader:
         if not follows and not self._block.ends_within(after):
             return None
         self._missing(tags.argument_end)
-        self._follows = follows
+        self._follows, self._lost = follows, True
         return end
 
     def _close(self, tag: str, start: int) -> Reading[str]:
         """Say the call; return the opening tag of the next one, if that was taken already."""
         block, tags, follows = self._block, self._tags, self._follows
+        if tags.call_end.is_in(tag.lstrip()):
+            self._note_spelling(tags.call_end, tag.lstrip())
         if tags.call.is_in(tags.bare(tag)):
             follows = tag
             self._missing(tags.call_end)
         elif tags.is_wrapper_end(tag):
             self._missing(tags.call_end)
+            self._note_spelling(tags.wrapper_end, tag.lstrip())
         elif follows is None and not self._over:
             follows = yield from self._read_wrapper_end()
         elif self._wrapped and not follows and not self._over:
@@ -160,7 +195,7 @@ class XmlReader:
         stop = block.offset - len(opening)
         self._say(start, stop)
         self._first_part, self._begin = len(block.taken) - 1, stop
-        self._repairs, self._written, self._follows = [], {}, None
+        self._repairs, self._written, self._follows, self._json = [], {}, None, []
         return opening
 
     def _read_wrapper_end(self) -> Reading[str]:
@@ -169,6 +204,8 @@ class XmlReader:
         if tags.wrapper is None:
             return ""
         follows = yield from block.match(tags.after_call)
+        if tags.is_wrapper_end(follows):
+            self._note_spelling(tags.wrapper_end, follows.lstrip())
         if self._wrapped and not follows:
             block.ends_within(tags.after_call)
             self._missing(tags.wrapper_end)
@@ -182,11 +219,17 @@ class XmlReader:
         if self._over:
             self._missing(self._tags.call_end)
         tool = block.stage.tools.get(block.name)
+        try:
+            given = read_json("".join(self._json) or "{}", block.stage.limits.depth)
+        except ValueError as error:
+            return block.malformed("arguments-not-json", str(error), stop, text)
         value, problems = shape.typed_arguments(self._written, tool)
         repairs = [*self._repairs, *(one for one in problems if one[0].startswith("repaired-"))]
         if repairs and block.stage.strict:
             return block.malformed(*repairs[0], stop, text)
-        block.ready(value, size=stop - start, ended=not self._over, end=stop, text=text)
+        block.ready(
+            {**given, **value}, size=stop - start, ended=not self._over, end=stop, text=text
+        )
         for code, detail in (*self._repairs, *problems):
             block.problem(code, detail)
         return None
@@ -200,8 +243,8 @@ class XmlReader:
         if tag is not None:
             self._repair("missing-closer", f"{tag.name} is missing")
 
-    def _note_spelling(self, tag: Tag, text: str) -> None:
-        if not tag.is_exact(text):
+    def _note_spelling(self, tag: Tag | None, text: str) -> None:
+        if tag is not None and not tag.is_exact(text):
             self._repair("misspelt-tag", f"{text!r:.80} stands for {tag.name}")
 
     def _repair(self, code: str, detail: str) -> None:

@@ -11,11 +11,11 @@ from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.json_rules import strings_without
 from callblocks.parsing.machines import until, without
 from callblocks.parsing.schema_rules import json_rule
-from callblocks.parsing.schema_shape import Schemas
-from callblocks.parsing.shapes.xml_form import XmlForm
-from callblocks.parsing.typed import types_of
+from callblocks.parsing.schema_shape import Plain, Schemas
+from callblocks.parsing.shapes.xml_form import TYPES, XmlForm
+from callblocks.parsing.typed import type_name, types_of
 
-__all__ = ("arguments_rule", "value_rule", "xml_rules")
+__all__ = ("argument_rule", "arguments_rule", "xml_rules")
 
 
 def xml_rules(grammar: Grammar, form: XmlForm, tools: Sequence[ToolSpec]) -> None:
@@ -40,24 +40,42 @@ def arguments_rule(grammar: Grammar, form: XmlForm, tool: ToolSpec) -> Expr:
     """The arguments of a tool in their order, of which the optional ones may be missing."""
     parts: list[Expr] = []
     for key in tool.properties:
-        argument = seq(
-            lit(f"{form.key[0]}{key}{form.key[1]}"), value_rule(grammar, form, tool, key)
-        )
+        argument = argument_rule(grammar, form, tool, key)
         parts.append(argument if key in tool.required else opt(argument))
     return seq(*parts)
 
 
-def value_rule(grammar: Grammar, form: XmlForm, tool: ToolSpec, key: str) -> Expr:
-    """A value and the tag that ends it: text where the schema allows a string, else JSON."""
-    schema, end = schema_of(tool, key), form.value_end
-    plain = Schemas(tool.parameters).plain(schema)
-    if all(types_of(one) and "string" not in types_of(one) for one in plain):
-        return seq(json_rule(grammar, schema, f"{tool.name}-{key}", tool.parameters), lit(end))
-    chosen = [one.get("enum") for one in plain]
-    if all(chosen):
-        words = dict.fromkeys(str(word) for words in chosen for word in words or ())
-        return seq(alt(*map(lit, words)), lit(end))
-    return seq(grammar.once("text-value", lambda: _text(end)), lit(end[len(end.rstrip()) :]))
+def argument_rule(grammar: Grammar, form: XmlForm, tool: ToolSpec, key: str) -> Expr:
+    """An argument in its tags, its value as text where the schema allows a string, else JSON."""
+    plain = Schemas(tool.parameters).plain(schema_of(tool, key)) or [{}]
+    ways = [(one, kind) for one in plain for kind in sorted(types_of(one)) or TYPES]
+    if not form.marks and any(kind == "string" for _, kind in ways):
+        # Nothing tells text from the rest, and any text is text.
+        ways = [(one, kind) for one, kind in ways if kind == "string"]
+    label = f"{tool.name}-{key}"
+    return alt(
+        *(
+            seq(
+                lit(form.opening(key, kind)),
+                _value(grammar, form.value_end, one, kind, label, tool.parameters),
+            )
+            for one, kind in ways
+        )
+    )
+
+
+def _value(
+    grammar: Grammar, end: str, plain: Plain, kind: str, label: str, document: object
+) -> Expr:
+    """A value of one type, and the tag that ends it."""
+    choices = [plain["const"]] if "const" in plain else plain.get("enum") or ()
+    chosen = [value for value in choices if type_name(value) == kind]
+    if kind == "string" and chosen:
+        return seq(alt(*(lit(word) for word in chosen)), lit(end))
+    if kind == "string":
+        return seq(grammar.once("text-value", lambda: _text(end)), lit(end[len(end.rstrip()) :]))
+    schema = {"enum": chosen} if chosen else {**plain, "type": kind}
+    return seq(json_rule(grammar, schema, label, document), lit(end))
 
 
 def _text(end: str) -> Expr:

@@ -6,19 +6,19 @@ import re
 from functools import cached_property
 
 from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.shapes.tags import BLANKS, Tag, literal
+from callblocks.parsing.shapes.tags import BLANKS, Tag
 
-__all__ = ("XmlTags", "closing")
+__all__ = ("XmlTags",)
 
-
-def closing(text: str, *others: str | Shape) -> Tag:
-    """A tag that ends something."""
-    shapes = (one if isinstance(one, Shape) else literal(one) for one in others)
-    return Tag(text, literal(text), *shapes)
+_ANY_CLOSING = Shape(("<", "/", "[^<>\\s]{1,60}", ">"))
+_JSON = Shape((BLANKS, "\\{"))
 
 
 class XmlTags:
     """The tags, each a `Tag`; the wrapper may be missing altogether.
+
+    With `json_bodies` a call may hold a JSON object instead of arguments. Where `starts_line`,
+    the opening tag of an argument that is not closed must begin a line.
 
     The sets of markers are the places where a reader stands: `first` in the wrapper, `inside`
     a call, within a value (`value_ends`), and after each end.
@@ -34,13 +34,15 @@ class XmlTags:
         wrapper: Tag | None = None,
         wrapper_end: Tag | None = None,
         starts_line: bool = True,
+        json_bodies: bool = False,
     ) -> None:
         self.call, self.call_end = call, call_end
         self.argument, self.argument_end = argument, argument_end
         self.wrapper, self.wrapper_end = wrapper, wrapper_end
         ends = (call_end, wrapper_end) if wrapper_end else (call_end,)
         self.first = _after_blanks(call)
-        self.inside = _after_blanks(argument, *ends)
+        within = (argument, *ends, *((call,) if wrapper else ()))
+        self.inside = Markers(*_spaced(*within), *((_JSON,) if json_bodies else ()))
         self.after_argument = _after_blanks(argument, call, *ends)
         self.after_call = _after_blanks(call, *([wrapper_end] if wrapper_end else []))
         self.wrapper_ends = _after_blanks(*([wrapper_end] if wrapper_end else []))
@@ -48,11 +50,16 @@ class XmlTags:
         # Unless its line begins with it, an opening tag in a value is most likely text.
         before = ("\\n", "[ \\t]{0,40}") if starts_line else ()
         outer = (shape for tag in (argument_end, *ends) for shape in tag.shapes)
-        self.value_ends = Markers(*argument.after(*before), *outer)
+        self.value_ends = Markers(*argument.after(*before), *outer, _ANY_CLOSING)
+        self.call_ends = Markers(*(shape for tag in ends for shape in tag.shapes))
 
     def bare(self, tag: str) -> str:
         """A tag without the blanks, and the opening of a wrapper, before it."""
         return self._before.sub("", tag, count=1)
+
+    def is_call_or_wrapper_end(self, tag: str) -> bool:
+        """Whether a tag ends a call, or the wrapper."""
+        return self.call_end.is_in(tag) or bool(self.wrapper_end and self.wrapper_end.is_in(tag))
 
     def is_wrapper_end(self, tag: str) -> bool:
         """Whether a tag ends the wrapper, and no call."""
@@ -80,5 +87,9 @@ class XmlTags:
         return [shape for opening in openings for shape in self.call.after(*opening.atoms, BLANKS)]
 
 
+def _spaced(*tags: Tag) -> list[Shape]:
+    return [shape for tag in tags for shape in tag.after(BLANKS)]
+
+
 def _after_blanks(*tags: Tag) -> Markers:
-    return Markers(*(shape for tag in tags for shape in tag.after(BLANKS)))
+    return Markers(*_spaced(*tags))

@@ -1,0 +1,41 @@
+"""The calls of GLM 4.7, 5 and later, and of Ling 3: those of 4.5 without line ends::
+
+<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>
+"""
+
+from __future__ import annotations
+
+from callblocks.parsing.markers import Shape
+from callblocks.parsing.shapes.arg_key_value import NAME, RULES, ArgKeyValue, argument, argument_end
+from callblocks.parsing.shapes.tags import BLANKS, Tag, closing, literal
+from callblocks.parsing.shapes.xml_form import XmlForm
+from callblocks.parsing.shapes.xml_tags import XmlTags
+
+__all__ = ("Glm47",)
+
+
+class Glm47(ArgKeyValue):
+    """`<tool_call>NAME`, then pairs of keys and values."""
+
+    name = "glm47"
+    summary = "<tool_call>name with <arg_key> and <arg_value> tags, all in a row"
+    syntax = "<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>"
+    rules = ("A call is a `<tool_call>`; the tool's name stands right after the tag.", *RULES)
+    reasoning = (("<think>", "</think>"),)
+    calls_end_reasoning = True
+    tags = XmlTags(
+        call=Tag(
+            "<tool_call>NAME",
+            Shape((*literal("<tool_call>").atoms, BLANKS, NAME, "(?=[\\s<])")),
+        ),
+        call_end=closing("</tool_call>"),
+        argument=argument,
+        argument_end=argument_end,
+        starts_line=False,
+    )
+    form = XmlForm(
+        head=("<tool_call>", ""),
+        end="</tool_call>",
+        key=("<arg_key>", "</arg_key><arg_value>"),
+        value_end="</arg_value>",
+    )
