@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -41,6 +42,8 @@ NAMES: dict[str, str | list[str]] = {
 """What the folder calls otherwise than the dialect is called here."""
 FLAGS = ("PARTIAL", "streaming test only", "PEER-DISAGREES", "not-json")
 """Notes of cases whose expectation is no whole reading."""
+DROPPED = ("<bos>", "<eos>")
+"""What the tests named for it tell a peer to drop, as a server drops such tokens from a text."""
 
 
 class Case(NamedTuple):
@@ -64,7 +67,13 @@ class Case(NamedTuple):
 
     @property
     def flagged(self) -> bool:
+        """Whether it says what a part of a text gives, or nothing sure."""
         return any(flag in self.notes for flag in FLAGS)
+
+    @property
+    def without_calls(self) -> bool:
+        """Whether the peer was asked to call nothing: then it gives back no more than the text."""
+        return "tool_choice_none" in self.id
 
 
 @cache
@@ -83,6 +92,8 @@ def _cases() -> Iterator[Case]:
         seen = Counter[str]()
         for line in path.read_text("utf-8").splitlines():
             given = json.loads(line)
+            if "drop_tokens" in given["name"]:
+                given["text"] = re.sub("|".join(DROPPED), "", given["text"])
             name = f"{path.stem}: {given['name']}"
             seen[name] += 1
             again = f" ({seen[name]})" if seen[name] > 1 else ""
