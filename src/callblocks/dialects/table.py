@@ -23,6 +23,11 @@ _CLASSES = {
     "emoji-bracket": "emoji_bracket.EmojiBracket",
     "emoji-bracket+": "emoji_bracket.EmojiBracketPlus",
     "hermes": "hermes.Hermes",
+    "mistral_v11": "mistral_v11.MistralV11",
+    "mistral_old": "mistral_old.MistralOld",
+    "deepseek_v3": "deepseek_v3.DeepseekV3",
+    "deepseek_v31": "deepseek_v31.DeepseekV31",
+    "kimi_k2": "kimi_k2.KimiK2",
 }
 
 
