@@ -8,7 +8,10 @@ The markers hold U+FF5C and U+2581; there is no newline in it.
 
 from __future__ import annotations
 
+from callblocks.parsing.block import Block
 from callblocks.parsing.shapes.named_json import NamedJson
+from callblocks.parsing.shapes.named_reader import Head
+from callblocks.parsing.stage import Reading
 
 __all__ = ("DeepseekV31",)
 
@@ -32,5 +35,10 @@ class DeepseekV31(NamedJson):
     after_name = ("<｜tool▁sep｜>",)
     closing = ("<｜tool▁call▁end｜>",)
     section_end = ("<｜tool▁calls▁end｜>", "<｜tool▁calls▁end｜><｜end▁of▁sentence｜>")
-    sure = False
     reasoning = (("<think>", "</think>"),)
+
+    def read_head(self, block: Block) -> Reading[Head | None]:
+        head = yield from super().read_head(block)
+        if head == Head("function") and (yield from block.peek()) != "{":
+            return None  # the form of V3, which gives a type before the name
+        return head
