@@ -34,6 +34,11 @@ _CLASSES = {
     "minimax_m2": "minimax_m2.MinimaxM2",
     "deepseek_v32": "deepseek_v32.DeepseekV32",
     "deepseek_v4": "deepseek_v4.DeepseekV4",
+    "mistral_v11": "mistral_v11.MistralV11",
+    "mistral_old": "mistral_old.MistralOld",
+    "deepseek_v3": "deepseek_v3.DeepseekV3",
+    "deepseek_v31": "deepseek_v31.DeepseekV31",
+    "kimi_k2": "kimi_k2.KimiK2",
 }
 
 # Other names of the same grammar.

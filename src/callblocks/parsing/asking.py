@@ -116,9 +116,14 @@ class Asking:
 
     def give_back(self, offset: int) -> None:
         """End the block here: what was taken after `offset` is read again."""
-        text, keep = self.text, offset - self.start
+        parts: list[str] = []
+        at = self.offset
+        while at > offset:
+            parts.append(self.taken.pop())
+            at -= len(parts[-1])
+        text, keep = "".join(reversed(parts)), offset - at
+        self.taken.append(text[:keep])
         self.stage.scan.rewind(offset, [text[keep:]], fresh=False)
-        self.taken = [text[:keep]]
 
     def _read(self, markers: Markers, live: bool) -> Reading[tuple[str, str]]:
         first = len(self.taken)

@@ -7,13 +7,11 @@ A dialect says what the markers and keys are, and whether calls stand in an arra
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import Any, ClassVar
 
-from callblocks.model.brief import brief
 from callblocks.model.calls import Call, Item
 from callblocks.model.errors import Unwritable
 from callblocks.model.specs import ToolSpec
@@ -27,6 +25,7 @@ from callblocks.parsing.machines import without
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.schema_rules import input_rule
+from callblocks.parsing.shapes.dumping import dumps
 from callblocks.parsing.shapes.keys import Keys
 from callblocks.parsing.shapes.row import Row, RowReader
 from callblocks.parsing.stage import Reading
@@ -81,10 +80,8 @@ class JsonCalls(Dialect):
             else:
                 calls = [self._object(item, tools) for item in members]
                 rows = [calls] if self.together else [[call] for call in calls]
-                parts.append(self._between.join(map(self._row, rows)))
+                parts.extend(map(self._row, rows))
         return "".join(parts)
-
-    _between: ClassVar[str] = ""
 
     def _row(self, calls: Iterable[str]) -> str:
         before, between, after = self.frame
@@ -96,14 +93,8 @@ class JsonCalls(Dialect):
             raise Unwritable(self.name, "results: it has no form for them")
         tool = tools.get(item.name)
         value: Any = in_schema_order(item.input, tool.parameters) if tool else item.input
-        value = self._dumps(value) if self.as_text else value
-        return self._dumps(self.keys.said(item.name, value, item.id, item.extra))
-
-    def _dumps(self, value: Any) -> str:
-        try:
-            return json.dumps(value, ensure_ascii=False, allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise Unwritable(self.name, f"the value {brief(value)}: {error}") from error
+        value = dumps(value, self.name) if self.as_text else value
+        return dumps(self.keys.said(item.name, value, item.id, item.extra), self.name)
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
         before, between, after = self.frame

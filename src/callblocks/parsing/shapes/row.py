@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import zip_longest
 
 from callblocks.model.calls import Span
 from callblocks.parsing.block import Block, Refused
@@ -187,11 +186,11 @@ class RowReader:
         raw = self.telling.slice(call.start, until - (len(marker) if closed else 0))
         found, error = self._mended(raw, ended=bool(marker))
         started = call.started
-        for one, after in zip_longest(found, found[1:]):
-            self._end = call.start + (after.start if after else one.end)
+        for one in found:
+            self._end = call.start + one.after
             self._repairs, self._ended = [*one.repairs], True
-            if after is None and not error:
-                self._close_mended(raw[one.end :], until, closed, bool(marker))
+            if one is found[-1] and not error:
+                self._close_mended(raw[one.after :], until, closed, bool(marker))
             self._say_mended(one, call.start, started)
             started = False
         if error:
@@ -223,10 +222,11 @@ class RowReader:
     def _say_mended(self, one: Mended, base: int, started: bool) -> None:
         parts = resolve(self.row.keys, one.value, one.start, one.places)
         if parts is None:
-            self.telling.bad("call", "it has no name", end=self._end)
-            return
+            return self.telling.bad("call", "it has no name", end=self._end)
+        if not (self._ended or parts.place):
+            return self.telling.bad("json", "the text ends before the arguments", end=self._end)
         place = parts.place and _moved(parts.place, base)
-        self.telling.call(
+        return self.telling.call(
             parts._replace(place=place),
             self._repairs,
             started=started,
