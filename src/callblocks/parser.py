@@ -32,7 +32,8 @@ class Parser(Engine):
     `strict` repairs nothing: what breaks a dialect's grammar is malformed.
     `in_code_fences` says whether calls quoted in Markdown code fences are calls: yes where
     dialects are named, no with `auto`, which guesses. `reasoning` names pairs of markers that
-    wrap what the model thinks.
+    wrap what the model thinks, beside those that a dialect has. `in_reasoning` says that the
+    prompt opened a thought, which the text goes on with.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Parser(Engine):
         strict: bool = False,
         in_code_fences: bool | None = None,
         reasoning: Sequence[tuple[str, str]] = (),
+        in_reasoning: bool = False,
         limits: Limits | None = None,
     ) -> None:
         if in_code_fences is None:
@@ -53,6 +55,7 @@ class Parser(Engine):
             strict=strict,
             in_code_fences=in_code_fences,
             reasoning=reasoning,
+            in_reasoning=in_reasoning,
             limits=limits,
         )
 
@@ -65,6 +68,7 @@ def parse(
     strict: bool = False,
     in_code_fences: bool | None = None,
     reasoning: Sequence[tuple[str, str]] = (),
+    in_reasoning: bool = False,
     limits: Limits | None = None,
 ) -> Parsed:
     """Read a whole text; the options are those of `Parser`."""
@@ -74,6 +78,7 @@ def parse(
         strict=strict,
         in_code_fences=in_code_fences,
         reasoning=reasoning,
+        in_reasoning=in_reasoning,
         limits=limits,
     )
     return Parsed(parser.feed(text) + parser.close())

@@ -44,6 +44,7 @@ def options(path: Path) -> dict[str, Any]:
         "reasoning": lambda pairs: tuple(map(tuple, pairs)),
         "limits": lambda limits: Limits(**limits),
         "in_code_fences": bool,
+        "in_reasoning": bool,
         "strict": bool,
     }
     return {name: readers[name](value) for name, value in given.items()}

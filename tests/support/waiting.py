@@ -52,8 +52,13 @@ def may_wait(dialect: str, text: str, said: int, *, in_call: bool) -> bool:
 
 
 def _opened(dialect: str, before: str, tail: str) -> bool:
-    """Where nothing more is known of a dialect: one of its openers stands here, or may come to."""
-    openers = Markers(*dialects[dialect].openers(Setting()))
+    """Where nothing more is known of a dialect: one of its openers stands here, or may come to.
+
+    So may a marker that opens or closes a thought.
+    """
+    owner = dialects[dialect]
+    thoughts = (marker for pair in owner.reasoning for marker in pair)
+    openers = Markers(*owner.openers(Setting()), *thoughts)
     fresh = openers.fresh if _in_line_start(before, tail) else None
     return bool(openers.growing.match(tail) or (fresh and fresh.match(tail)))
 

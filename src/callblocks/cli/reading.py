@@ -30,6 +30,7 @@ class ReadingOptions(TypedDict):
     tools: Tools
     in_code_fences: bool | None
     reasoning: tuple[tuple[str, str], ...]
+    in_reasoning: bool
     max_calls: int
     max_input: int
     max_depth: int
@@ -61,6 +62,11 @@ def reading_options(command: F) -> F:
             callback=_check_markers,
             help="Markers around what the model thinks, as <think> </think>; may be given again.",
         ),
+        click.option(
+            "--in-reasoning",
+            is_flag=True,
+            help="The text goes on with a thought that the prompt has opened.",
+        ),
         _limit("--max-calls", standard.calls, "Calls in a text; 0: any."),
         _limit("--max-input", standard.input_size, "Characters of one call's input; 0: any."),
         _limit("--max-depth", standard.depth, "Nesting of an input; 0: any."),
@@ -82,6 +88,7 @@ def make_parser(options: ReadingOptions) -> Parser:
         tools=options["tools"],
         in_code_fences=options["in_code_fences"],
         reasoning=options["reasoning"],
+        in_reasoning=options["in_reasoning"],
         limits=limits,
     )
 

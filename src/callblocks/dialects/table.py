@@ -22,6 +22,9 @@ _CLASSES = {
     "chat-blocks": "chat_blocks.ChatBlocks",
     "emoji-bracket": "emoji_bracket.EmojiBracket",
     "emoji-bracket+": "emoji_bracket.EmojiBracketPlus",
+    "hermes": "hermes.Hermes",
+    # Channels, and calls as in a programming language.
+    "gpt_oss": "gpt_oss.GptOss",
     # Arguments in tags.
     "qwen3_coder": "qwen3_coder.Qwen3Coder",
     "glm45": "glm45.Glm45",

@@ -17,7 +17,6 @@ GENERAL_CODES: Mapping[str, str] = {
     "too-many-calls": "the text has more calls than `Limits.calls`",
     "mistyped-argument": "an argument is not of the type its schema says; it was kept as text",
     "repeated-argument": "an argument is given twice; the last one counts",
-    "repaired-literals": "a value was written as Python writes it: `True`, `None`, single quotes",
     "repaired-escapes": "a list or an object was written with its quotes escaped",
     "missing-wrapper": "a call stands without the tag that should wrap it",
     "missing-closer": "a closing tag is missing; what comes next closed it",
@@ -26,6 +25,14 @@ GENERAL_CODES: Mapping[str, str] = {
     "repaired-wrapping": "all arguments stood in one that the tool does not have",
     "arguments-not-json": "the arguments of a call should be a JSON object and are none",
     "truncated-call": "the text ended inside a call",
+    "repaired-braces": "braces were doubled, or too many closed",
+    "repaired-closing": "closing brackets or the closing marker were missing",
+    "repaired-commas": "a comma stood where nothing follows",
+    "repaired-fence": "a Markdown fence stood around the JSON of a call",
+    "repaired-input": "the arguments were given as a string that holds JSON",
+    "repaired-literals": "`True`, `False` or `None` stood for JSON's own words",
+    "repaired-quotes": "strings were in single quotes, or keys in none",
+    "repaired-strings": "line breaks, quotes or backslashes stood in a string as they are",
     "invalid-utf8": "bytes of a file were not text; each became U+FFFD",
 }
 """Each code, and what it means."""

@@ -23,6 +23,7 @@ from callblocks.parsing.parsed import Parsed
 from callblocks.parsing.readback import difference, joined
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.teaching import example_items, prompt
+from callblocks.parsing.thinking import Pairs
 
 __all__ = ("Dialect",)
 
@@ -48,6 +49,10 @@ class Dialect(ABC):
     values_are_text: ClassVar[bool] = False
     """Whether a value has its type from the tool's schema alone: without one it is a string."""
     in_auto: ClassVar[bool] = True
+    reasoning: ClassVar[Pairs] = ()
+    """The markers around what the models of this dialect think, such as `<think>`, `</think>`."""
+    calls_end_reasoning: ClassVar[bool] = False
+    """Whether a complete call of a known tool ends what a model thinks."""
 
     @abstractmethod
     def openers(self, setting: Setting) -> Sequence[str | Shape]:

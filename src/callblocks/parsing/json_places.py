@@ -37,6 +37,7 @@ __all__ = (
     "AFTER_ITEM",
     "AFTER_MEMBER",
     "FIRST_KEY",
+    "ITEM",
     "NOWHERE",
     "START",
     "STRING",

@@ -24,6 +24,7 @@ from callblocks.parsing.json_places import (
     AFTER_ITEM,
     AFTER_MEMBER,
     FIRST_KEY,
+    ITEM,
     NOWHERE,
     START,
     STRING,
@@ -64,11 +65,13 @@ class Halt(NamedTuple):
 class JsonScan:
     """Fed text, says where one JSON object or array ends, or that it can no longer be one.
 
-    All offsets count from the first character ever fed.
+    With `exact` it may be any JSON value, and the scan stops right where it ends: blanks after
+    it are not taken. All offsets count from the first character ever fed.
     """
 
     __slots__ = (
         "_bounds",
+        "_exact",
         "_marks",
         "_max_depth",
         "_place",
@@ -82,7 +85,7 @@ class JsonScan:
         "too_deep",
     )
 
-    def __init__(self, max_depth: int = 100) -> None:
+    def __init__(self, max_depth: int = 100, *, exact: bool = False) -> None:
         self.state = ScanState.OPEN
         self.end: int | None = None
         """Right after the closing bracket; None until it was taken."""
@@ -95,7 +98,8 @@ class JsonScan:
         self.halt = 0
         """Where the text that `absorb` was given last halted the scan, if it did."""
         self._max_depth = max_depth
-        self._place = START
+        self._exact = exact
+        self._place = ITEM if exact else START
         self._taken = 0
         self._start = 0
         # One number for each open bracket: where it stands, `~where` for an object.
@@ -135,7 +139,7 @@ class JsonScan:
             self._taken += len(text)
             return None
         end = self.feed(text)
-        if end == len(text):
+        if end == len(text) and self.state is not ScanState.STOPPED:
             return None
         self.halt = end
         return Halt(end)
@@ -191,11 +195,16 @@ class JsonScan:
         self.looked_like_calls = self.looked_like_calls or not self._bounds
         if mark < 0:
             self._bounds.extend(self.last_closed)
+        return self._finished(end)
+
+    def _finished(self, end: int) -> Place:
         self.end = end
-        self.state = ScanState.CLOSED
-        return TAIL
+        self.state = ScanState.STOPPED if self._exact else ScanState.CLOSED
+        return NOWHERE if self._exact else TAIL
 
     def _ended(self, start: int, end: int) -> Place:
+        if not self._marks:
+            return self._finished(end)
         if self._marks[-1] < 0:
             return AFTER_MEMBER
         if len(self._marks) == 1:

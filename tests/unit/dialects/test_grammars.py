@@ -108,7 +108,7 @@ def test_a_grammar_refuses_a_text_that_stops_inside_a_call(dialect: str, kind: K
     for end in range(3, inside, 5):
         stopped = text[:end]
         is_prose = not _is_open(dialect, stopped)
-        assert accepts(grammar(dialect, kind), kind, stopped) == is_prose, stopped
+        assert is_prose or not accepts(grammar(dialect, kind), kind, stopped), stopped
 
 
 def _is_open(dialect: str, text: str) -> bool:

@@ -1,1 +1,1 @@
-"""Shapes that several dialects share; a dialect gives one its markers and quirks."""
+"""Shapes that dialects have in common: a dialect gives markers, keys and quirks to one of them."""

@@ -1,0 +1,139 @@
+"""One call object while it arrives: `{"name": "ls", "arguments": {"path": "."}}`.
+
+The members of the object are read one by one, so the name is known as soon as its string closes
+and the arguments are said while they come. Members may stand in any order: arguments that come
+before the name wait for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from callblocks.model.calls import Span
+from callblocks.parsing.block import Block
+from callblocks.parsing.ids import read_id
+from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.json_value import read_json
+from callblocks.parsing.shapes.keys import Keys, Parts, extra_of
+from callblocks.parsing.stage import Reading
+
+__all__ = ("CallObject",)
+
+
+class CallObject:
+    """What was read so far. `sure` says that a name alone makes it a call."""
+
+    def __init__(self, block: Block, keys: Keys, *, sure: bool) -> None:
+        self.block = block
+        self.keys = keys
+        self.sure = sure
+        self.start = block.offset
+        self.mark = len(block.taken)
+        self.name = ""
+        self.id: str | None = None
+        self.input: Span | None = None
+        self.written = ""
+        self.started = False
+        self.too_deep = False
+        self._others: dict[str, Any] = {}
+        self._seen: set[tuple[int, str]] = set()
+
+    def read(self, level: int = 0) -> Reading[bool]:
+        """Take the object whose brace stands here; return whether it is whole."""
+        self.block.step()
+        char = yield from self.block.peek()
+        while char == '"':
+            key = yield from self._key(level)
+            if key is None or not (yield from self._member(key, level)):
+                return False
+            char = yield from self.block.peek()
+            if char != ",":
+                break
+            self.block.step()
+            char = yield from self.block.peek()
+            if char != '"':
+                return False
+        if char == "}":
+            self.block.step()
+        return char == "}"
+
+    def parts(self) -> Parts | None:
+        """What the whole object says; `ValueError` if its arguments cannot be read."""
+        if not self.name:
+            return None
+        value = read_json(self.written) if self.input else None
+        return Parts(self.name, self.id, value, self.input, extra_of(self._others))
+
+    def begin(self) -> None:
+        """Say that the call has begun, if that was not said."""
+        if self.started:
+            return
+        self.started = True
+        start, end = self.input or (None, None)
+        self.block.started(self.name, self.id, id_later=bool(self.keys.id), end=start)
+        if end is not None:
+            self.block.input(self.written, end=end)
+
+    def _key(self, level: int) -> Reading[str | None]:
+        raw, whole = yield from self._value()
+        if not whole or (yield from self.block.peek()) != ":":
+            return None
+        self.block.step()
+        yield from self.block.peek()
+        key = str(read_json(raw))
+        known = (level, key) in self._seen
+        self._seen.add((level, key))
+        return None if known else key
+
+    def _member(self, key: str, level: int) -> Reading[bool]:
+        keys, char = self.keys, (yield from self.block.peek())
+        if keys.single and not self.name:
+            return (yield from self._single(key))
+        if key in keys.nested and char == "{" and not keys.single:
+            return (yield from self.read(level + 1))
+        if key in keys.input and not keys.single and self.input is None:
+            return (yield from self._input(char))
+        raw, whole = yield from self._value()
+        return whole and self._note(key, raw)
+
+    def _single(self, key: str) -> Reading[bool]:
+        if not key:
+            return False
+        self.name = key
+        self.begin()
+        return (yield from self._input(""))
+
+    def _note(self, key: str, raw: str) -> bool:
+        """Keep what a member says that is not the input; a name must be a string."""
+        try:
+            value = read_json(raw)
+        except ValueError:
+            return False
+        if key in self.keys.name and not self.name:
+            self.name = value if isinstance(value, str) else ""
+            if self.name and self.sure:
+                self.begin()
+            return bool(self.name)
+        if key and key == self.keys.id:
+            self.id = read_id(value)
+        else:
+            self._others[key] = value
+        return True
+
+    def _input(self, char: str) -> Reading[bool]:
+        """Take the arguments; where the name is known, say them while they come."""
+        start = self.block.offset
+        if self.name and char in ("{", '"') and self.block.stage.alone:
+            self.begin()
+        if self.started:
+            self.block.input("", end=start)
+        raw, whole = yield from self._value(live=self.started)
+        self.written, self.input = raw, (start, start + len(raw))
+        return whole
+
+    def _value(self, *, live: bool = False) -> Reading[tuple[str, bool]]:
+        """The text of the JSON value that stands here, and whether it is whole."""
+        mark, scan = len(self.block.taken), JsonScan(self.block.stage.limits.depth, exact=True)
+        yield from self.block.consume(scan, live=live)
+        self.too_deep = self.too_deep or scan.too_deep
+        return "".join(self.block.taken[mark:]), scan.state is ScanState.STOPPED

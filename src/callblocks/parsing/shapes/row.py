@@ -1,0 +1,238 @@
+"""Reads a row of call objects up to the marker that closes it: one object, an array, or lines.
+
+A call is ready when it is known what follows its object: the next one, or the row's end. So the
+last call owns the closing marker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import zip_longest
+
+from callblocks.model.calls import Span
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.markers import Markers
+from callblocks.parsing.repair.calls import Mended, mend
+from callblocks.parsing.shapes.call_object import CallObject
+from callblocks.parsing.shapes.keys import Keys, Parts, resolve
+from callblocks.parsing.shapes.telling import Telling
+from callblocks.parsing.stage import Reading
+
+__all__ = ("Row", "RowReader")
+
+
+class Row:
+    """What a row looks like.
+
+    `closing` are the markers that end it, `opening` those that begin the next one. `separators`
+    may stand between objects outside of an array; with `many`, nothing needs to. `as_text` says
+    that arguments are strings that hold JSON. A row that is not `sure` is one only if its objects
+    have a name and arguments.
+    """
+
+    def __init__(
+        self,
+        keys: Keys,
+        opening: Sequence[str],
+        closing: Sequence[str],
+        *,
+        separators: str = ",;",
+        many: bool = True,
+        as_text: bool = False,
+        sure: bool = True,
+    ) -> None:
+        self.keys = keys
+        self.opening = tuple(opening)
+        self.closing = tuple(closing)
+        self.separators = separators
+        self.many = many
+        self.as_text = as_text
+        self.sure = sure
+
+    @cached_property
+    def closers(self) -> Markers:
+        """What ends the row."""
+        return Markers(*self.closing)
+
+    @cached_property
+    def ends(self) -> Markers:
+        """What ends a row that is no JSON."""
+        return Markers(*self.closing, *self.opening)
+
+
+class RowReader:
+    """Reads the row that stands right here."""
+
+    def __init__(self, block: Block, row: Row) -> None:
+        self.block = block
+        self.row = row
+        self.telling = Telling(block, as_text=row.as_text, id_later=bool(row.keys.id))
+        self._in_array = False
+        self._end = block.offset
+        self._ended = True
+        self._repairs: list[str] = []
+
+    def read(self) -> Reading[Refused | None]:
+        """Say the calls of the row, or refuse it."""
+        char = yield from self.block.peek()
+        if char == "[":
+            self.block.step()
+            self._in_array = True
+            char = yield from self.block.peek()
+        more = True
+        while more:
+            call = CallObject(self.block, self.row.keys, sure=self.row.sure)
+            if char != "{" or not (yield from call.read()):
+                return (yield from self._break_off(call))
+            more = yield from self._tail()
+            if not self._finish(call):
+                return self._leave(call)
+            char = "{"
+        return self._stop()
+
+    def _stop(self) -> None:
+        if self._end < self.block.offset:
+            self.block.give_back(self._end)
+
+    def _leave(self, call: CallObject) -> Refused | None:
+        """What is no call after all is given back."""
+        if not self.telling.any:
+            return self.block.refuse(until=self.block.offset)
+        self._end = call.start
+        return self._stop()
+
+    def _tail(self) -> Reading[bool]:
+        """Take what follows an object; return whether that is another one."""
+        self._end, self._ended, self._repairs = self.block.offset, True, []
+        char = ""
+        if self._in_array or self.row.many or self.row.closing:
+            char = yield from self.block.peek()
+        if char and char in ("," if self._in_array else self.row.separators):
+            self.block.step()
+            comma = self.block.offset
+            char = yield from self.block.peek()
+            self._end = self.block.offset if char == "{" else comma
+            if char == "{":
+                return True
+            self._repairs.append("repaired-commas")
+        elif char == "{" and self.row.many and not self._in_array:
+            self._end = self.block.offset
+            return True
+        if self._in_array:
+            self._close_array(char)
+        yield from self._close()
+        return False
+
+    def _close_array(self, char: str) -> None:
+        if char == "]":
+            self.block.step()
+            self._end = self.block.offset
+        else:
+            self._repairs.append("repaired-closing")
+            self._ended = bool(char)
+
+    def _close(self) -> Reading[None]:
+        """Take the marker that ends the row, and braces too many before it."""
+        if not self.row.closing:
+            return
+        char = yield from self.block.peek()
+        while char in ("}", "]"):
+            self.block.step()
+            self._repairs.append("repaired-braces")
+            self._end = self.block.offset
+            char = yield from self.block.peek()
+        marker = yield from self.block.match(self.row.closers)
+        cut = not marker and any(map(self.block.stops_within, self.row.closing))
+        if marker or cut:
+            self._end = self.block.offset
+        if not marker:
+            self._repairs.append("repaired-closing")
+            self._ended = self._ended and bool(char) and not cut
+
+    def _finish(self, call: CallObject) -> bool:
+        """Say the call of a whole object; False if it is none and nothing of it was said."""
+        try:
+            parts = call.parts()
+        except ValueError as error:
+            return self._bad("json", str(error), call.started)
+        if call.too_deep and (call.started or self.row.sure):
+            depth = self.block.stage.limits.depth
+            return self._bad("too-deep", f"more than {depth} levels", call.started)
+        if parts is None or not self._is_call(parts):
+            return self._bad("call", "it has no name", call.started)
+        repairs, ended = self._repairs, self._ended
+        self.telling.call(parts, repairs, started=call.started, ended=ended, end=self._end)
+        return True
+
+    def _is_call(self, parts: Parts) -> bool:
+        """Whether it is one, in a text that has no markers to be sure by."""
+        stage = self.block.stage
+        known = stage.alone or parts.name in stage.tools
+        return self.row.sure or (parts.place is not None and known)
+
+    def _bad(self, code: str, detail: str, started: bool) -> bool:
+        if started or self.row.sure:
+            self.telling.bad(code, detail, end=self._end)
+        return started or self.row.sure
+
+    def _break_off(self, call: CallObject) -> Reading[Refused | None]:
+        """An object is no JSON, or the text ends in it: read what is meant, if that is sure."""
+        if not (call.started or self.row.sure):
+            return self._leave(call)
+        _, marker = yield from self.block.until(self.row.ends)
+        closed = marker in self.row.closing
+        until = self.block.offset - (0 if closed else len(marker))
+        raw = self.telling.slice(call.start, until - (len(marker) if closed else 0))
+        found, error = self._mended(raw, ended=bool(marker))
+        started = call.started
+        for one, after in zip_longest(found, found[1:]):
+            self._end = call.start + (after.start if after else one.end)
+            self._repairs, self._ended = [*one.repairs], True
+            if after is None and not error:
+                self._close_mended(raw[one.end :], until, closed, bool(marker))
+            self._say_mended(one, call.start, started)
+            started = False
+        if error:
+            self._end = until
+            self.telling.bad("json", error, end=until)
+        return self._stop()
+
+    def _mended(self, raw: str, *, ended: bool) -> tuple[list[Mended], str]:
+        """The objects that can be read, and why the rest cannot."""
+        stage, found = self.block.stage, list[Mended]()
+        if stage.strict:
+            return found, "it is not JSON"
+        try:
+            found.extend(mend(raw, ended=ended, depth=stage.limits.depth, in_array=self._in_array))
+        except ValueError as error:
+            return found, str(error)
+        return found, ""
+
+    def _close_mended(self, rest: str, until: int, closed: bool, ended: bool) -> None:
+        """What stands after the last object that was repaired."""
+        solid = rest.strip(" \t\r\n")
+        if not solid.strip("}]"):
+            self._repairs += ["repaired-braces"] if solid else []
+            self._end = until if closed or solid else self._end
+        if not closed and self.row.closing:
+            self._repairs.append("repaired-closing")
+        self._ended = ended or not (self.row.closing or "repaired-closing" in self._repairs)
+
+    def _say_mended(self, one: Mended, base: int, started: bool) -> None:
+        parts = resolve(self.row.keys, one.value, one.start, one.places)
+        if parts is None:
+            self.telling.bad("call", "it has no name", end=self._end)
+            return
+        place = parts.place and _moved(parts.place, base)
+        self.telling.call(
+            parts._replace(place=place),
+            self._repairs,
+            started=started,
+            ended=self._ended,
+            end=self._end,
+        )
+
+
+def _moved(place: Span, by: int) -> Span:
+    return place[0] + by, place[1] + by
