@@ -33,17 +33,15 @@ def schema_of(tool: ToolSpec | None, key: str) -> object:
 
 def typed_argument(text: str, tool: ToolSpec | None, key: str) -> Typed:
     """A text as the type that the tool's schema says for this parameter."""
-    return typed(text, schema_of(tool, key), tool.parameters if tool else True)
+    return typed(text, schema_of(tool, key), tool.parameters if tool else True, repair=True)
 
 
 def problems_of(values: Mapping[str, Typed]) -> list[tuple[str, str]]:
     """What is wrong with values that were typed: code and detail."""
     return [
-        ("mistyped-argument", f"{key}: {brief(value.value)}")
-        if not value.fits
-        else (value.repair, f"{key}: {brief(value.value)}")
+        (code, f"{key}: {brief(value.value)}")
         for key, value in values.items()
-        if not value.fits or value.repair
+        for code in (*(() if value.fits else ("mistyped-argument",)), *value.repairs)
     ]
 
 

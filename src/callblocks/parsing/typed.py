@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from callblocks.parsing.json_value import read_json
 from callblocks.parsing.limits import Limits
-from callblocks.parsing.python_literals import as_json
+from callblocks.parsing.repair.tolerant import Tolerant
 from callblocks.parsing.schema_order import fits
 from callblocks.parsing.schema_shape import Plain, Schemas, kind
 
@@ -33,20 +33,23 @@ _ALIASES = {
 
 
 class Typed(NamedTuple):
-    """The value, whether it fits its schema, and the code of what was repaired in it, if so."""
+    """The value, whether it fits its schema, and the codes of what was repaired in it."""
 
     value: Any
     fits: bool
-    repair: str = ""
+    repairs: tuple[str, ...] = ()
 
 
-def typed(text: str, schema: object, document: object = None) -> Typed:
-    """Read a text by a schema; `document` is what `$ref` points into, where not the schema."""
+def typed(text: str, schema: object, document: object = None, *, repair: bool = False) -> Typed:
+    """Read a text by a schema; `document` is what `$ref` points into, where not the schema.
+
+    With `repair`, a list or an object need not be quite JSON.
+    """
     whole = schema if document is None else document
     choices = Schemas(whole).plain(schema)
     if not any(map(types_of, choices)):
         return Typed(text, True)
-    found = list(_readings(text, choices))
+    found = list(_readings(text, choices, repair))
     for one in found:
         if fits(one.value, schema, whole):
             return one
@@ -75,32 +78,39 @@ def read_any(text: str) -> Any:
         return text
 
 
-def _readings(text: str, choices: list[Plain]) -> Iterator[Typed]:
+def _readings(text: str, choices: list[Plain], repair: bool) -> Iterator[Typed]:
     """Each value that the text can be, in the order of the choices, text last."""
     types = [name for plain in choices for name in sorted(types_of(plain))]
     for name in dict.fromkeys(types):
         read = _READERS.get(name)
         if read is not None and (value := read(text.strip())) is not None:
             yield Typed(value[0], True)
-    yield from _repaired(text, [name for name in types if name in ("array", "object")])
+    if repair:
+        yield from _repaired(text, [name for name in types if name in ("array", "object")])
     if "string" in types or not all(map(types_of, choices)):
         yield Typed(text, True)
 
 
 def _repaired(text: str, types: list[str]) -> Iterator[Typed]:
-    """The list or object that a text is as Python writes it, or with its quotes escaped."""
-    if not types:
+    """The list or object that was meant by text that is not quite JSON."""
+    if not types or text.strip()[:1] not in ("[", "{"):
         return
-    for code, written in (("repaired-literals", as_json(text)), ("repaired-escapes", _bare(text))):
-        for name in types if written else ():
-            if (value := _READERS[name](written or "")) is not None:
-                yield Typed(value[0], True, code)
-
-
-def _bare(text: str) -> str | None:
-    """What the text would be if it stood in a JSON string."""
     inner = read_any(f'"{text}"') if '\\"' in text else None
-    return inner if inner != f'"{text}"' else None
+    for written in (text, inner):
+        if isinstance(written, str) and (found := _tolerant(written)):
+            value, repairs = found
+            codes = (*repairs, *(() if written is text else ("repaired-escapes",)))
+            if type_name(value) in types:
+                yield Typed(value, True, codes)
+
+
+def _tolerant(text: str) -> tuple[Any, tuple[str, ...]] | None:
+    tolerant = Tolerant(text, ended=True, max_depth=Limits().depth)
+    try:
+        value, end = tolerant.read(tolerant.solid(0))
+    except ValueError:
+        return None
+    return (value, tuple(tolerant.repairs)) if tolerant.solid(end) == len(text) else None
 
 
 def _read_integer(text: str) -> tuple[int] | None:
