@@ -53,9 +53,11 @@ def may_wait(dialect: str, text: str, said: int, *, in_call: bool) -> bool:
 
 def _opened(dialect: str, before: str, tail: str) -> bool:
     """Where nothing more is known of a dialect: one of its openers stands here, or may come to."""
-    openers = Markers(*dialects[dialect].openers(Setting()))
+    known = dialects[dialect]
+    openers = Markers(*known.openers(Setting()), *(opening for opening, _ in known.reasoning))
     fresh = openers.fresh if _in_line_start(before, tail) else None
-    return bool(openers.growing.match(tail) or (fresh and fresh.match(tail)))
+    in_thought = _may_become(tail, [closing for _, closing in known.reasoning])
+    return bool(openers.growing.match(tail) or (fresh and fresh.match(tail)) or in_thought)
 
 
 def _short(before: str, tail: str) -> bool:

@@ -25,6 +25,9 @@ _CLASSES = {
     "hermes": "hermes.Hermes",
     # Channels, and calls as in a programming language.
     "gpt_oss": "gpt_oss.GptOss",
+    "lfm2": "lfm2.Lfm2",
+    "olmo3": "olmo3.Olmo3",
+    "pythonic": "pythonic.Pythonic",
 }
 
 

@@ -23,6 +23,8 @@ GENERAL_CODES: Mapping[str, str] = {
     "repaired-literals": "`True`, `False` or `None` stood for JSON's own words",
     "repaired-quotes": "strings were in single quotes, or keys in none",
     "repaired-strings": "line breaks, quotes or backslashes stood in a string as they are",
+    "positional-arguments": "arguments without a name; they were bound in the tool's order",
+    "unbound-arguments": "the arguments do not fit the tool's parameters; they were kept raw",
     "invalid-utf8": "bytes of a file were not text; each became U+FFFD",
 }
 """Each code, and what it means."""
