@@ -39,6 +39,9 @@ _CLASSES = {
     "deepseek_v3": "deepseek_v3.DeepseekV3",
     "deepseek_v31": "deepseek_v31.DeepseekV31",
     "kimi_k2": "kimi_k2.KimiK2",
+    "lfm2": "lfm2.Lfm2",
+    "olmo3": "olmo3.Olmo3",
+    "pythonic": "pythonic.Pythonic",
 }
 
 # Other names of the same grammar.

@@ -9,15 +9,31 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from typing import Protocol
 
 from callblocks.model.events import CallInput
-from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.json_scan import Halt, ScanState
 from callblocks.parsing.markers import Markers
 from callblocks.parsing.stage import Reading, Speak, Stage
 
 __all__ = ("Asking",)
 
 _find_solid = re.compile(r"[^ \t\r\n]").search
+
+
+class Scan(Protocol):
+    """Whoever knows where a value ends while its text comes."""
+
+    state: ScanState
+    halt: int
+
+    def feed(self, text: str, at: int = 0) -> int:
+        """Take text from `at` and say up to where."""
+        ...
+
+    def absorb(self, text: str) -> Halt | None:
+        """Take all of a text, or say where the scan halted in it."""
+        ...
 
 
 class Asking:
@@ -76,7 +92,7 @@ class Asking:
         """Take the character that `peek` gave."""
         self._take(self.stage.scan.pos + 1)
 
-    def consume(self, json: JsonScan, *, live: bool = False) -> Reading[None]:
+    def consume(self, json: Scan, *, live: bool = False) -> Reading[None]:
         """Take text for as long as it is one JSON value; `live` says it as the call's input."""
         scan, speak = self.stage.scan, self._speak(live)
         while json.state in (ScanState.OPEN, ScanState.CLOSED):

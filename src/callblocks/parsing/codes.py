@@ -33,6 +33,8 @@ GENERAL_CODES: Mapping[str, str] = {
     "repaired-wrapping": "all arguments stood in one that the tool does not have",
     "arguments-not-json": "the arguments of a call should be a JSON object and are none",
     "truncated-call": "the text ended inside a call",
+    "positional-arguments": "arguments without a name; they were bound in the tool's order",
+    "unbound-arguments": "the arguments do not fit the tool's parameters; they were kept raw",
     "invalid-utf8": "bytes of a file were not text; each became U+FFFD",
 }
 """Each code, and what it means."""
