@@ -8,13 +8,14 @@ taken is kept, so that it can be given back.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
 from callblocks.model.events import CallInput
-from callblocks.parsing.json_scan import Halt, ScanState
+from callblocks.parsing.json_scan import ScanState
 from callblocks.parsing.markers import Markers
-from callblocks.parsing.stage import Reading, Speak, Stage
+from callblocks.parsing.stage import Hit, Reading, Speak, Stage
 
 __all__ = ("Asking",)
 
@@ -31,8 +32,9 @@ class Scan(Protocol):
         """Take text from `at` and say up to where."""
         ...
 
-    def absorb(self, text: str) -> Halt | None:
-        """Take all of a text, or say where the scan halted in it."""
+    @property
+    def search(self) -> Callable[[str], Hit | None]:
+        """What takes all of a text, or says where the scan halted in it."""
         ...
 
 

@@ -10,6 +10,8 @@ the places of the grammar are listed in `python_places`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from callblocks.parsing.json_scan import Halt, ScanState
 from callblocks.parsing.python_places import (
     AFTER,
@@ -66,6 +68,11 @@ class PythonScan:
     def closing(self) -> str:
         """The brackets that would close what is open."""
         return "".join(_CLOSING[char] for char in reversed(self._open))
+
+    @property
+    def search(self) -> Callable[[str], Halt | None]:
+        """What settles the next pieces."""
+        return self.absorb
 
     def absorb(self, text: str) -> Halt | None:
         """Take all of a text, or say where the scan halted in it."""
