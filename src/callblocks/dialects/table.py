@@ -28,6 +28,19 @@ _CLASSES = {
     "deepseek_v3": "deepseek_v3.DeepseekV3",
     "deepseek_v31": "deepseek_v31.DeepseekV31",
     "kimi_k2": "kimi_k2.KimiK2",
+    "longcat": "longcat.Longcat",
+    "jamba": "jamba.Jamba",
+    "hunyuan_a13b": "hunyuan_a13b.HunyuanA13b",
+    "minimax_m1": "minimax_m1.MinimaxM1",
+    "nemotron_v2": "nemotron_v2.NemotronV2",
+    "granite3": "granite3.Granite3",
+    "granite20b_fc": "granite20b_fc.Granite20bFc",
+    "internlm2": "internlm2.Internlm2",
+    "phi4_mini": "phi4_mini.Phi4Mini",
+    "apertus": "apertus.Apertus",
+    "gigachat3": "gigachat3.Gigachat3",
+    "gigachat31": "gigachat31.Gigachat31",
+    "functionary_v31": "functionary_v31.FunctionaryV31",
 }
 
 
