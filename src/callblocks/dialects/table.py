@@ -42,6 +42,19 @@ _CLASSES = {
     "lfm2": "lfm2.Lfm2",
     "olmo3": "olmo3.Olmo3",
     "pythonic": "pythonic.Pythonic",
+    "longcat": "longcat.Longcat",
+    "jamba": "jamba.Jamba",
+    "hunyuan_a13b": "hunyuan_a13b.HunyuanA13b",
+    "minimax_m1": "minimax_m1.MinimaxM1",
+    "nemotron_v2": "nemotron_v2.NemotronV2",
+    "granite3": "granite3.Granite3",
+    "granite20b_fc": "granite20b_fc.Granite20bFc",
+    "internlm2": "internlm2.Internlm2",
+    "phi4_mini": "phi4_mini.Phi4Mini",
+    "apertus": "apertus.Apertus",
+    "gigachat3": "gigachat3.Gigachat3",
+    "gigachat31": "gigachat31.Gigachat31",
+    "functionary_v31": "functionary_v31.FunctionaryV31",
 }
 
 # Other names of the same grammar.

@@ -78,6 +78,13 @@ class Asking:
                 self.stage.settle(markers.here.match, None, None)
             yield
 
+    def stands(self, markers: Markers) -> Reading[bool]:
+        """Whether a marker stands right here; it is not taken."""
+        found = yield from self.match(markers)
+        if found:
+            self.give_back(self.offset - len(found))
+        return bool(found)
+
     def peek(self) -> Reading[str]:
         """Take blanks; give the character after them, which is not taken, or `""` at the end."""
         scan = self.stage.scan

@@ -7,6 +7,7 @@ before the name wait for it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from callblocks.model.calls import Span
@@ -27,11 +28,16 @@ _PLAIN = Markers(Shape(('"', r'[^"\\\x00-\x1f]{0,64}', '"')))
 class CallObject:
     """What was read so far.
 
-    `heads` are those of the keys. `sure` says that a name alone makes it a call.
+    `heads` are those of the keys. `sure` says whether a name alone makes it a call.
     """
 
     def __init__(
-        self, block: Block, keys: Keys, heads: tuple[Markers, Markers], *, sure: bool
+        self,
+        block: Block,
+        keys: Keys,
+        heads: tuple[Markers, Markers],
+        *,
+        sure: Callable[[str], bool],
     ) -> None:
         self.block = block
         self.keys = keys
@@ -76,7 +82,7 @@ class CallObject:
     def _quick(self, head: str) -> Reading[bool]:
         self.name = head[head.rindex('"', 0, -1) + 1 : -1]
         self._seen.add((0, self.keys.name[0]))
-        if self.sure:
+        if self.sure(self.name):
             self.begin()
         if not (yield from self.block.match(self._heads[1])):
             return True
@@ -122,6 +128,8 @@ class CallObject:
         keys, char = self.keys, (yield from self.block.peek())
         if keys.single and not self.name:
             return (yield from self._single(key))
+        if level == 0 and not self.name and key not in keys.known and not self.sure(""):
+            return False
         if key in keys.nested and char == "{" and not keys.single:
             return (yield from self.read(level + 1))
         if key in keys.input and not keys.single and self.input is None:
@@ -144,7 +152,7 @@ class CallObject:
             return False
         if key in self.keys.name and not self.name:
             self.name = value if isinstance(value, str) else ""
-            if self.name and self.sure:
+            if self.name and self.sure(self.name):
                 self.begin()
             return bool(self.name)
         if key and key == self.keys.id:

@@ -7,6 +7,7 @@ A dialect says what the markers and keys are, and whether calls stand in an arra
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
@@ -32,6 +33,8 @@ from callblocks.parsing.stage import Reading
 
 __all__ = ("JsonCalls",)
 
+_BLANKS = "[ \\t\\r\\n]{0,100}"
+
 
 class JsonCalls(Dialect):
     """`opening`, calls, `closing`; what is written is the first of each."""
@@ -46,6 +49,19 @@ class JsonCalls(Dialect):
     together: ClassVar[bool] = False
     """Whether neighbouring calls share one pair of markers."""
     as_text: ClassVar[bool] = False
+    trailing: ClassVar[tuple[str, ...]] = ()
+    """What may follow a row, and belongs to it."""
+    hidden: ClassVar[tuple[str, ...]] = ()
+    """Markers around prose that show nothing, where no other dialect is read."""
+    bare: ClassVar[str] = ""
+    """The bracket that begins calls without an opening marker."""
+    unsure: ClassVar[tuple[str | Shape, ...]] = ()
+    """Further openings, after which only a name and arguments make a call."""
+    silent: ClassVar[tuple[str, ...]] = ()
+    """Names that call nothing."""
+    separators: ClassVar[str] = ",;"
+    many: ClassVar[bool] = True
+    """Whether calls may follow each other outside of an array."""
     keeps_ids = False
 
     def __init_subclass__(cls) -> None:
@@ -59,17 +75,42 @@ class JsonCalls(Dialect):
     @cached_property
     def row(self) -> Row:
         """How the calls stand in the text."""
-        return Row(self.keys, self.opening, self.closing, as_text=self.as_text)
+        return self._make_row(sure=True)
+
+    @cached_property
+    def _unsure_row(self) -> Row:
+        return self._make_row(sure=False)
+
+    def _make_row(self, *, sure: bool) -> Row:
+        return Row(
+            self.keys,
+            self.opening,
+            self.closing,
+            separators=self.separators,
+            many=self.many,
+            trailing=self.trailing,
+            silent=self.silent,
+            as_text=self.as_text,
+            sure=sure,
+        )
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        return self.opening
+        bare = re.escape(self.bare)
+        anywhere, first = Shape((f"(?={bare})",)), Shape((_BLANKS, f"(?={bare})"), True)
+        found = (*self.opening, *self.unsure, *((self.hidden) if setting.alone else ()))
+        return (*found, anywhere if setting.alone else first) if bare else found
 
     def read(self, block: Block) -> Reading[Refused | None]:
+        if block.opening in self.hidden:
+            return block.markup()
+        sure = block.opening in self.opening
+        if not (sure or block.stage.alone or block.at_start):
+            return block.refuse()
         char = yield from block.peek()
         fenced = char == "`" and not block.stage.strict and bool(self.closing)
         if not (fenced or (char and char in self.starts)):
             return block.refuse()
-        return (yield from RowReader(block, self.row).read())
+        return (yield from RowReader(block, self.row if sure else self._unsure_row).read())
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
         parts: list[str] = []

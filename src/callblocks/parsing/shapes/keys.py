@@ -28,6 +28,11 @@ class Keys(NamedTuple):
     nested: tuple[str, ...] = ("function",)
     single: bool = False
 
+    @property
+    def known(self) -> tuple[str, ...]:
+        """What an object that is a call may begin with."""
+        return (*self.name, *self.input, *self.nested, self.id, "type", "id")
+
     def said(self, name: str, value: object, id_: str, extra: Mapping[str, Any]) -> dict[str, Any]:
         """The object of a call."""
         if self.single:

@@ -43,8 +43,8 @@ class NamedJson(Dialect):
     closing: ClassVar[tuple[str, ...]] = ()
     section: ClassVar[tuple[str, ...]] = ()
     section_end: ClassVar[tuple[str, ...]] = ()
-    sure: ClassVar[bool] = True
-    """Whether a name and its separator make a call; else an object must follow."""
+    starts: ClassVar[str] = ""
+    """What must follow to make it a call, where a name and its separator alone do not."""
     keeps_ids = False
 
     def __init_subclass__(cls) -> None:
@@ -81,8 +81,16 @@ class NamedJson(Dialect):
         name = yield from block.match(NAME)
         if not name or not (yield from block.match(self._separators)):
             return None
-        certain = self.sure or (yield from block.peek()) == "{"
-        return Head(name) if certain else None
+        return Head(name) if (yield from self._begins(block)) else None
+
+    def _begins(self, block: Block) -> Reading[bool]:
+        """Whether what stands here can be an input, or the end of a call without one."""
+        if not self.starts:
+            return True
+        char = yield from block.peek()
+        if char and char in self.starts:
+            return True
+        return block.stage.alone and (yield from block.stands(self.named.closers))
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
         parts: list[str] = []

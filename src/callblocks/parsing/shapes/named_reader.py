@@ -109,7 +109,7 @@ class NamedReader:
         self.block.started(head.name, head.id)
         self._repairs, self._ended, self._end = [], True, self.block.offset
         char = yield from self.block.peek()
-        if not char or (yield from self._stands(self.named.ends)):
+        if not char or (yield from self.block.stands(self.named.ends)):
             found = Parts(head.name, head.id, None, None, {})
             self._ended = bool(char)
         else:
@@ -121,13 +121,6 @@ class NamedReader:
         else:
             self.telling.bad(*found, end=self._end)
         return more
-
-    def _stands(self, markers: Markers) -> Reading[bool]:
-        """Whether a marker stands right here; it is not taken."""
-        found = yield from self.block.match(markers)
-        if found:
-            self.block.give_back(self.block.offset - len(found))
-        return bool(found)
 
     def _input(self, head: Head) -> Reading[Parts | _Fault]:
         """The input that stands here, said while it comes."""

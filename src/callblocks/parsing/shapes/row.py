@@ -6,7 +6,7 @@ last call owns the closing marker.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from callblocks.model.calls import Span
@@ -21,39 +21,41 @@ from callblocks.parsing.stage import Reading
 __all__ = ("Row", "RowReader")
 
 
+@dataclass(frozen=True)
 class Row:
     """What a row looks like.
 
     `closing` are the markers that end it, `opening` those that begin the next one. `separators`
-    may stand between objects outside of an array; with `many`, nothing needs to. `as_text` says
-    that arguments are strings that hold JSON. A row that is not `sure` is one only if its objects
-    have a name and arguments.
+    may stand between objects outside of an array; with `many`, nothing needs to. `trailing` are
+    markers that may follow the row. `silent` are names that call nothing. `as_text` says that
+    arguments are strings that hold JSON. A row that is not `sure` is one only if its objects have
+    a name and arguments.
     """
 
-    def __init__(
-        self,
-        keys: Keys,
-        opening: Sequence[str],
-        closing: Sequence[str],
-        *,
-        separators: str = ",;",
-        many: bool = True,
-        as_text: bool = False,
-        sure: bool = True,
-    ) -> None:
-        self.keys = keys
-        self.opening = tuple(opening)
-        self.closing = tuple(closing)
-        self.separators = separators
-        self.many = many
-        self.as_text = as_text
-        self.sure = sure
-        self.heads = keys.heads()
+    keys: Keys
+    opening: tuple[str, ...]
+    closing: tuple[str, ...]
+    separators: str = ",;"
+    many: bool = True
+    trailing: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    as_text: bool = False
+    sure: bool = True
+
+    @cached_property
+    def heads(self) -> tuple[Markers, Markers]:
+        """How most objects begin."""
+        return self.keys.heads()
 
     @cached_property
     def closers(self) -> Markers:
         """What ends the row."""
         return Markers(*self.closing)
+
+    @cached_property
+    def trailers(self) -> Markers:
+        """What may follow the row."""
+        return Markers(*self.trailing)
 
     @cached_property
     def ends(self) -> Markers:
@@ -80,9 +82,11 @@ class RowReader:
             self.block.step()
             self._in_array = True
             char = yield from self.block.peek()
+            if char != "{" and not self.row.closing:
+                return self.block.refuse()
         more = True
         while more:
-            call = CallObject(self.block, self.row.keys, self.row.heads, sure=self.row.sure)
+            call = CallObject(self.block, self.row.keys, self.row.heads, sure=self._sure)
             if char != "{" or not (yield from call.read()):
                 return (yield from self._break_off(call))
             more = yield from self._tail()
@@ -90,6 +94,10 @@ class RowReader:
                 return self._leave(call)
             char = "{"
         return self._stop()
+
+    def _sure(self, name: str) -> bool:
+        """Whether a name alone makes a call."""
+        return self.row.sure and name not in self.row.silent
 
     def _stop(self) -> None:
         if self._end < self.block.offset:
@@ -106,7 +114,7 @@ class RowReader:
         """Take what follows an object; return whether that is another one."""
         self._end, self._ended, self._repairs = self.block.offset, True, []
         char = ""
-        if self._in_array or self.row.many or self.row.closing:
+        if self._in_array or self.row.many or self.row.closing or self.row.trailing:
             char = yield from self.block.peek()
         if char and char in ("," if self._in_array else self.row.separators):
             self.block.step()
@@ -134,6 +142,8 @@ class RowReader:
 
     def _close(self) -> Reading[None]:
         """Take the marker that ends the row, and braces too many before it."""
+        if self.row.trailing:
+            yield from self._trail()
         if not self.row.closing:
             return
         char = yield from self.block.peek()
@@ -150,6 +160,12 @@ class RowReader:
             self._repairs.append("repaired-closing")
             self._ended = self._ended and bool(char) and not cut
 
+    def _trail(self) -> Reading[None]:
+        yield from self.block.peek()
+        marker = yield from self.block.match(self.row.trailers)
+        if marker or any(map(self.block.stops_within, self.row.trailing)):
+            self._end = self.block.offset
+
     def _finish(self, call: CallObject) -> bool:
         """Say the call of a whole object; False if it is none and nothing of it was said."""
         try:
@@ -162,6 +178,9 @@ class RowReader:
         if parts is None or not self._is_call(parts):
             return self._bad("call", "it has no name", call.started)
         repairs, ended = self._repairs, self._ended
+        if parts.name in self.row.silent:
+            self.telling.nothing(self._end)
+            return True
         self.telling.call(parts, repairs, started=call.started, ended=ended, end=self._end)
         return True
 

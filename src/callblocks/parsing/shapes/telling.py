@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
+from callblocks.model.events import Text
 from callblocks.parsing.block import Block
 from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.parsing.shapes.inputs import as_input
@@ -53,6 +54,12 @@ class Telling:
         """Say that what stands up to `end` is no call; a call that began ends here."""
         name = code if code.startswith("too-") else f"{self.block.dialect}.{code}"
         self.block.malformed(name, detail, end=end, text=self.text(end))
+        self._done(end)
+
+    def nothing(self, end: int) -> None:
+        """Say that what stands up to `end` calls nothing and shows nothing."""
+        self.block.stage.solid = True
+        self.block.stage.say(Text("", self.block.stage.span(end)))
         self._done(end)
 
     def text(self, end: int) -> str:
