@@ -26,13 +26,20 @@ _CLASSES = {
     # Channels, and calls as in a programming language.
     "gpt_oss": "gpt_oss.GptOss",
     # Arguments in tags.
+    "minicpm5_xml": "minicpm5_xml.Minicpm5Xml",
     "qwen3_coder": "qwen3_coder.Qwen3Coder",
+    "seed_oss": "seed_oss.SeedOss",
     "glm45": "glm45.Glm45",
     "glm47": "glm47.Glm47",
     "anthropic_xml": "anthropic_xml.AnthropicXml",
     "minimax_m2": "minimax_m2.MinimaxM2",
     "deepseek_v32": "deepseek_v32.DeepseekV32",
     "deepseek_v4": "deepseek_v4.DeepseekV4",
+    "step3": "step3.Step3",
+    "hy_v3": "hy_v3.HyV3",
+    "dots": "dots.Dots",
+    "kimi_k3": "kimi_k3.KimiK3",
+    "muse_glimmer": "muse_glimmer.MuseGlimmer",
 }
 
 

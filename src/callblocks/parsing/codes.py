@@ -16,7 +16,7 @@ GENERAL_CODES: Mapping[str, str] = {
     "too-large": "an input is longer than `Limits.input_size`",
     "too-many-calls": "the text has more calls than `Limits.calls`",
     "mistyped-argument": "an argument is not of the type its schema says; it was kept as text",
-    "repeated-argument": "an argument is given twice; the last one counts",
+    "repeated-argument": "an argument is given twice: nobody knows which one counts",
     "repaired-escapes": "a list or an object was written with its quotes escaped",
     "missing-wrapper": "a call stands without the tag that should wrap it",
     "missing-closer": "a closing tag is missing; what comes next closed it",

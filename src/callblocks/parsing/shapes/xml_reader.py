@@ -7,6 +7,7 @@ a closing tag is missing, the tag that comes next closes what is open, with a pr
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from callblocks.parsing.block import Block, Refused
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ("XmlReader",)
 
+_CDATA = re.compile(r"\s*<!\[CDATA\[")
+_CDATA_END = re.compile(r"\]\]>\s*\Z")
+
 
 class XmlReader:
     """The reading of one block; `repairs` are what was wrong with the call that is open."""
@@ -31,6 +35,7 @@ class XmlReader:
         self._wrapped = wrapper is not None and wrapper.is_in(block.opening)
         self._repairs: list[tuple[str, str]] = []
         self._written: dict[str, tuple[str, str]] = {}
+        self._fault: tuple[str, str] | None = None
         self._json: list[str] = []
         self._unsaid: list[str] = []
         self._key = ""
@@ -100,7 +105,7 @@ class XmlReader:
         self._note_spelling(self._tags.argument, opening)
         key = self._key = self._shape.key_in(opening)
         if key in self._written:
-            self._repair("repeated-argument", f"{key!r:.60} is given twice; the last one counts")
+            self._fault = "repeated-argument", f"{key!r:.60} is given twice"
         block.input("".join(self._unsaid))
         parts: list[str] = []
         while True:
@@ -110,7 +115,7 @@ class XmlReader:
             if not end:
                 self._over = self._inside = True
                 return ""
-            tag = yield from self._tag_after(end)
+            tag = None if self._in_cdata(parts) else (yield from self._tag_after(end))
             if tag is not None:
                 value = "".join(parts)
                 # A line end before the tag that closed it in its stead belongs to that tag.
@@ -118,6 +123,11 @@ class XmlReader:
                 return tag
             parts.append(end)
             block.input(end)
+
+    def _in_cdata(self, parts: list[str]) -> bool:
+        """Whether a value has opened `<![CDATA[` and not closed it."""
+        opened = self._shape.cdata and _CDATA.match(parts[0])
+        return bool(opened) and not _CDATA_END.search(parts[-1])
 
     def _tag_after(self, end: str) -> Reading[str | None]:
         """What follows a value that `end` may have ended; None if it belongs to the value."""
@@ -195,7 +205,8 @@ class XmlReader:
         stop = block.offset - len(opening)
         self._say(start, stop)
         self._first_part, self._begin = len(block.taken) - 1, stop
-        self._repairs, self._written, self._follows, self._json = [], {}, None, []
+        self._repairs, self._written, self._json = [], {}, []
+        self._follows = self._fault = None
         return opening
 
     def _read_wrapper_end(self) -> Reading[str]:
@@ -216,6 +227,8 @@ class XmlReader:
         text = "".join(block.taken[self._first_part :])[: stop - self._begin]
         if self._inside:
             return block.malformed("truncated-call", "the text ended inside a value", stop, text)
+        if self._fault:
+            return block.malformed(*self._fault, stop, text)
         if self._over:
             self._missing(self._tags.call_end)
         tool = block.stage.tools.get(block.name)
