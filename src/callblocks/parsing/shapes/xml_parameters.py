@@ -29,7 +29,7 @@ from callblocks.parsing.engine import Setting
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.schema_order import in_schema_order
-from callblocks.parsing.shapes.tags import attributes, begun
+from callblocks.parsing.shapes.tags import Tag, attributes, begun
 from callblocks.parsing.shapes.xml_form import XmlForm, as_text
 from callblocks.parsing.shapes.xml_reader import XmlReader
 from callblocks.parsing.shapes.xml_rules import xml_rules
@@ -54,6 +54,8 @@ class XmlParameters(Dialect):
     """Whether one newline at each end of a value belongs to its tags."""
     cdata: ClassVar[bool] = False
     """Whether a value may stand in `<![CDATA[…]]>`, in which no tag is one."""
+    has_body: ClassVar[bool] = False
+    """Whether what stands between the tags of a call is read when it is all there."""
     keeps_ids = False
     values_are_text = True
 
@@ -70,6 +72,24 @@ class XmlParameters(Dialect):
     def key_in(self, opening: str) -> str:
         """The name of an argument in its opening tag."""
         return _name(opening)
+
+    def is_tool(self, name: str, tools: Mapping[str, ToolSpec]) -> bool:
+        """Whether a tag with this name opens a call."""
+        return True
+
+    def end_of(self, name: str) -> Tag:
+        """The tag that ends a call of this tool."""
+        return self.tags.call_end
+
+    def is_whole_body(self, text: str, *, is_all: bool) -> bool:
+        """Whether a body whose last part this is can end here; `is_all` says it is all of it."""
+        raise NotImplementedError
+
+    def read_body(
+        self, body: str, tool: ToolSpec | None, depth: int
+    ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        """The input that a body is, and what is wrong with it; `BadBody` says why it is none."""
+        raise NotImplementedError
 
     def is_whole(self, opening: str) -> bool:
         """Whether the tag that opens a call also ends it."""
