@@ -7,14 +7,11 @@ takes them from its corpus.
 
 from __future__ import annotations
 
-import re
-from itertools import takewhile
-
 from hypothesis import strategies as st
 
 from callblocks import dialects
 from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import Shape
+from callblocks.parsing.shapes.tags import begun
 from callblocks.parsing.spelling import damaged
 from support.corpus import fragments
 
@@ -122,14 +119,7 @@ def markers(dialect: str) -> tuple[str, ...]:
     """The markers that open a dialect's blocks, as far as they are literal."""
     owners = dialects.values() if dialect == "auto" else [dialects[dialect]]
     openers = (opener for owner in owners for opener in owner.openers(Setting()))
-    literal = (one if isinstance(one, str) else _literal_start(one) for one in openers)
-    return tuple(dict.fromkeys(opener for opener in literal if len(opener) > 1))
-
-
-def _literal_start(shape: Shape) -> str:
-    """What of a marker is always the same, from its start on."""
-    known = takewhile(lambda atom: re.escape(atom[-1]) == atom, shape.atoms)
-    return "".join(atom[-1] for atom in known)
+    return tuple(dict.fromkeys(opener for opener in map(begun, openers) if len(opener) > 1))
 
 
 def texts(parts: tuple[str, ...], max_size: int = 20) -> st.SearchStrategy[str]:

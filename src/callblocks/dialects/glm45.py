@@ -9,8 +9,8 @@
 from __future__ import annotations
 
 from callblocks.parsing.markers import Shape
-from callblocks.parsing.shapes.arg_key_value import NAME, RULES, ArgKeyValue, argument, argument_end
-from callblocks.parsing.shapes.tags import BLANKS, Tag, closing, literal
+from callblocks.parsing.shapes.arg_key_value import ARGUMENT, NAME, RULES, ArgKeyValue, argument
+from callblocks.parsing.shapes.tags import BLANKS, Tag, closing, literal, misspelt
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_tags import XmlTags
 
@@ -32,8 +32,8 @@ class Glm45(ArgKeyValue):
             Shape((*literal("<tool_call>").atoms, BLANKS, NAME, "(?=[\\s<])")),
         ),
         call_end=closing("</tool_call>"),
-        argument=argument,
-        argument_end=argument_end,
+        argument=Tag(ARGUMENT, argument()),
+        argument_end=closing("</arg_value>", others=[misspelt("</arg_v")]),
         starts_line=False,
     )
     form = XmlForm(

@@ -55,6 +55,13 @@ _CLASSES = {
     "gigachat3": "gigachat3.Gigachat3",
     "gigachat31": "gigachat31.Gigachat31",
     "functionary_v31": "functionary_v31.FunctionaryV31",
+    "minicpm5_xml": "minicpm5_xml.Minicpm5Xml",
+    "seed_oss": "seed_oss.SeedOss",
+    "step3": "step3.Step3",
+    "hy_v3": "hy_v3.HyV3",
+    "dots": "dots.Dots",
+    "kimi_k3": "kimi_k3.KimiK3",
+    "muse_glimmer": "muse_glimmer.MuseGlimmer",
 }
 
 # Other names of the same grammar.

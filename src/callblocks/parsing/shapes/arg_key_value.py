@@ -5,20 +5,13 @@ A value is text where the tool's schema says so, and JSON where it says another 
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any
 
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.arguments import schema_of, typed_argument
 from callblocks.parsing.markers import Shape
-from callblocks.parsing.schema_shape import Schemas
-from callblocks.parsing.shapes.tags import BLANKS, Tag, closing, literal, misspelt
-from callblocks.parsing.shapes.xml_form import as_text
-from callblocks.parsing.shapes.xml_parameters import XmlParameters
-from callblocks.parsing.typed import Typed, read_any, types_of
+from callblocks.parsing.shapes.json_values import JsonValues
+from callblocks.parsing.shapes.tags import BLANKS, literal
 
-__all__ = ("NAME", "RULES", "ArgKeyValue", "argument", "argument_end")
+__all__ = ("ARGUMENT", "NAME", "RULES", "ArgKeyValue", "argument", "suffixed")
 
 NAME = "[\\w./:-]{1,200}"
 RULES = (
@@ -26,28 +19,33 @@ RULES = (
     "Write text as it is, without quotes. Write numbers, booleans, lists and objects as JSON.",
     "A call without arguments has no `<arg_key>`. Close every tag.",
 )
-_KEY = re.compile(r"<arg_key>\s*(.*?)\s*</arg_key>", re.DOTALL)
-_NAME = re.compile(rf"<tool_call>\s*({NAME})")
+_KEY = re.compile(r"<arg_key[^<>]*>\s*(.*?)\s*</arg_key", re.DOTALL)
+_NAME = re.compile(rf"<tool_call[^<>]*>\s*({NAME})")
 
-argument = Tag(
-    "<arg_key>…</arg_key><arg_value>",
-    Shape(
+
+def argument(suffix: str = "") -> Shape:
+    """The tags before a value, each with this suffix, which is an atom of a pattern."""
+    return Shape(
         (
-            *literal("<arg_key>").atoms,
+            *suffixed("<arg_key", suffix),
             "[^<]{1,200}",
-            *literal("</arg_key>").atoms,
+            *suffixed("</arg_key", suffix),
             BLANKS,
-            *literal("<arg_value>").atoms,
+            *suffixed("<arg_value", suffix),
         )
-    ),
-)
-argument_end = closing("</arg_value>", others=[misspelt("</arg_v")])
+    )
 
 
-class ArgKeyValue(XmlParameters):
+def suffixed(tag: str, suffix: str = "") -> tuple[str, ...]:
+    """The atoms of a tag with a suffix to its name."""
+    return (*literal(tag).atoms, *((":", suffix) if suffix else ()), ">")
+
+
+ARGUMENT = "<arg_key>…</arg_key><arg_value>"
+
+
+class ArgKeyValue(JsonValues):
     """A dialect of this shape; a call's name stands right after its opening tag."""
-
-    values_are_text = False
 
     def name_in(self, opening: str) -> str:
         found = _NAME.match(opening)
@@ -56,20 +54,3 @@ class ArgKeyValue(XmlParameters):
     def key_in(self, opening: str) -> str:
         found = _KEY.match(opening)
         return found[1] if found else ""
-
-    def typed_value(self, opening: str, text: str, tool: ToolSpec | None, key: str) -> Typed:
-        if not _says_type(tool, key):
-            return Typed(read_any(text), True)
-        return typed_argument(text, tool, key)
-
-    def _compose_argument(self, key: str, value: Any, tool: ToolSpec | None) -> str:
-        text = as_text(self.name, value)
-        # What is no JSON is text: so text that is JSON must be quoted to stay text.
-        if isinstance(value, str) and not _says_type(tool, key) and read_any(text) != text:
-            text = json.dumps(text, ensure_ascii=False)
-        return self.form.argument(key, text)
-
-
-def _says_type(tool: ToolSpec | None, key: str) -> bool:
-    document = tool.parameters if tool else True
-    return any(map(types_of, Schemas(document).plain(schema_of(tool, key))))

@@ -2,25 +2,18 @@
 
 `string="true"` says that a value is text as it stands, `string="false"` that it is JSON; where a
 tool's schema says a type, that is what counts. Models write the bars in ASCII, or twice, forget
-the end of a call, put a blank after the bars, or all arguments into one JSON object, which may
-also stand in a parameter `arguments` or `input` that the tool does not have.
+the end of a call, put a blank after the bars, or all arguments into one JSON object.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, cast
 
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.arguments import schema_of, typed_argument
 from callblocks.parsing.markers import Shape
-from callblocks.parsing.schema_order import fits
+from callblocks.parsing.shapes.json_values import MarkedValues
 from callblocks.parsing.shapes.tags import Tag, attributed, attributes, literal
 from callblocks.parsing.shapes.xml_form import TYPES, XmlForm
-from callblocks.parsing.shapes.xml_parameters import XmlParameters
 from callblocks.parsing.shapes.xml_tags import XmlTags
-from callblocks.parsing.typed import Typed, read_any
 
 __all__ = ("RULES", "Dsml", "dsml_form", "dsml_tags")
 
@@ -33,30 +26,11 @@ RULES = (
 _BARS = ("[｜|]{1,2}", " ?", *"DSML", " ?", "[｜|]{1,2}", " ?")
 
 
-class Dsml(XmlParameters):
+class Dsml(MarkedValues):
     """A dialect of this markup."""
 
-    values_are_text = False
-
-    def typed_value(self, opening: str, text: str, tool: ToolSpec | None, key: str) -> Typed:
-        schema = schema_of(tool, key)
-        if attributes(opening).get("string") == "false":
-            value = read_any(text)
-            if fits(value, schema, tool.parameters if tool else True):
-                return Typed(value, True)
-        return typed_argument(text, tool, key)
-
-    def typed_arguments(
-        self, written: Mapping[str, tuple[str, str]], tool: ToolSpec | None
-    ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-        if tool and len(written) == 1:
-            ((key, (_, text)),) = written.items()
-            inner = read_any(text) if key in ("arguments", "input") else None
-            known = tool.properties
-            if isinstance(inner, dict) and key not in known and inner.keys() <= known.keys():
-                said = ("repaired-wrapping", f"all arguments stand in {key!r}")
-                return cast("dict[str, Any]", inner), [said]
-        return super().typed_arguments(written, tool)
+    def is_text(self, opening: str) -> bool:
+        return attributes(opening).get("string") != "false"
 
 
 def dsml_tags(wrapper: str, *others: str) -> XmlTags:

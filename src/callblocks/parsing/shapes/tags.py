@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from callblocks.parsing.markers import Shape
 
@@ -20,6 +21,7 @@ __all__ = (
     "Tag",
     "attributed",
     "attributes",
+    "begun",
     "closing",
     "literal",
     "misspelt",
@@ -52,6 +54,14 @@ def misspelt(start: str) -> Shape:
 def attributed(opening: str, end: str = ">") -> Shape:
     """A tag with attributes."""
     return Shape((*map(re.escape, opening), "[ \\t\\r\\n]", ATTRIBUTES, *map(re.escape, end)))
+
+
+def begun(shape: str | Shape) -> str:
+    """What of a marker is always the same, from its start on."""
+    if isinstance(shape, str):
+        return shape
+    known = takewhile(lambda atom: re.escape(atom[-1]) == atom, shape.atoms)
+    return "".join(atom[-1] for atom in known)
 
 
 def attributes(text: str) -> dict[str, str]:

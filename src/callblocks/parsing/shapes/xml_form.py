@@ -18,7 +18,8 @@ class XmlForm(NamedTuple):
     """Each is a pair: what stands before and after. A tag's name stands between its own pair.
 
     With `shared`, calls that follow each other stand in one wrapper. `marks` are what follows a
-    key to say the type of its value, by the name of the type in JSON Schema.
+    key to say the type of its value, by the name of the type in JSON Schema. `number` is what
+    stands between a call's name and its number in the wrapper, where calls are numbered.
     """
 
     head: tuple[str, str]
@@ -28,12 +29,7 @@ class XmlForm(NamedTuple):
     wrapper: tuple[str, str] = ("", "")
     shared: bool = False
     marks: Mapping[str, str] = {}
-
-    @property
-    def openings(self) -> list[str]:
-        """What prose cannot hold: it would open a block."""
-        head = self.head[0].split(" ", maxsplit=1)[0]
-        return [text for text in dict.fromkeys((self.wrapper[0].strip(), head)) if text]
+    number: str = ""
 
     def opening(self, key: str, kind: str = "string") -> str:
         """The tag that opens an argument whose value has this type."""
@@ -43,18 +39,17 @@ class XmlForm(NamedTuple):
         """One argument of a call."""
         return f"{self.opening(key, kind)}{text}{self.value_end}"
 
-    def call(self, name: str, arguments: str, *, ended: bool) -> str:
-        """One call, without its wrapper."""
-        return f"{self.head[0]}{name}{self.head[1]}{arguments}{self.end if ended else ''}"
+    def call(self, head: str, arguments: str, number: int, *, ended: bool) -> str:
+        """One call, without its wrapper; `head` is its tag up to its name."""
+        numbered = f"{self.number}{number}" if self.number else ""
+        return f"{head}{numbered}{self.head[1]}{arguments}{self.end if ended else ''}"
 
-    def calls(self, calls: Sequence[tuple[str, bool]]) -> str:
-        """Calls that follow each other, each with whether it has ended."""
+    def calls(self, calls: Sequence[str], *, ended: bool) -> str:
+        """Calls that follow each other, in as many wrappers as they need."""
         rows = [calls] if self.shared else [[call] for call in calls]
         before, after = self.wrapper
-        return "".join(
-            f"{before}{''.join(text for text, _ in row)}{after if row[-1][1] else ''}"
-            for row in rows
-        )
+        text = "".join(f"{before}{''.join(row)}{after}" for row in rows)
+        return text if ended else text.removesuffix(after)
 
 
 def as_text(dialect: str, value: Any) -> str:

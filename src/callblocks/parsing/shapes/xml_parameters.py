@@ -29,17 +29,19 @@ from callblocks.parsing.engine import Setting
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.schema_order import in_schema_order
-from callblocks.parsing.shapes.tags import attributes
+from callblocks.parsing.shapes.tags import Tag, attributes, begun
 from callblocks.parsing.shapes.xml_form import XmlForm, as_text
 from callblocks.parsing.shapes.xml_reader import XmlReader
 from callblocks.parsing.shapes.xml_rules import xml_rules
 from callblocks.parsing.shapes.xml_tags import XmlTags
 from callblocks.parsing.stage import Reading
-from callblocks.parsing.typed import Typed, type_name
+from callblocks.parsing.typed import Typed, type_name, typed
 
 __all__ = ("XmlParameters",)
 
-_NAMED = re.compile(r"<[^\s=<>]+=\s*(.*?)\s*[>\n]", re.DOTALL)
+_NAMED = re.compile(r"<[^\s=<>]+=\s*(.*?)\s*(?:[>\n]|\Z)", re.DOTALL)
+_CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
+_WRAPPERS = ("arguments", "input", "parameters", "properties")
 _QUOTES = "\"'“”‘’"
 
 
@@ -50,6 +52,10 @@ class XmlParameters(Dialect):
     form: ClassVar[XmlForm]
     trims: ClassVar[bool] = False
     """Whether one newline at each end of a value belongs to its tags."""
+    cdata: ClassVar[bool] = False
+    """Whether a value may stand in `<![CDATA[…]]>`, in which no tag is one."""
+    has_body: ClassVar[bool] = False
+    """Whether what stands between the tags of a call is read when it is all there."""
     keeps_ids = False
     values_are_text = True
 
@@ -67,6 +73,24 @@ class XmlParameters(Dialect):
         """The name of an argument in its opening tag."""
         return _name(opening)
 
+    def is_tool(self, name: str, tools: Mapping[str, ToolSpec]) -> bool:
+        """Whether a tag with this name opens a call."""
+        return True
+
+    def end_of(self, name: str) -> Tag:
+        """The tag that ends a call of this tool."""
+        return self.tags.call_end
+
+    def is_whole_body(self, text: str, *, is_all: bool) -> bool:
+        """Whether a body whose last part this is can end here; `is_all` says it is all of it."""
+        raise NotImplementedError
+
+    def read_body(
+        self, body: str, tool: ToolSpec | None, depth: int
+    ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        """The input that a body is, and what is wrong with it; `BadBody` says why it is none."""
+        raise NotImplementedError
+
     def is_whole(self, opening: str) -> bool:
         """Whether the tag that opens a call also ends it."""
         return opening.endswith("/>")
@@ -79,11 +103,18 @@ class XmlParameters(Dialect):
         self, written: Mapping[str, tuple[str, str]], tool: ToolSpec | None
     ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         """The input of a call, and what is wrong with it. Each text stands with its tag."""
+        if tool and len(written) == 1 and (inner := _unwrapped(written, tool)) is not None:
+            return inner, [("repaired-wrapping", f"all arguments stand in {next(iter(written))!r}")]
         values = {
-            key: self.typed_value(opening, _trimmed(text) if self.trims else text, tool, key)
+            key: self.typed_value(opening, self._bare(text), tool, key)
             for key, (opening, text) in written.items()
         }
         return plain_values(values), problems_of(values)
+
+    def _bare(self, text: str) -> str:
+        if self.cdata and (inner := _CDATA.fullmatch(text)):
+            return inner[1]
+        return text.removeprefix("\n").removesuffix("\n") if self.trims else text
 
     def said(self, item: Call | Result, tools: Mapping[str, ToolSpec]) -> Call | Result:
         if isinstance(item, Result):
@@ -97,21 +128,37 @@ class XmlParameters(Dialect):
                 parts += map(str, group)
             else:
                 calls = [item for item in group if isinstance(item, Call)]
-                written = ((self._compose_call(call, tools), call.ended) for call in calls)
-                parts.append(self.form.calls(list(written)))
+                written = [self._compose_call(*each, tools) for each in enumerate(calls, 1)]
+                parts.append(self.form.calls(written, ended=all(call.ended for call in calls)))
         return "".join(parts)
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
-        xml_rules(grammar, self.form, tools)
+        xml_rules(grammar, self, tools)
 
-    def _compose_call(self, call: Call, tools: Mapping[str, ToolSpec]) -> str:
+    def written_name(self, name: str) -> str:
+        """A name as it stands in a tag."""
+        return name
+
+    @property
+    def openings(self) -> list[str]:
+        """What prose cannot hold where calls are constrained: it could open a block."""
+        starts = dict.fromkeys(map(begun, self.openers(Setting())))
+        return [text for text in starts if len(text) > 2]
+
+    def head_of(self, name: str) -> str:
+        """What a call of this tool begins with, up to and with its name."""
+        return f"{self.form.head[0]}{self.written_name(name)}"
+
+    def _compose_call(self, number: int, call: Call, tools: Mapping[str, ToolSpec]) -> str:
         tool = tools.get(call.name)
         value = in_schema_order(call.input, tool.parameters) if tool else call.input
         said = (self._compose_argument(key, one, tool) for key, one in value.items())
-        return self.form.call(call.name, "".join(said), ended=call.ended)
+        head = self.head_of(call.name)
+        return self.form.call(head, "".join(said), number, ended=call.ended)
 
     def _compose_argument(self, key: str, value: Any, tool: ToolSpec | None) -> str:
-        return self.form.argument(key, as_text(self.name, value), type_name(value))
+        text = as_text(self.name, value)
+        return self.form.argument(self.written_name(key), text, type_name(value))
 
 
 def _name(opening: str) -> str:
@@ -122,5 +169,12 @@ def _name(opening: str) -> str:
     return bare[1].strip(_QUOTES) if bare else ""
 
 
-def _trimmed(text: str) -> str:
-    return text.removeprefix("\n").removesuffix("\n")
+def _unwrapped(written: Mapping[str, tuple[str, str]], tool: ToolSpec) -> dict[str, Any] | None:
+    """The arguments, where they all stand in one that the tool does not have."""
+    ((key, (_, text)),) = written.items()
+    if key not in _WRAPPERS or key in tool.properties:
+        return None
+    inner = typed(text, {"type": "object"}, repair=True)
+    if not inner.fits or not inner.value.keys() <= tool.properties.keys():
+        return None
+    return inner.value

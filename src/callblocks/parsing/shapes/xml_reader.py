@@ -1,8 +1,7 @@
-"""Reads one block of calls in tags: a wrapper, calls in it, and each call's arguments.
+"""Reads one block of calls in tags: a wrapper, and the calls in it.
 
-What a value holds is text, so a closing tag in it is one only if the next tag tells: after
-`</parameter>` comes another parameter or the end of the call, else it belongs to the value. Where
-a closing tag is missing, the tag that comes next closes what is open, with a problem.
+Where a closing tag is missing, the tag that comes next closes what is open, with a problem. If
+nothing is to be repaired, such a call is malformed.
 """
 
 from __future__ import annotations
@@ -10,10 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.json_scan import JsonScan, ScanState
-from callblocks.parsing.json_value import read_json
-from callblocks.parsing.markers import Markers
-from callblocks.parsing.shapes.tags import Tag
+from callblocks.parsing.shapes.bad_body import BadBody
+from callblocks.parsing.shapes.xml_call import XmlCall
 from callblocks.parsing.stage import Reading
 
 if TYPE_CHECKING:
@@ -21,36 +18,32 @@ if TYPE_CHECKING:
 
 __all__ = ("XmlReader",)
 
+_REPAIRS = ("missing-closer", "stray-text")
+
 
 class XmlReader:
-    """The reading of one block; `repairs` are what was wrong with the call that is open."""
+    """The reading of one block."""
 
     def __init__(self, shape: XmlParameters, block: Block) -> None:
         self._shape, self._block, self._tags = shape, block, shape.tags
         wrapper = self._tags.wrapper
         self._wrapped = wrapper is not None and wrapper.is_in(block.opening)
-        self._repairs: list[tuple[str, str]] = []
-        self._written: dict[str, tuple[str, str]] = {}
-        self._json: list[str] = []
-        self._unsaid: list[str] = []
-        self._key = ""
+        self._call = XmlCall(shape, block)
         self._first_part = 0
         self._begin = block.start
-        self._follows: str | None = None
-        self._over = self._inside = self._lost = False
 
     def read(self) -> Reading[Refused | None]:
         """Read all calls of the block."""
         block, opening = self._block, self._block.opening
         if self._wrapped:
-            self._note_spelling(self._tags.wrapper, opening)
+            self._call.note_spelling(self._tags.wrapper, opening)
             opening = yield from block.match(self._tags.first)
             if not opening:
                 return (yield from self._read_no_call())
         elif self._tags.wrapper and block.stage.strict:
             return block.refuse()
         elif self._tags.wrapper:
-            self._repair("missing-wrapper", f"{opening!r:.60} stands outside of its wrapper")
+            self._call.repair("missing-wrapper", f"{opening!r:.60} stands outside of its wrapper")
         refused: Refused | None = None
         while opening and not refused:
             opening, refused = yield from self._read_call(opening)
@@ -66,24 +59,18 @@ class XmlReader:
 
     def _read_call(self, opening: str) -> Reading[tuple[str, Refused | None]]:
         """Read a call whose opening tag was taken; return the next one's, or that it was none."""
-        block, stop = self._block, self._block.offset
-        bare = self._tags.bare(opening)
-        self._note_spelling(self._tags.call, bare)
+        block, stop, bare = self._block, self._block.offset, self._tags.bare(opening)
+        self._call.note_spelling(self._tags.call, bare)
         name = self._shape.name_in(bare)
-        is_whole = self._shape.is_whole(opening)
-        tag = "" if is_whole else (yield from block.match(self._tags.inside))
-        over = not (tag or is_whole) and block.ends_within(self._tags.inside)
-        if not name or not (tag or is_whole or over):
+        if not name or not self._shape.is_tool(name, block.stage.tools):
             return "", self._give_up(stop - len(opening))
-        block.started(name, end=stop)
-        if over:
-            self._over = True
-        elif not is_whole:
-            self._unsaid = [tag]
-            if tag.endswith("{"):
-                tag = yield from self._read_json()
-            while self._tags.argument.is_in(tag.lstrip()):
-                tag = yield from self._read_argument(tag.lstrip())
+        tag: str | None = ""
+        if self._shape.is_whole(opening):
+            block.started(name, end=stop)
+        else:
+            tag = yield from self._call.read(name, stop)
+        if tag is None:
+            return "", self._give_up(stop - len(opening))
         return (yield from self._close(tag, stop)), None
 
     def _give_up(self, start: int) -> Refused | None:
@@ -94,108 +81,27 @@ class XmlReader:
         block.give_back(start)
         return None
 
-    def _read_argument(self, opening: str) -> Reading[str]:
-        """Read an argument whose opening tag was taken; return the tag that follows."""
-        block = self._block
-        self._note_spelling(self._tags.argument, opening)
-        key = self._key = self._shape.key_in(opening)
-        if key in self._written:
-            self._repair("repeated-argument", f"{key!r:.60} is given twice; the last one counts")
-        block.input("".join(self._unsaid))
-        parts: list[str] = []
-        while True:
-            text, end = yield from block.stream(self._tags.value_ends)
-            parts.append(text)
-            self._unsaid, self._lost = [end], False
-            if not end:
-                self._over = self._inside = True
-                return ""
-            tag = yield from self._tag_after(end)
-            if tag is not None:
-                value = "".join(parts)
-                # A line end before the tag that closed it in its stead belongs to that tag.
-                self._written[key] = opening, value.removesuffix("\n") if self._lost else value
-                return tag
-            parts.append(end)
-            block.input(end)
-
-    def _tag_after(self, end: str) -> Reading[str | None]:
-        """What follows a value that `end` may have ended; None if it belongs to the value."""
-        tags, bare = self._tags, end.lstrip()
-        if tags.argument.is_in(bare):
-            self._lost = bare == end
-            return self._next_argument(bare)
-        if tags.is_call_or_wrapper_end(bare):
-            return (yield from self._outer_end(bare))
-        if not tags.argument_end.is_in(bare) and bare != f"</{self._key}>":
-            return None
-        tag = yield from self._match(tags.after_argument)
-        self._over = not tag and self._block.ends_within(tags.after_argument)
-        if not tag and not self._over:
-            return None
-        self._note_spelling(tags.argument_end, bare)
-        return tag
-
-    def _read_json(self) -> Reading[str]:
-        """Read arguments that are one JSON object; return the tag that ends the call."""
-        scan, (opening,) = JsonScan(self._block.stage.limits.depth), self._unsaid
-        self._block.input(opening)
-        self._json, text = [], "{"
-        while True:
-            self._json.append(text)
-            scan.feed(text)
-            text, end = yield from self._block.stream(self._tags.call_ends)
-            self._json.append(text)
-            scan.feed(text)
-            self._unsaid = [end]
-            # In a JSON string that is open, an end is text.
-            if scan.state is not ScanState.OPEN or not end:
-                self._over = not end
-                self._inside = scan.state is ScanState.OPEN
-                return end
-            self._block.input(end)
-            text = end
-
-    def _next_argument(self, opening: str) -> str | None:
-        """An opening tag in a value is one if its key is still to come."""
-        tool = self._block.stage.tools.get(self._block.name)
-        key = self._shape.key_in(opening)
-        if key in self._written or (tool and key not in tool.properties):
-            return None
-        self._missing(self._tags.argument_end)
-        return opening
-
-    def _outer_end(self, end: str) -> Reading[str | None]:
-        """The end of the call, or of the wrapper, in a value: one if a call or an end follows."""
-        tags = self._tags
-        after = tags.after_call if tags.call_end.is_in(end) else tags.after_wrapper
-        follows = yield from self._match(after)
-        if not follows and not self._block.ends_within(after):
-            return None
-        self._missing(tags.argument_end)
-        self._follows, self._lost = follows, True
-        return end
-
     def _close(self, tag: str, start: int) -> Reading[str]:
         """Say the call; return the opening tag of the next one, if that was taken already."""
-        block, tags, follows = self._block, self._tags, self._follows
-        if tags.call_end.is_in(tag.lstrip()):
-            self._note_spelling(tags.call_end, tag.lstrip())
+        block, tags, call, bare = self._block, self._tags, self._call, tag.lstrip()
+        follows = call.follows
+        if call.end.is_in(bare):
+            call.note_spelling(call.end, bare)
         if tags.call.is_in(tags.bare(tag)):
             follows = tag
-            self._missing(tags.call_end)
+            call.missing(call.end)
         elif tags.is_wrapper_end(tag):
-            self._missing(tags.call_end)
-            self._note_spelling(tags.wrapper_end, tag.lstrip())
-        elif follows is None and not self._over:
+            call.missing(call.end)
+            call.note_spelling(tags.wrapper_end, bare)
+        elif follows is None and not call.over:
             follows = yield from self._read_wrapper_end()
-        elif self._wrapped and not follows and not self._over:
-            self._missing(tags.wrapper_end)
+        elif self._wrapped and not follows and not call.over:
+            call.missing(tags.wrapper_end)
         opening = follows if follows and tags.call.is_in(tags.bare(follows)) else ""
         stop = block.offset - len(opening)
         self._say(start, stop)
         self._first_part, self._begin = len(block.taken) - 1, stop
-        self._repairs, self._written, self._follows, self._json = [], {}, None, []
+        self._call = XmlCall(self._shape, block)
         return opening
 
     def _read_wrapper_end(self) -> Reading[str]:
@@ -205,47 +111,28 @@ class XmlReader:
             return ""
         follows = yield from block.match(tags.after_call)
         if tags.is_wrapper_end(follows):
-            self._note_spelling(tags.wrapper_end, follows.lstrip())
+            self._call.note_spelling(tags.wrapper_end, follows.lstrip())
         if self._wrapped and not follows:
             block.ends_within(tags.after_call)
-            self._missing(tags.wrapper_end)
+            self._call.missing(tags.wrapper_end)
         return follows
 
     def _say(self, start: int, stop: int) -> None:
-        block, shape = self._block, self._shape
+        block, call = self._block, self._call
         text = "".join(block.taken[self._first_part :])[: stop - self._begin]
-        if self._inside:
+        if call.inside:
             return block.malformed("truncated-call", "the text ended inside a value", stop, text)
-        if self._over:
-            self._missing(self._tags.call_end)
-        tool = block.stage.tools.get(block.name)
+        if call.over:
+            call.missing(call.end)
         try:
-            given = read_json("".join(self._json) or "{}", block.stage.limits.depth)
-        except ValueError as error:
-            return block.malformed("arguments-not-json", str(error), stop, text)
-        value, problems = shape.typed_arguments(self._written, tool)
-        repairs = [*self._repairs, *(one for one in problems if one[0].startswith("repaired-"))]
-        if repairs and block.stage.strict:
-            return block.malformed(*repairs[0], stop, text)
-        block.ready(
-            {**given, **value}, size=stop - start, ended=not self._over, end=stop, text=text
-        )
-        for code, detail in (*self._repairs, *problems):
+            value, problems = call.value(block.stage.tools.get(block.name))
+        except BadBody as bad:
+            return block.malformed(bad.code, bad.detail, stop, text)
+        found = [*call.repairs, *problems]
+        repairs = [one for one in problems if one[0].startswith("repaired-") or one[0] in _REPAIRS]
+        if block.stage.strict and (call.repairs or repairs):
+            return block.malformed(*(*call.repairs, *repairs)[0], stop, text)
+        block.ready(value, size=stop - start, ended=not call.over, end=stop, text=text)
+        for code, detail in found:
             block.problem(code, detail)
         return None
-
-    def _match(self, markers: Markers) -> Reading[str]:
-        tag = yield from self._block.match(markers)
-        self._unsaid.append(tag)
-        return tag
-
-    def _missing(self, tag: Tag | None) -> None:
-        if tag is not None:
-            self._repair("missing-closer", f"{tag.name} is missing")
-
-    def _note_spelling(self, tag: Tag | None, text: str) -> None:
-        if tag is not None and not tag.is_exact(text):
-            self._repair("misspelt-tag", f"{text!r:.80} stands for {tag.name}")
-
-    def _repair(self, code: str, detail: str) -> None:
-        self._repairs.append((code, detail))

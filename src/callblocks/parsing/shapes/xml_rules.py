@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.arguments import schema_of
-from callblocks.parsing.expressions import Expr, alt, lit, many, opt, seq
+from callblocks.parsing.expressions import EMPTY, Expr, alt, chars, lit, many, opt, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.json_rules import strings_without
 from callblocks.parsing.machines import until, without
 from callblocks.parsing.schema_rules import json_rule
 from callblocks.parsing.schema_shape import Plain, Schemas
-from callblocks.parsing.shapes.xml_form import TYPES, XmlForm
+from callblocks.parsing.shapes.xml_form import TYPES
 from callblocks.parsing.typed import type_name, types_of
+
+if TYPE_CHECKING:
+    from callblocks.parsing.shapes.xml_parameters import XmlParameters
 
 __all__ = ("argument_rule", "arguments_rule", "xml_rules")
 
 
-def xml_rules(grammar: Grammar, form: XmlForm, tools: Sequence[ToolSpec]) -> None:
+def xml_rules(grammar: Grammar, shape: XmlParameters, tools: Sequence[ToolSpec]) -> None:
     """Add the rule `root`."""
+    form = shape.form
     strings_without(grammar, [form.value_end.strip()])
+    number = seq(lit(form.number), many(chars("0-9"), least=1)) if form.number else EMPTY
     calls = [
         seq(
-            lit(f"{form.head[0]}{tool.name}{form.head[1]}"),
-            arguments_rule(grammar, form, tool),
+            lit(shape.head_of(tool.name)),
+            number,
+            lit(form.head[1]),
+            arguments_rule(grammar, shape, tool),
             lit(form.end),
         )
         for tool in tools
@@ -32,21 +40,22 @@ def xml_rules(grammar: Grammar, form: XmlForm, tools: Sequence[ToolSpec]) -> Non
     call = grammar.rule("call", alt(*calls))
     row = many(call, least=1) if form.shared else call
     block = grammar.rule("block", seq(lit(form.wrapper[0]), row, lit(form.wrapper[1])))
-    prose = grammar.rule("prose", without(form.openings))
+    prose = grammar.rule("prose", without(shape.openings))
     grammar.rule("root", seq(prose, many(seq(block, prose))))
 
 
-def arguments_rule(grammar: Grammar, form: XmlForm, tool: ToolSpec) -> Expr:
+def arguments_rule(grammar: Grammar, shape: XmlParameters, tool: ToolSpec) -> Expr:
     """The arguments of a tool in their order, of which the optional ones may be missing."""
     parts: list[Expr] = []
     for key in tool.properties:
-        argument = argument_rule(grammar, form, tool, key)
+        argument = argument_rule(grammar, shape, tool, key)
         parts.append(argument if key in tool.required else opt(argument))
     return seq(*parts)
 
 
-def argument_rule(grammar: Grammar, form: XmlForm, tool: ToolSpec, key: str) -> Expr:
+def argument_rule(grammar: Grammar, shape: XmlParameters, tool: ToolSpec, key: str) -> Expr:
     """An argument in its tags, its value as text where the schema allows a string, else JSON."""
+    form, written = shape.form, shape.written_name(key)
     plain = Schemas(tool.parameters).plain(schema_of(tool, key)) or [{}]
     ways = [(one, kind) for one in plain for kind in sorted(types_of(one)) or TYPES]
     if not form.marks and any(kind == "string" for _, kind in ways):
@@ -56,7 +65,7 @@ def argument_rule(grammar: Grammar, form: XmlForm, tool: ToolSpec, key: str) -> 
     return alt(
         *(
             seq(
-                lit(form.opening(key, kind)),
+                lit(form.opening(written, kind)),
                 _value(grammar, form.value_end, one, kind, label, tool.parameters),
             )
             for one, kind in ways
