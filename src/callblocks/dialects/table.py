@@ -24,6 +24,8 @@ _CLASSES = {
     "emoji-bracket+": "emoji_bracket.EmojiBracketPlus",
     "hermes": "hermes.Hermes",
     # Channels, and calls as in a programming language.
+    "functiongemma": "functiongemma.FunctionGemma",
+    "gemma4": "gemma4.Gemma4",
     "gpt_oss": "gpt_oss.GptOss",
     "lfm2": "lfm2.Lfm2",
     "olmo3": "olmo3.Olmo3",
