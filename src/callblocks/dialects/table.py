@@ -30,6 +30,8 @@ _CLASSES = {
     "lfm2": "lfm2.Lfm2",
     "olmo3": "olmo3.Olmo3",
     "pythonic": "pythonic.Pythonic",
+    "react_text": "react_text.ReactText",
+    "smolagents_code": "smolagents_code.SmolagentsCode",
 }
 
 
