@@ -12,7 +12,7 @@ from typing import ClassVar
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.keys import Keys
-from callblocks.parsing.shapes.python_marked import PythonMarked
+from callblocks.parsing.shapes.python_marked import PythonMarked, python_codes
 from callblocks.parsing.shapes.row import Row, RowReader
 from callblocks.parsing.stage import Reading
 
@@ -37,6 +37,7 @@ class Lfm2(PythonMarked):
         "You may write prose before and after the list.",
     )
     codes: ClassVar = {
+        **python_codes("lfm2"),
         "lfm2.json": "what follows the opening marker is not JSON, even with repairs",
         "lfm2.call": "an object has no name, or its arguments are no object",
     }

@@ -62,6 +62,10 @@ _CLASSES = {
     "dots": "dots.Dots",
     "kimi_k3": "kimi_k3.KimiK3",
     "muse_glimmer": "muse_glimmer.MuseGlimmer",
+    "functiongemma": "functiongemma.FunctionGemma",
+    "gemma4": "gemma4.Gemma4",
+    "react_text": "react_text.ReactText",
+    "smolagents_code": "smolagents_code.SmolagentsCode",
 }
 
 # Other names of the same grammar.

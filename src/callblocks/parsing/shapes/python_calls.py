@@ -6,7 +6,7 @@ written. It is ready when it is known what follows it, so the last call owns wha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from callblocks.model.specs import ToolSpec
@@ -19,7 +19,7 @@ from callblocks.parsing.repair.python_quotes import escape_quotes
 from callblocks.parsing.shapes.telling import Telling
 from callblocks.parsing.stage import Reading
 
-__all__ = ("NAME_ATOMS", "PythonRow", "PythonRowReader")
+__all__ = ("NAME", "NAME_ATOMS", "PythonRow", "PythonRowReader")
 
 NAME_ATOMS = ("[A-Za-z_]", r"[\w.-]{0,200}", r"\(")
 NAME = Markers(Shape(NAME_ATOMS))
@@ -28,13 +28,15 @@ NAME = Markers(Shape(NAME_ATOMS))
 class PythonRow:
     """What a row looks like: is it a list in brackets, or are there lines?
 
-    `closing` ends it; where a row broke, `stops` do, too.
+    `closing` ends it, and so do those `beside` it; where a row broke, `stops` do, too.
     """
 
-    def __init__(self, closing: str, *stops: str, in_list: bool = True) -> None:
+    def __init__(
+        self, closing: str, *stops: str, in_list: bool = True, beside: Sequence[str] = ()
+    ) -> None:
         self.closing = closing
         self.in_list = in_list
-        self.closers = Markers(closing)
+        self.closers = Markers(closing, *beside)
         self.ends = Markers(closing, *stops)
 
 

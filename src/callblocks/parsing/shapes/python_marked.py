@@ -24,7 +24,15 @@ from callblocks.parsing.shapes.python_calls import PythonRow, PythonRowReader
 from callblocks.parsing.shapes.python_write import python_call, python_call_rule, python_words
 from callblocks.parsing.stage import Reading
 
-__all__ = ("PythonMarked",)
+__all__ = ("PythonMarked", "python_codes")
+
+
+def python_codes(dialect: str) -> dict[str, str]:
+    """The codes of a dialect's own problems."""
+    return {
+        f"{dialect}.arguments": "the arguments of a call are no plain values",
+        f"{dialect}.row": "something that is no call stands among calls",
+    }
 
 
 class PythonMarked(Dialect):
@@ -38,11 +46,9 @@ class PythonMarked(Dialect):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.codes = {
-            f"{cls.name}.arguments": "the arguments of a call are no plain values",
-            f"{cls.name}.row": "something that is no call stands among calls",
-            **cls.codes,
-        }
+        # A dialect that names codes names all.
+        if "codes" not in vars(cls):
+            cls.codes = python_codes(cls.name)
 
     @cached_property
     def row(self) -> PythonRow:
