@@ -24,7 +24,6 @@ GENERAL_CODES: Mapping[str, str] = {
     "repaired-literals": "`True`, `False` or `None` stood for JSON's own words",
     "repaired-quotes": "strings were in single quotes, or keys in none",
     "repaired-strings": "line breaks, quotes or backslashes stood in a string as they are",
-    "mistyped-argument": "an argument is not of the type its schema says; it was kept as text",
     "repeated-argument": "an argument is given twice: nobody knows which one counts",
     "repaired-escapes": "a list or an object was written with its quotes escaped",
     "missing-wrapper": "a call stands without the tag that should wrap it",
