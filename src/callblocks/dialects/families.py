@@ -65,7 +65,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "deepseek_v31": ("deepseek-v3.1",),
     "deepseek_v32": ("deepseek-v3.2",),
     "deepseek_v4": ("deepseek-v4",),
-    "step3": ("step3", "step3-vl"),
+    "step3": ("step3",),
     "qwen3_coder": (
         *("qwen3-coder", "qwen3.5", "qwen3.6", "qwen3.7", "nemotron-3", "nvidia-nemotron-3"),
         *("step-3.5", "mimo-v2", "k-exaone-2", "ornith"),
@@ -84,8 +84,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "muse_glimmer": ("muse-glimmer", "muse"),
     "anthropic_xml": ("claude",),
     "claude_legacy": ("claude-2", "claude-2.0", "claude-2.1", "claude-instant", "claude-1"),
-    "pythonic": ("toolace", "toolace-8b", "llama-3.2-1b-pythonic", "llama-3.2-3b-pythonic"),
-    "llama4": ("llama-4", "meta-llama-4"),
+    "pythonic": ("toolace", "llama-4", "meta-llama-4"),
     "lfm2": ("lfm2", "lfm2.5", "lfm"),
     "olmo3": ("olmo-3", "olmo"),
     "functiongemma": ("functiongemma",),

@@ -74,7 +74,21 @@ _CLASSES = {
 }
 
 # Other names of the same grammar.
-_ALIASES: dict[str, str] = {}
+_ALIASES = {
+    "qwen25": "hermes",
+    "apriel": "hunyuan_a13b",
+    "firefunction": "phi4_mini",
+    "deepseek_r1": "deepseek_v3",
+    "qwen3_xml": "qwen3_coder",
+    "glm46": "glm45",
+    "glm5": "glm47",
+    "ling3": "glm47",
+    "roo": "cline",
+    "llama4": "pythonic",
+    "react": "react_text",
+    "smolagents": "smolagents_code",
+    "harmony": "gpt_oss",
+}
 
 
 class _Dialects(Mapping[str, "Dialect"]):
