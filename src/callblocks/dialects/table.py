@@ -28,6 +28,7 @@ _CLASSES = {
     "deepseek_v3": "deepseek_v3.DeepseekV3",
     "deepseek_v31": "deepseek_v31.DeepseekV31",
     "kimi_k2": "kimi_k2.KimiK2",
+    "llama3_json": "llama3_json.Llama3Json",
     "longcat": "longcat.Longcat",
     "jamba": "jamba.Jamba",
     "hunyuan_a13b": "hunyuan_a13b.HunyuanA13b",
@@ -41,6 +42,17 @@ _CLASSES = {
     "gigachat3": "gigachat3.Gigachat3",
     "gigachat31": "gigachat31.Gigachat31",
     "functionary_v31": "functionary_v31.FunctionaryV31",
+    "xlam": "xlam.Xlam",
+    "cohere_command3": "cohere_command3.CohereCommand3",
+    "cohere_command4": "cohere_command4.CohereCommand4",
+    "cohere_r_plus": "cohere_r_plus.CohereRPlus",
+    "ernie45": "ernie45.Ernie45",
+    "inkling": "inkling.Inkling",
+    "sarashina": "sarashina.Sarashina",
+    "functionary_v32": "functionary_v32.FunctionaryV32",
+    "generic_json": "generic_json.GenericJson",
+    "openai_json_text": "openai_json_text.OpenaiJsonText",
+    "gptme": "gptme.Gptme",
 }
 
 
