@@ -14,6 +14,7 @@ from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.named_json import NamedJson
+from callblocks.parsing.shapes.named_reader import Head
 from callblocks.parsing.stage import Reading
 
 __all__ = ("FunctionaryV32",)
@@ -42,3 +43,8 @@ class FunctionaryV32(NamedJson):
         if block.opening == ALL:
             return block.markup()
         return (yield from super().read(block))
+
+    def read_head(self, block: Block) -> Reading[Head | None]:
+        head = yield from super().read_head(block)
+        known = head and (block.stage.alone or head.name in block.stage.tools)
+        return head if known else None

@@ -24,7 +24,7 @@ class Sarashina(JsonCalls):
         "Each call is a dict: `name` is the tool's name, `arguments` a dict with its input.",
     )
     opening = ("<|tool_calls|>",)
-    unsure = ("[{'name':",)
+    bare = "["
     starts = "["
     frame = ("[", ", ", "]")
     together = True

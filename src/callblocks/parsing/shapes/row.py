@@ -59,9 +59,14 @@ class Row:
         return Markers(*self.trailing)
 
     @cached_property
+    def is_closed(self) -> bool:
+        """Whether a marker closes it; a bracket is none, for it may stand anywhere."""
+        return any(one.strip("}]") for one in self.closing)
+
+    @cached_property
     def ends(self) -> Markers:
-        """What ends a row that is no JSON; a bracket does not, for it may stand anywhere."""
-        return Markers(*(one for one in self.closing if one.strip("}]")), *self.opening)
+        """What ends a row that is no JSON."""
+        return Markers(*(self.closing if self.is_closed else ()), *self.opening)
 
 
 class RowReader:
@@ -83,7 +88,7 @@ class RowReader:
             self.block.step()
             self._in_array = True
             char = yield from self.block.peek()
-            if char != "{" and not self.row.closing:
+            if char != "{" and not self.row.is_closed:
                 return self.block.refuse()
         more = True
         while more:
@@ -201,12 +206,15 @@ class RowReader:
 
     def _break_off(self, call: CallObject) -> Reading[Refused | None]:
         """An object is no JSON, or the text ends in it: read what is meant, if that is sure."""
-        if not (call.started or self.row.sure):
+        certain = call.started or self.row.sure
+        if not (certain or (self.row.natural and self.block.stage.alone)):
             return self._leave(call)
         _, marker = yield from self.block.until(self.row.ends)
         self.block.give_back(self.block.offset - len(marker))
         raw = self.telling.slice(call.start, self.block.offset)
         found, error = self._mended(raw, ended=bool(marker))
+        if not certain and (error or not all(map(self._is_mended_call, found))):
+            return self._leave(call)
         started = call.started
         for one in found:
             self._end, self._ended = call.start + one.after, True
@@ -233,6 +241,10 @@ class RowReader:
         except ValueError as error:
             return found, str(error)
         return found, ""
+
+    def _is_mended_call(self, one: Mended) -> bool:
+        parts = resolve(self.row.keys, one.value, one.start, one.places)
+        return parts is not None and self._is_call(parts)
 
     def _say_mended(self, one: Mended, base: int, started: bool) -> None:
         parts = resolve(self.row.keys, one.value, one.start, one.places)
