@@ -27,6 +27,7 @@ from callblocks.model.events import (
 )
 from callblocks.model.shown import unescape_prose
 from callblocks.parsing.engine import Setting
+from callblocks.parsing.markers import Markers
 
 __all__ = ("verify",)
 
@@ -146,11 +147,12 @@ def _ends_with_cut(written: str) -> bool:
 
 
 @cache
-def _markers() -> tuple[str, ...]:
+def _markers() -> re.Pattern[str]:
     openers = (opener for dialect in dialects.values() for opener in dialect.openers(Setting()))
-    return tuple(opener for opener in openers if isinstance(opener, str))
+    tags = (one for one in openers if isinstance(one, str) or one.atoms[0] == "<")
+    return Markers(*tags).final
 
 
 def _is_marker(written: str) -> bool:
     """Whether it begins with a marker that some dialect knows, blanks aside."""
-    return written.lstrip().startswith(_markers())
+    return _markers().match(written.lstrip()) is not None

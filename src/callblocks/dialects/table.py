@@ -71,6 +71,18 @@ _CLASSES = {
     "pythonic": "pythonic.Pythonic",
     "react_text": "react_text.ReactText",
     "smolagents_code": "smolagents_code.SmolagentsCode",
+    "llama3_json": "llama3_json.Llama3Json",
+    "xlam": "xlam.Xlam",
+    "cohere_command3": "cohere_command3.CohereCommand3",
+    "cohere_command4": "cohere_command4.CohereCommand4",
+    "cohere_r_plus": "cohere_r_plus.CohereRPlus",
+    "ernie45": "ernie45.Ernie45",
+    "inkling": "inkling.Inkling",
+    "sarashina": "sarashina.Sarashina",
+    "functionary_v32": "functionary_v32.FunctionaryV32",
+    "generic_json": "generic_json.GenericJson",
+    "openai_json_text": "openai_json_text.OpenaiJsonText",
+    "gptme": "gptme.Gptme",
 }
 
 # Other names of the same grammar.

@@ -7,7 +7,6 @@ before the name wait for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from callblocks.model.calls import Span
@@ -28,7 +27,8 @@ _PLAIN = Markers(Shape(('"', r'[^"\\\x00-\x1f]{0,64}', '"')))
 class CallObject:
     """What was read so far.
 
-    `heads` are those of the keys. `sure` says whether a name alone makes it a call.
+    `heads` are those of the keys. `sure` says that a name alone makes it a call, unless it is one
+    of the `silent` ones.
     """
 
     def __init__(
@@ -37,11 +37,13 @@ class CallObject:
         keys: Keys,
         heads: tuple[Markers, Markers],
         *,
-        sure: Callable[[str], bool],
+        sure: bool,
+        silent: tuple[str, ...],
     ) -> None:
         self.block = block
         self.keys = keys
         self.sure = sure
+        self.silent = silent
         self.start = block.offset
         self.mark = len(block.taken)
         self.name = ""
@@ -82,12 +84,12 @@ class CallObject:
     def _quick(self, head: str) -> Reading[bool]:
         self.name = head[head.rindex('"', 0, -1) + 1 : -1]
         self._seen.add((0, self.keys.name[0]))
-        if self.sure(self.name):
+        if self.sure and not self.is_silent:
             self.begin()
         if not (yield from self.block.match(self._heads[1])):
             return True
         self._seen.add((0, self.keys.input[0]))
-        return (yield from self._input("{"))
+        return (yield from self._input((yield from self.block.peek())))
 
     def _any(self, level: int) -> Reading[bool]:
         """Take a member; return whether it is whole."""
@@ -102,6 +104,11 @@ class CallObject:
             return None
         value = read_json(self.written) if self.input else None
         return Parts(self.name, self.id, value, self.input, extra_of(self._others))
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the name calls nothing."""
+        return self.name in self.silent
 
     def begin(self) -> None:
         """Say that the call has begun, if that was not said."""
@@ -128,7 +135,7 @@ class CallObject:
         keys, char = self.keys, (yield from self.block.peek())
         if keys.single and not self.name:
             return (yield from self._single(key))
-        if level == 0 and not self.name and key not in keys.known and not self.sure(""):
+        if level == 0 and not self.name and key not in keys.known and not self.sure:
             return False
         if key in keys.nested and char == "{" and not keys.single:
             return (yield from self.read(level + 1))
@@ -152,7 +159,7 @@ class CallObject:
             return False
         if key in self.keys.name and not self.name:
             self.name = value if isinstance(value, str) else ""
-            if self.name and self.sure(self.name):
+            if self.name and self.sure and not self.is_silent:
                 self.begin()
             return bool(self.name)
         if key and key == self.keys.id:
@@ -164,7 +171,7 @@ class CallObject:
     def _input(self, char: str) -> Reading[bool]:
         """Take the arguments; where the name is known, say them while they come."""
         start = self.block.offset
-        if self.name and char in ("{", '"') and self.block.stage.alone:
+        if self.name and char == "{" and self.block.stage.alone and not self.is_silent:
             self.begin()
         if self.started:
             self.block.input("", end=start)

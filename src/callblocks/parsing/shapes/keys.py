@@ -19,7 +19,8 @@ class Keys(NamedTuple):
     """The keys that are read; the first of each kind is what is written.
 
     `id` is the key of the call's id, or "" where the grammar has none. `nested` are members that
-    hold the call one level deeper. With `single`, the object's only key is the name itself.
+    hold the call one level deeper; with `wrapped` it is written so. With `single`, the object's
+    only key is the name itself. `id_first` says that the id is written before the name.
     """
 
     name: tuple[str, ...] = ("name",)
@@ -27,6 +28,8 @@ class Keys(NamedTuple):
     id: str = ""
     nested: tuple[str, ...] = ("function",)
     single: bool = False
+    wrapped: bool = False
+    id_first: bool = False
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -38,7 +41,10 @@ class Keys(NamedTuple):
         if self.single:
             return {name: value, **extra}
         ids = {self.id: id_} if self.id else {}
-        return {self.name[0]: name, self.input[0]: value, **ids, **extra}
+        call = {self.name[0]: name, self.input[0]: value}
+        if self.wrapped:
+            return {**ids, "type": "function", self.nested[0]: call, **extra}
+        return {**ids, **call, **extra} if self.id_first else {**call, **ids, **extra}
 
     def heads(self) -> tuple[Markers, Markers]:
         """How most calls begin: up to the end of the name, and from there to the arguments.

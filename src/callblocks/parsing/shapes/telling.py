@@ -35,7 +35,7 @@ class Telling:
         strict, depth = self.block.stage.strict, self.block.stage.limits.depth
         found = dict.fromkeys(repairs)
         try:
-            value, repair = as_input(parts.input, strict=strict, as_text=self._as_text, depth=depth)
+            value, inner = as_input(parts.input, strict=strict, as_text=self._as_text, depth=depth)
         except ValueError as error:
             return self.bad("call", str(error), end=end)
         if strict and found:
@@ -46,7 +46,7 @@ class Telling:
         self.block.ready(
             value, size=size, id_=parts.id, extra=extra, ended=ended, end=end, text=text
         )
-        for code in found | ({repair: None} if repair else {}):
+        for code in found | dict.fromkeys(inner):
             self.block.problem(code, GENERAL_CODES[code], place)
         return self._done(end)
 
