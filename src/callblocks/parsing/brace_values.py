@@ -34,12 +34,14 @@ class BraceValues:
         self._at = 0
 
     def read(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """The object that is all of the text; `ValueError` says why it is none."""
+        """The object that is all of the text; `ValueError` says why it is none.
+
+        Its brackets match and its strings are closed: whoever delimited it has seen that.
+        """
         try:
-            value = self._object(schema)
+            return self._object(schema)
         except RecursionError as error:
             raise ValueError("it is nested too deep") from error
-        return value
 
     def _next(self) -> str:
         blanks = _BLANKS.match(self.text, self._at)
@@ -101,9 +103,7 @@ class BraceValues:
         if not self.text.startswith(self._quote, self._at):
             return None
         start = self._at + len(self._quote)
-        end = self.text.find(self._quote, start)
-        if end < 0:
-            raise ValueError("a string is not closed")
+        end = self.text.index(self._quote, start)
         self._at = end + len(self._quote)
         return self.text[start:end]
 

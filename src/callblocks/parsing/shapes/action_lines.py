@@ -20,7 +20,7 @@ from callblocks.parsing.fences import END_OF_LINE
 from callblocks.parsing.json_scan import JsonScan, ScanState
 from callblocks.parsing.json_value import read_json
 from callblocks.parsing.markers import Markers, line
-from callblocks.parsing.repair.tolerant import Tolerant
+from callblocks.parsing.repair.objects import mended_object
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.typed import typed
 
@@ -113,18 +113,9 @@ def _json_input(
     try:
         value: Any = read_json(text, depth)
     except ValueError:
-        value, repairs = _mended(text, depth) if ended and not strict else (None, ())
+        value, repairs = mended_object(text, depth) if ended and not strict else (None, ())
         problems |= dict.fromkeys(repairs, "it was no JSON as it stood")
     return cast("dict[str, Any] | None", value)
-
-
-def _mended(text: str, depth: int) -> tuple[Any, tuple[str, ...]]:
-    tolerant = Tolerant(text, ended=True, max_depth=depth)
-    try:
-        value, end = tolerant.read(0)
-    except ValueError:
-        return None, ()
-    return (value, tuple(tolerant.repairs)) if tolerant.solid(end) == len(text) else (None, ())
 
 
 def _text_input(tool: ToolSpec | None, text: str, problems: dict[str, str]) -> dict[str, Any]:
