@@ -28,7 +28,7 @@ class Row:
     `closing` are the markers that end it, `opening` those that begin the next one. `separators`
     may stand between objects outside of an array; with `many`, nothing needs to. `trailing` are
     markers that may follow the row. `silent` are names that call nothing. `natural` are repairs
-    that are none here. `as_text` says that arguments are strings that hold JSON. A row that is
+    that are none here, `repairs` those that every call of it needed. `as_text` says that arguments are strings that hold JSON. A row that is
     not `sure` is one only if its objects have a name and arguments.
     """
 
@@ -40,6 +40,7 @@ class Row:
     trailing: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
     natural: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
     as_text: bool = False
     sure: bool = True
 
@@ -119,7 +120,7 @@ class RowReader:
 
     def _tail(self) -> Reading[bool]:
         """Take what follows an object; return whether that is another one."""
-        self._end, self._ended, self._repairs = self.block.offset, True, []
+        self._end, self._ended, self._repairs = self.block.offset, True, [*self.row.repairs]
         char = ""
         if self._in_array or self.row.many or self.row.closing or self.row.trailing:
             char = yield from self.block.peek()
@@ -218,7 +219,8 @@ class RowReader:
         started = call.started
         for one in found:
             self._end, self._ended = call.start + one.after, True
-            self._repairs = [code for code in one.repairs if code not in self.row.natural]
+            codes = (*self.row.repairs, *one.repairs)
+            self._repairs = [code for code in codes if code not in self.row.natural]
             if one is found[-1] and not error:
                 self._ended = bool(marker) or "repaired-closing" not in one.repairs
                 self.block.give_back(self._end)
