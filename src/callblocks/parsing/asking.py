@@ -8,16 +8,30 @@ taken is kept, so that it can be given back.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 from callblocks.model.events import CallInput
-from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.json_scan import ScanState
 from callblocks.parsing.markers import Markers
-from callblocks.parsing.stage import Reading, Speak, Stage
+from callblocks.parsing.stage import Hit, Reading, Speak, Stage
 
 __all__ = ("Asking",)
 
 _find_solid = re.compile(r"[^ \t\r\n]").search
+
+
+class _Scan(Protocol):
+    """Whoever can say where a value ends: `JsonScan`, or what stands in where JSON is broken."""
+
+    state: ScanState
+    halt: int
+
+    @property
+    def search(self) -> Callable[[str], Hit | None]: ...
+
+    def feed(self, text: str, at: int = 0) -> int: ...
 
 
 class Asking:
@@ -83,7 +97,7 @@ class Asking:
         """Take the character that `peek` gave."""
         self._take(self.stage.scan.pos + 1)
 
-    def consume(self, json: JsonScan, *, live: bool = False) -> Reading[None]:
+    def consume(self, json: _Scan, *, live: bool = False) -> Reading[None]:
         """Take text for as long as it is one JSON value; `live` says it as the call's input."""
         scan, speak = self.stage.scan, self._speak(live)
         while json.state in (ScanState.OPEN, ScanState.CLOSED):
