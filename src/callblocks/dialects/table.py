@@ -32,7 +32,9 @@ _CLASSES = {
     "glm45": "glm45.Glm45",
     "glm47": "glm47.Glm47",
     "anthropic_xml": "anthropic_xml.AnthropicXml",
+    "claude_legacy": "claude_legacy.ClaudeLegacy",
     "minimax_m2": "minimax_m2.MinimaxM2",
+    "minimax_m3": "minimax_m3.MinimaxM3",
     "deepseek_v32": "deepseek_v32.DeepseekV32",
     "deepseek_v4": "deepseek_v4.DeepseekV4",
     "step3": "step3.Step3",
@@ -40,6 +42,10 @@ _CLASSES = {
     "dots": "dots.Dots",
     "kimi_k3": "kimi_k3.KimiK3",
     "muse_glimmer": "muse_glimmer.MuseGlimmer",
+    "use_tool": "use_tool.UseTool",
+    "cline": "cline.Cline",
+    "morph_xml": "morph_xml.MorphXml",
+    "yaml_xml": "yaml_xml.YamlXml",
 }
 
 
