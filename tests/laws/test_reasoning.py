@@ -6,24 +6,33 @@ thought, and the same without that.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from callblocks import Limits, Parser, dialects
 from callblocks.dialects.emoji_bracket import EmojiBracket
+from callblocks.model.errors import CallerError
 from callblocks.model.events import Event, Reasoning, Text
 from callblocks.model.specs import ToolSpec
+from callblocks.parser import AUTO
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.markers import Shape
 from callblocks.parsing.parsed import Parsed
-from support.reading import alike, cut, read
-from support.soup import COMMON, texts
+from callblocks.parsing.spelling import damaged
+from support.corpus import texts_of
+from support.reading import NAMES, alike, cut, read
+from support.soup import COMMON, soup, texts
 from support.verifying import verify
 from support.work import work
 
 GROWTH = 2.2
 PAIRS = (("<think>", "</think>"), ("[THINK]", "[/THINK]"))
 TOOLS = (ToolSpec("ls"), ToolSpec("rm"))
+CORPUS_TOOLS = (ToolSpec("get_weather"), ToolSpec("ping"), ToolSpec("ls"), ToolSpec("search"))
 CALL = "🛠️[ls]🛠️[/end]"
 PARTS = (
     *("<think>", "</think>", "[THINK]", "[/THINK]", "</thi", "🛠️[", "🛠️[ls]", "🛠️[/end]", CALL),
@@ -39,6 +48,15 @@ class Patient(EmojiBracket):
 class Hasty(Patient):
     name = "hasty"
     calls_end_reasoning: ClassVar = True
+
+
+class Shaped(Hasty):
+    """Its marker may begin where another one stands."""
+
+    name = "shaped"
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        return (Shape(("ð", ".{0,9}", "!")),)
 
 
 def told(text: str, **options: object) -> list[tuple[str, str]]:
@@ -120,9 +138,44 @@ def test_a_call_that_the_closing_marker_breaks_is_a_thought() -> None:
     assert [kind for kind, _ in told(text)] == ["thought", "text"]
 
 
+def test_a_call_beyond_the_limit_is_a_thought() -> None:
+    text = f"<think>{CALL}</think>No."
+    assert told(text, limits=Limits(calls=0)) == [("thought", CALL), ("text", "No.")]
+
+
+def test_a_call_is_seen_where_another_marker_may_still_come() -> None:
+    text = f"<think>{damaged('🛠️')[0]}[ls]🛠️[/end]"
+    for pieces in ([text], list(text)):
+        assert Parsed(read([Shaped(), Hasty()], pieces, tools=TOOLS)).calls[0].name == "ls"
+
+
 def test_a_thought_that_the_prompt_opened_goes_on() -> None:
     for text in ("Hm.</think>Yes.", "<think>Hm.[/THINK]Yes."):
         assert told(text, in_reasoning=True) == [("thought", "Hm."), ("text", "Yes.")]
+
+
+def test_a_thought_that_was_opened_needs_a_marker_to_end_it() -> None:
+    with pytest.raises(CallerError, match="in_reasoning needs `reasoning`"):
+        Parser("emoji-bracket", in_reasoning=True)
+
+
+THINKING = [name for name in NAMES if name == AUTO or dialects[name].reasoning]
+
+
+@pytest.mark.parametrize("dialect", THINKING)
+@given(data=st.data())
+@settings(max_examples=max(20, settings().max_examples // 4))
+def test_each_dialect_that_thinks_keeps_the_laws(dialect: str, data: st.DataObject) -> None:
+    known = dialects.values() if dialect == AUTO else [dialects[dialect]]
+    own = [marker for one in known for pair in one.reasoning for marker in pair]
+    call = st.sampled_from(texts_of("hermes" if dialect == AUTO else dialect))
+    parts = data.draw(st.lists(st.sampled_from(own) | call | soup(dialect), max_size=5))
+    options = {"in_reasoning": data.draw(st.booleans()), "tools": CORPUS_TOOLS}
+    text = "".join(parts)
+    whole = read(dialect, [text], **options)
+    verify(text, whole, [(marker, marker) for marker in own])
+    for pieces in (parts, list(text)):
+        assert alike(read(dialect, pieces, **options), whole)
 
 
 def test_where_the_dialect_is_guessed_only_the_start_of_a_text_is_a_thought() -> None:

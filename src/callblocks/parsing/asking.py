@@ -8,16 +8,34 @@ taken is kept, so that it can be given back.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 from callblocks.model.events import CallInput
-from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.json_scan import ScanState
 from callblocks.parsing.markers import Markers
-from callblocks.parsing.stage import Reading, Speak, Stage
+from callblocks.parsing.stage import Hit, Reading, Speak, Stage
 
 __all__ = ("Asking",)
 
 _find_solid = re.compile(r"[^ \t\r\n]").search
+
+
+class Scan(Protocol):
+    """Whoever knows where a value ends while its text comes."""
+
+    state: ScanState
+    halt: int
+
+    def feed(self, text: str, at: int = 0) -> int:
+        """Take text from `at` and say up to where."""
+        ...
+
+    @property
+    def search(self) -> Callable[[str], Hit | None]:
+        """What takes all of a text, or says where the scan halted in it."""
+        ...
 
 
 class Asking:
@@ -56,7 +74,16 @@ class Asking:
             marker, certain = scan.match(markers)
             if certain:
                 return self._take(scan.pos + len(marker)) if marker else ""
+            if not scan.fresh:
+                self.stage.settle(markers.here.match, None, None)
             yield
+
+    def stands(self, markers: Markers) -> Reading[bool]:
+        """Whether a marker stands right here; it is not taken."""
+        found = yield from self.match(markers)
+        if found:
+            self.give_back(self.offset - len(found))
+        return bool(found)
 
     def peek(self) -> Reading[str]:
         """Take blanks; give the character after them, which is not taken, or `""` at the end."""
@@ -74,7 +101,7 @@ class Asking:
         """Take the character that `peek` gave."""
         self._take(self.stage.scan.pos + 1)
 
-    def consume(self, json: JsonScan, *, live: bool = False) -> Reading[None]:
+    def consume(self, json: Scan, *, live: bool = False) -> Reading[None]:
         """Take text for as long as it is one JSON value; `live` says it as the call's input."""
         scan, speak = self.stage.scan, self._speak(live)
         while json.state in (ScanState.OPEN, ScanState.CLOSED):
@@ -83,7 +110,8 @@ class Asking:
             elif scan.closed:
                 return
             else:
-                self.stage.settle(json.absorb, speak, self.taken.append)
+                json.halt = 0
+                self.stage.settle(json.search, speak, self.taken.append)
                 yield
                 self._pass(self._take(scan.pos + json.halt), speak)
 
@@ -113,9 +141,14 @@ class Asking:
 
     def give_back(self, offset: int) -> None:
         """End the block here: what was taken after `offset` is read again."""
-        text, keep = self.text, offset - self.start
+        parts: list[str] = []
+        at = self.offset
+        while at > offset:
+            parts.append(self.taken.pop())
+            at -= len(parts[-1])
+        text, keep = "".join(reversed(parts)), offset - at
+        self.taken.append(text[:keep])
         self.stage.scan.rewind(offset, [text[keep:]], fresh=False)
-        self.taken = [text[:keep]]
 
     def _read(self, markers: Markers, live: bool) -> Reading[tuple[str, str]]:
         first = len(self.taken)

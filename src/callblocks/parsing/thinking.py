@@ -65,7 +65,7 @@ class Thinking:
         stops = self._stops if stage.tools else self._closing
         barred: dict[Reader, float] = {}
         while (yield from stage.stream(stops, Reasoning)) is not None:
-            marker = yield from _match(stage, self._closing)
+            marker, _ = stage.scan.match(self._closing)
             if marker is not None:
                 stage.scan.take(stage.scan.pos + len(marker))
                 stage.say(Reasoning("", stage.span()))
@@ -83,7 +83,10 @@ class Thinking:
         """Whether a complete call of a known tool begins right here."""
         start = stage.scan.offset
         for reader, openers in self._enders:
-            marker = yield from _match(stage, openers)
+            marker, certain = stage.scan.match(openers)
+            while not certain:
+                yield
+                marker, certain = stage.scan.match(openers)
             if marker is None or barred.get(reader, 0) > start:
                 continue
             found, barred[reader] = yield from try_call(stage, reader, marker, self._closing)
@@ -104,11 +107,3 @@ class ThoughtEnd:
         block.stage.unclosed = False
         block.stage.say(Reasoning("", block.stage.span()))
         return None
-
-
-def _match(stage: Stage, markers: Markers) -> Reading[str | None]:
-    marker, certain = stage.scan.match(markers)
-    while not certain:
-        yield
-        marker, certain = stage.scan.match(markers)
-    return marker

@@ -15,9 +15,11 @@ from typing import Any, cast
 
 from callblocks.model.events import Reasoning, Text
 from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.parsing.json_scan import JsonScan, ScanState
 from callblocks.parsing.json_value import read_json
 from callblocks.parsing.markers import Markers
+from callblocks.parsing.repair.objects import mended_object
 from callblocks.parsing.shapes.channel_header import (
     CHANNEL,
     MESSAGE,
@@ -115,15 +117,22 @@ def _read_call(block: Block, header: Header) -> Reading[None]:
 
 
 def _say_json(block: Block, body: str, is_ended: bool) -> None:
-    code = f"{block.dialect}.arguments"
+    code, stage = f"{block.dialect}.arguments", block.stage
+    repairs: tuple[str, ...] = ()
     try:
         value: Any = read_json(body) if body.strip() or not is_ended else {}
     except ValueError as error:
-        return block.malformed(code, str(error))
+        # A text that just ends may have been cut off anywhere: then nothing is repaired.
+        may_mend = is_ended and not stage.strict
+        value, repairs = mended_object(body, stage.limits.depth) if may_mend else (None, ())
+        if value is None:
+            return block.malformed(code, str(error))
     if not isinstance(value, dict):
         return block.malformed(code, "the arguments are not an object")
     # The marker that ends a call stops the model: a server may leave it out.
     block.ready(cast("dict[str, Any]", value), size=len(body))
+    for repair in repairs:
+        block.problem(repair, GENERAL_CODES[repair])
     return None
 
 
