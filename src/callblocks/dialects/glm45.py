@@ -8,9 +8,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from callblocks.parsing.engine import Setting
 from callblocks.parsing.markers import Shape
-from callblocks.parsing.shapes.arg_key_value import ARGUMENT, NAME, RULES, ArgKeyValue, argument
-from callblocks.parsing.shapes.tags import BLANKS, Tag, closing, literal, misspelt
+from callblocks.parsing.shapes.arg_key_value import (
+    ARGUMENT,
+    RULES,
+    ArgKeyValue,
+    argument,
+    named_call,
+)
+from callblocks.parsing.shapes.tags import Tag, closing, misspelt
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_tags import XmlTags
 
@@ -27,10 +36,7 @@ class Glm45(ArgKeyValue):
     reasoning = (("<think>", "</think>"),)
     calls_end_reasoning = True
     tags = XmlTags(
-        call=Tag(
-            "<tool_call>NAME",
-            Shape((*literal("<tool_call>").atoms, BLANKS, NAME, "(?=[\\s<])")),
-        ),
+        call=named_call("[\\s<]"),
         call_end=closing("</tool_call>"),
         argument=Tag(ARGUMENT, argument()),
         argument_end=closing("</arg_value>", others=[misspelt("</arg_v")]),
@@ -42,3 +48,7 @@ class Glm45(ArgKeyValue):
         key=("<arg_key>", "</arg_key>\n<arg_value>"),
         value_end="</arg_value>\n",
     )
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        # What follows the name tells the two forms of this family.
+        return super().openers(setting) if setting.alone else named_call("\\s").shapes

@@ -5,9 +5,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from callblocks.parsing.engine import Setting
 from callblocks.parsing.markers import Shape
-from callblocks.parsing.shapes.arg_key_value import ARGUMENT, NAME, RULES, ArgKeyValue, argument
-from callblocks.parsing.shapes.tags import BLANKS, Tag, closing, literal, misspelt
+from callblocks.parsing.shapes.arg_key_value import (
+    ARGUMENT,
+    RULES,
+    ArgKeyValue,
+    argument,
+    named_call,
+)
+from callblocks.parsing.shapes.tags import Tag, closing, misspelt
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_tags import XmlTags
 
@@ -24,10 +33,7 @@ class Glm47(ArgKeyValue):
     reasoning = (("<think>", "</think>"),)
     calls_end_reasoning = True
     tags = XmlTags(
-        call=Tag(
-            "<tool_call>NAME",
-            Shape((*literal("<tool_call>").atoms, BLANKS, NAME, "(?=[\\s<])")),
-        ),
+        call=named_call("[\\s<]"),
         call_end=closing("</tool_call>"),
         argument=Tag(ARGUMENT, argument()),
         argument_end=closing("</arg_value>", others=[misspelt("</arg_v")]),
@@ -39,3 +45,7 @@ class Glm47(ArgKeyValue):
         key=("<arg_key>", "</arg_key><arg_value>"),
         value_end="</arg_value>",
     )
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        # What follows the name tells the two forms of this family.
+        return super().openers(setting) if setting.alone else named_call("<").shapes

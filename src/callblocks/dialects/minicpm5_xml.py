@@ -69,4 +69,4 @@ class Minicpm5Xml(XmlParameters):
         text = as_text(self.name, value)
         if "</" in text or text.startswith("<![CDATA["):
             text = f"<![CDATA[{text}]]>"
-        return self.form.argument(key, text)
+        return self.argument(key, text)

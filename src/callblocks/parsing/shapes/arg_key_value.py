@@ -9,9 +9,9 @@ import re
 
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.json_values import JsonValues
-from callblocks.parsing.shapes.tags import BLANKS, literal
+from callblocks.parsing.shapes.tags import BLANKS, Tag, literal
 
-__all__ = ("ARGUMENT", "NAME", "RULES", "ArgKeyValue", "argument", "suffixed")
+__all__ = ("ARGUMENT", "NAME", "RULES", "ArgKeyValue", "argument", "named_call", "suffixed")
 
 NAME = "[\\w./:-]{1,200}"
 RULES = (
@@ -39,6 +39,13 @@ def argument(suffix: str = "") -> Shape:
 def suffixed(tag: str, suffix: str = "") -> tuple[str, ...]:
     """The atoms of a tag with a suffix to its name."""
     return (*literal(tag).atoms, *((":", suffix) if suffix else ()), ">")
+
+
+def named_call(after: str) -> Tag:
+    """The tag of a call and its name, which one of these characters follows."""
+    return Tag(
+        "<tool_call>NAME", Shape((*literal("<tool_call>").atoms, BLANKS, NAME, f"(?={after})"))
+    )
 
 
 ARGUMENT = "<arg_key>…</arg_key><arg_value>"

@@ -7,7 +7,7 @@ the first that a tag or the end follows, or else the last.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -28,38 +28,39 @@ def read_elements(text: str, is_key: Callable[[str], bool]) -> Elements:
     """Read the elements whose names are keys; what else stands there is left out, and said so."""
     opens = [tag for tag in _TAG.finditer(text) if not tag[1] and is_key(tag[2])]
     places = {tag.start() for tag in opens}
-    ends: dict[str, list[re.Match[str]]] = defaultdict(list)
+    ends: dict[str, deque[re.Match[str]]] = defaultdict(deque)
     for tag in _TAG.finditer(text):
         if tag[1]:
             ends[tag[2]].append(tag)
     found: list[tuple[str, str]] = []
     repairs: list[tuple[str, str]] = []
     at = 0
-    for tag in opens:
+    for number, tag in enumerate(opens, 1):
         if tag.start() < at:
             continue
         if text[at : tag.start()].strip():
             repairs.append(("stray-text", f"{text[at : tag.start()].strip()!r:.60}"))
         end = _end(text, tag, ends[tag[2]], places)
         if end is None:
-            stop = next((one.start() for one in opens if one.start() > tag.start()), len(text))
+            stop = opens[number].start() if number < len(opens) else len(text)
             repairs.append(("missing-closer", f"</{tag[2]}> is missing"))
             found.append((tag[2], text[tag.end() : stop].rstrip("\n")))
             at = stop
         else:
             found.append((tag[2], text[tag.end() : end.start()]))
             at = end.end()
-    if text[at:].strip():
-        repairs.append(("stray-text", f"{text[at:].strip()!r:.60}"))
+    rest = text[at:].strip()
+    if rest:
+        repairs.append(("stray-text", f"{rest!r:.60}"))
     return Elements(found, repairs)
 
 
 def _end(
-    text: str, tag: re.Match[str], ends: list[re.Match[str]], places: set[int]
+    text: str, tag: re.Match[str], ends: deque[re.Match[str]], places: set[int]
 ) -> re.Match[str] | None:
     """The closing tag that counts. What stood before this element is never looked at again."""
     while ends and ends[0].start() < tag.end():
-        ends.pop(0)
+        ends.popleft()
     for end in ends:
         solid = _SOLID.search(text, end.end())
         if solid is None or solid.start() in places:

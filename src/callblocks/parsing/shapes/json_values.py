@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from typing import Any
 
 from callblocks.model.specs import ToolSpec
@@ -31,7 +32,7 @@ class JsonValues(XmlParameters):
         # What is no JSON is text: so text that is JSON must be quoted to stay text.
         if isinstance(value, str) and not _says_type(tool, key) and read_any(text) != text:
             text = json.dumps(text, ensure_ascii=False)
-        return self.form.argument(key, text)
+        return self.argument(key, text)
 
 
 class MarkedValues(XmlParameters):
@@ -39,9 +40,9 @@ class MarkedValues(XmlParameters):
 
     values_are_text = False
 
+    @abstractmethod
     def is_text(self, opening: str) -> bool:
         """Whether the tag says that its value is text, or says nothing."""
-        raise NotImplementedError
 
     def typed_value(self, opening: str, text: str, tool: ToolSpec | None, key: str) -> Typed:
         if not self.is_text(opening):

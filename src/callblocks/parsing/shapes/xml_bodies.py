@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
 from callblocks.parsing.json_scan import JsonScan, ScanState
 from callblocks.parsing.json_value import read_json
-from callblocks.parsing.markers import Markers
+from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.bad_body import BadBody
-from callblocks.parsing.shapes.tags import Tag
 from callblocks.parsing.stage import Reading
 
-if TYPE_CHECKING:
-    from callblocks.parsing.shapes.xml_parameters import XmlParameters
+__all__ = ("Input", "JsonBody", "ReadsBodies", "TextBody")
 
-__all__ = ("JsonBody", "TextBody")
+Input: TypeAlias = tuple[dict[str, Any], list[tuple[str, str]]]
+"""The input of a call, and what is wrong with it: codes and details."""
+
+
+class ReadsBodies(Protocol):
+    """Reads what stands between the tags of a call when it is all there."""
+
+    def may_begin(self, char: str) -> bool:
+        """Whether a body may begin like this, blanks aside; nothing where the text is over."""
+        ...
+
+    def is_whole_body(self, text: str, tool: ToolSpec | None, *, is_all: bool) -> bool:
+        """Whether a body whose last part this is can end here; `is_all` says it is all of it."""
+        ...
+
+    def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
+        """The input that a body is; `BadBody` says why it is none."""
+        ...
 
 
 class JsonBody:
@@ -43,7 +59,7 @@ class JsonBody:
                 self._block.input(end)
         return end
 
-    def value(self, tool: ToolSpec | None) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    def value(self, tool: ToolSpec | None) -> Input:
         """The object, or raise `BadBody`."""
         try:
             return read_json("".join(self._parts), self._block.stage.limits.depth), []
@@ -61,11 +77,12 @@ class TextBody:
     An end in it is one where the body is whole before it, or where the text is over after it.
     """
 
-    def __init__(self, block: Block, shape: XmlParameters, end: Tag) -> None:
+    def __init__(
+        self, block: Block, shape: ReadsBodies, ends: Sequence[Shape], blanks: str
+    ) -> None:
         self._block, self._shape = block, shape
-        outer = shape.tags.wrapper_end
-        self._ends = Markers(*end.shapes, *(outer.shapes if outer else ()))
-        self._parts: list[str] = []
+        self._ends = Markers(*ends)
+        self._parts = [blanks]
         self.is_open = False
 
     def read(self) -> Reading[str]:
@@ -73,7 +90,9 @@ class TextBody:
         block = self._block
         while True:
             text, end = yield from block.stream(self._ends)
-            is_whole = self._shape.is_whole_body(text, is_all=not self._parts)
+            tool, is_all = block.stage.tools.get(block.name), len(self._parts) == 1
+            last = self._parts[0] + text if is_all else text
+            is_whole = self._shape.is_whole_body(last, tool, is_all=is_all)
             self._parts.append(text)
             if is_whole or not end:
                 self.is_open = not is_whole
@@ -85,6 +104,6 @@ class TextBody:
             self._parts.append(rest)
             block.input(rest)
 
-    def value(self, tool: ToolSpec | None) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    def value(self, tool: ToolSpec | None) -> Input:
         """What the shape reads it as."""
         return self._shape.read_body("".join(self._parts), tool, self._block.stage.limits.depth)

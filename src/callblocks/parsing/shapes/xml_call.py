@@ -7,14 +7,14 @@ What a value holds is text, so a closing tag in it is one only if the next tag t
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
 from callblocks.parsing.markers import Markers
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.tags import Tag
-from callblocks.parsing.shapes.xml_bodies import JsonBody, TextBody
+from callblocks.parsing.shapes.xml_bodies import Input, JsonBody, ReadsBodies, TextBody
 from callblocks.parsing.stage import Reading
 
 if TYPE_CHECKING:
@@ -53,10 +53,8 @@ class XmlCall:
         """
         block, inside = self._block, self._tags.inside
         self.end = self._shape.end_of(name)
-        if self._shape.has_body:
-            block.started(name, end=stop)
-            self._body = TextBody(block, self._shape, self.end)
-            return (yield from self._read_body(self._body))
+        if bodies := self._shape.bodies():
+            return (yield from self._read_text(bodies, name, stop))
         tag = yield from block.match(inside)
         self.over = not tag and block.ends_within(inside)
         if not tag and not self.over:
@@ -71,7 +69,19 @@ class XmlCall:
             tag = yield from self._read_argument(tag.lstrip())
         return tag
 
-    def value(self, tool: ToolSpec | None) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    def _read_text(self, bodies: ReadsBodies, name: str, stop: int) -> Reading[str | None]:
+        block, outer, first = self._block, self._tags.wrapper_end, len(self._block.taken)
+        if not bodies.may_begin((yield from block.peek())):
+            return None
+        block.started(name, end=stop)
+        blanks = "".join(block.taken[first:])
+        if blanks:
+            block.input(blanks)
+        ends = (*self.end.shapes, *(outer.shapes if outer else ()))
+        self._body = TextBody(block, bodies, ends, blanks)
+        return (yield from self._read_body(self._body))
+
+    def value(self, tool: ToolSpec | None) -> Input:
         """The input of the call and what is wrong with it, or raise `BadBody`."""
         if self._fault:
             raise self._fault

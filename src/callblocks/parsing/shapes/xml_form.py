@@ -35,14 +35,10 @@ class XmlForm(NamedTuple):
         """The tag that opens an argument whose value has this type."""
         return f"{self.key[0]}{key}{self.marks.get(kind, '')}{self.key[1]}"
 
-    def argument(self, key: str, text: str, kind: str = "string") -> str:
-        """One argument of a call."""
-        return f"{self.opening(key, kind)}{text}{self.value_end}"
-
-    def call(self, head: str, arguments: str, number: int, *, ended: bool) -> str:
-        """One call, without its wrapper; `head` is its tag up to its name."""
+    def call(self, head: str, arguments: str, number: int) -> str:
+        """One call without its end and its wrapper; `head` is its tag up to its name."""
         numbered = f"{self.number}{number}" if self.number else ""
-        return f"{head}{numbered}{self.head[1]}{arguments}{self.end if ended else ''}"
+        return f"{head}{numbered}{self.head[1]}{arguments}"
 
     def calls(self, calls: Sequence[str], *, ended: bool) -> str:
         """Calls that follow each other, in as many wrappers as they need."""

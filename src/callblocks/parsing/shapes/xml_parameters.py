@@ -30,6 +30,7 @@ from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.shapes.tags import Tag, attributes, begun
+from callblocks.parsing.shapes.xml_bodies import ReadsBodies
 from callblocks.parsing.shapes.xml_form import XmlForm, as_text
 from callblocks.parsing.shapes.xml_reader import XmlReader
 from callblocks.parsing.shapes.xml_rules import xml_rules
@@ -54,8 +55,8 @@ class XmlParameters(Dialect):
     """Whether one newline at each end of a value belongs to its tags."""
     cdata: ClassVar[bool] = False
     """Whether a value may stand in `<![CDATA[…]]>`, in which no tag is one."""
-    has_body: ClassVar[bool] = False
-    """Whether what stands between the tags of a call is read when it is all there."""
+    nests: ClassVar[bool] = False
+    """Whether lists and objects stand in tags of their own, not in JSON."""
     keeps_ids = False
     values_are_text = True
 
@@ -81,15 +82,9 @@ class XmlParameters(Dialect):
         """The tag that ends a call of this tool."""
         return self.tags.call_end
 
-    def is_whole_body(self, text: str, *, is_all: bool) -> bool:
-        """Whether a body whose last part this is can end here; `is_all` says it is all of it."""
-        raise NotImplementedError
-
-    def read_body(
-        self, body: str, tool: ToolSpec | None, depth: int
-    ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-        """The input that a body is, and what is wrong with it; `BadBody` says why it is none."""
-        raise NotImplementedError
+    def bodies(self) -> ReadsBodies | None:
+        """Who reads what stands between the tags of a call, where that is no row of arguments."""
+        return None
 
     def is_whole(self, opening: str) -> bool:
         """Whether the tag that opens a call also ends it."""
@@ -127,7 +122,8 @@ class XmlParameters(Dialect):
             if is_prose:
                 parts += map(str, group)
             else:
-                calls = [item for item in group if isinstance(item, Call)]
+                said = [self.said(item, tools) for item in group if not isinstance(item, str)]
+                calls = [item for item in said if isinstance(item, Call)]
                 written = [self._compose_call(*each, tools) for each in enumerate(calls, 1)]
                 parts.append(self.form.calls(written, ended=all(call.ended for call in calls)))
         return "".join(parts)
@@ -139,8 +135,19 @@ class XmlParameters(Dialect):
         """A name as it stands in a tag."""
         return name
 
-    @property
-    def openings(self) -> list[str]:
+    def argument(self, key: str, text: str, kind: str = "string") -> str:
+        """One argument in its tags."""
+        return f"{self.form.opening(self.written_name(key), kind)}{text}{self.value_end_of(key)}"
+
+    def value_end_of(self, key: str) -> str:
+        """What ends the value of this argument."""
+        return self.form.value_end
+
+    def tail_of(self, name: str) -> str:
+        """What a call of this tool ends with."""
+        return self.form.end
+
+    def openings(self, tools: Sequence[ToolSpec]) -> list[str]:
         """What prose cannot hold where calls are constrained: it could open a block."""
         starts = dict.fromkeys(map(begun, self.openers(Setting())))
         return [text for text in starts if len(text) > 2]
@@ -153,12 +160,11 @@ class XmlParameters(Dialect):
         tool = tools.get(call.name)
         value = in_schema_order(call.input, tool.parameters) if tool else call.input
         said = (self._compose_argument(key, one, tool) for key, one in value.items())
-        head = self.head_of(call.name)
-        return self.form.call(head, "".join(said), number, ended=call.ended)
+        text = self.form.call(self.head_of(call.name), "".join(said), number)
+        return text + self.tail_of(call.name) if call.ended else text
 
     def _compose_argument(self, key: str, value: Any, tool: ToolSpec | None) -> str:
-        text = as_text(self.name, value)
-        return self.form.argument(self.written_name(key), text, type_name(value))
+        return self.argument(key, as_text(self.name, value), type_name(value))
 
 
 def _name(opening: str) -> str:

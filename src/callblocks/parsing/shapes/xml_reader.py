@@ -127,7 +127,8 @@ class XmlReader:
         try:
             value, problems = call.value(block.stage.tools.get(block.name))
         except BadBody as bad:
-            return block.malformed(bad.code, bad.detail, stop, text)
+            code = "truncated-call" if call.over else bad.code
+            return block.malformed(code, bad.detail, stop, text)
         found = [*call.repairs, *problems]
         repairs = [one for one in problems if one[0].startswith("repaired-") or one[0] in _REPAIRS]
         if block.stage.strict and (call.repairs or repairs):

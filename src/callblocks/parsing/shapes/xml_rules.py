@@ -25,7 +25,8 @@ __all__ = ("argument_rule", "arguments_rule", "xml_rules")
 def xml_rules(grammar: Grammar, shape: XmlParameters, tools: Sequence[ToolSpec]) -> None:
     """Add the rule `root`."""
     form = shape.form
-    strings_without(grammar, [form.value_end.strip()])
+    ends = (shape.value_end_of(key).strip() for tool in tools for key in tool.properties)
+    strings_without(grammar, [*dict.fromkeys(ends)] or [form.value_end.strip()])
     number = seq(lit(form.number), many(chars("0-9"), least=1)) if form.number else EMPTY
     calls = [
         seq(
@@ -33,14 +34,14 @@ def xml_rules(grammar: Grammar, shape: XmlParameters, tools: Sequence[ToolSpec])
             number,
             lit(form.head[1]),
             arguments_rule(grammar, shape, tool),
-            lit(form.end),
+            lit(shape.tail_of(tool.name)),
         )
         for tool in tools
     ]
     call = grammar.rule("call", alt(*calls))
     row = many(call, least=1) if form.shared else call
     block = grammar.rule("block", seq(lit(form.wrapper[0]), row, lit(form.wrapper[1])))
-    prose = grammar.rule("prose", without(shape.openings))
+    prose = grammar.rule("prose", without(shape.openings(tools)))
     grammar.rule("root", seq(prose, many(seq(block, prose))))
 
 
@@ -61,12 +62,15 @@ def argument_rule(grammar: Grammar, shape: XmlParameters, tool: ToolSpec, key: s
     if not form.marks and any(kind == "string" for _, kind in ways):
         # Nothing tells text from the rest, and any text is text.
         ways = [(one, kind) for one, kind in ways if kind == "string"]
+    if shape.nests:
+        # What stands in further tags is held to its own end only, like text.
+        ways = [(one, "string" if kind in ("array", "object") else kind) for one, kind in ways]
     label = f"{tool.name}-{key}"
     return alt(
         *(
             seq(
                 lit(form.opening(written, kind)),
-                _value(grammar, form.value_end, one, kind, label, tool.parameters),
+                _value(grammar, shape.value_end_of(key), one, kind, label, tool.parameters),
             )
             for one, kind in ways
         )
@@ -82,7 +86,7 @@ def _value(
     if kind == "string" and chosen:
         return seq(alt(*(lit(word) for word in chosen)), lit(end))
     if kind == "string":
-        return seq(grammar.once("text-value", lambda: _text(end)), lit(end[len(end.rstrip()) :]))
+        return seq(grammar.once(f"text{end}", lambda: _text(end)), lit(end[len(end.rstrip()) :]))
     schema = {"enum": chosen} if chosen else {**plain, "type": kind}
     return seq(json_rule(grammar, schema, label, document), lit(end))
 
