@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
+from callblocks import dialects
 from callblocks.dialects.scissors_cat import CUTS
 from callblocks.model.events import (
     CallInput,
@@ -24,6 +26,8 @@ from callblocks.model.events import (
     Text,
 )
 from callblocks.model.shown import unescape_prose
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.markers import Markers
 
 __all__ = ("verify",)
 
@@ -89,7 +93,7 @@ class _Verifier:
     def prose(self, event: Text, written: str) -> None:
         _hold(self.open is None, "a call is open", event)
         markup = not event.text and (
-            _BLANK_LINE.fullmatch(written) or _ends_with_cut(written) or _TAG.search(written)
+            _BLANK_LINE.fullmatch(written) or _ends_with_cut(written) or _is_marker(written) or _TAG.search(written)
         )
         if event.text != written and not markup:
             _hold(event.text == unescape_prose(written), "it does not quote its span", event)
@@ -137,3 +141,15 @@ _BLANK_LINE = re.compile("(\r?\n){1,2}")
 
 def _ends_with_cut(written: str) -> bool:
     return written.rstrip("\r\n").endswith(CUTS)
+
+
+@cache
+def _markers() -> re.Pattern[str]:
+    openers = (opener for dialect in dialects.values() for opener in dialect.openers(Setting()))
+    tags = (one for one in openers if isinstance(one, str) or one.atoms[0] == "<")
+    return Markers(*tags).final
+
+
+def _is_marker(written: str) -> bool:
+    """Whether it begins with a marker that some dialect knows, blanks aside."""
+    return _markers().match(written.lstrip()) is not None

@@ -8,13 +8,14 @@ taken is kept, so that it can be given back.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
 from callblocks.model.events import CallInput
-from callblocks.parsing.json_scan import Halt, ScanState
+from callblocks.parsing.json_scan import ScanState
 from callblocks.parsing.markers import Markers
-from callblocks.parsing.stage import Reading, Speak, Stage
+from callblocks.parsing.stage import Hit, Reading, Speak, Stage
 
 __all__ = ("Asking",)
 
@@ -31,8 +32,9 @@ class Scan(Protocol):
         """Take text from `at` and say up to where."""
         ...
 
-    def absorb(self, text: str) -> Halt | None:
-        """Take all of a text, or say where the scan halted in it."""
+    @property
+    def search(self) -> Callable[[str], Hit | None]:
+        """What settles the next pieces: it takes all of a piece, or says where it stopped."""
         ...
 
 
@@ -72,7 +74,16 @@ class Asking:
             marker, certain = scan.match(markers)
             if certain:
                 return self._take(scan.pos + len(marker)) if marker else ""
+            if not scan.fresh:
+                self.stage.settle(markers.here.match, None, None)
             yield
+
+    def stands(self, markers: Markers) -> Reading[bool]:
+        """Whether a marker stands right here; it is not taken."""
+        found = yield from self.match(markers)
+        if found:
+            self.give_back(self.offset - len(found))
+        return bool(found)
 
     def peek(self) -> Reading[str]:
         """Take blanks; give the character after them, which is not taken, or `""` at the end."""
@@ -99,7 +110,8 @@ class Asking:
             elif scan.closed:
                 return
             else:
-                self.stage.settle(json.absorb, speak, self.taken.append)
+                json.halt = 0
+                self.stage.settle(json.search, speak, self.taken.append)
                 yield
                 self._pass(self._take(scan.pos + json.halt), speak)
 
@@ -114,9 +126,14 @@ class Asking:
 
     def give_back(self, offset: int) -> None:
         """End the block here: what was taken after `offset` is read again."""
-        text, keep = self.text, offset - self.start
+        parts: list[str] = []
+        at = self.offset
+        while at > offset:
+            parts.append(self.taken.pop())
+            at -= len(parts[-1])
+        text, keep = "".join(reversed(parts)), offset - at
+        self.taken.append(text[:keep])
         self.stage.scan.rewind(offset, [text[keep:]], fresh=False)
-        self.taken = [text[:keep]]
 
     def _read(self, markers: Markers, live: bool) -> Reading[tuple[str, str]]:
         first = len(self.taken)

@@ -15,7 +15,9 @@ The places of the grammar are listed in `json_places`.
 
 from __future__ import annotations
 
+import re
 from array import array
+from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
 
@@ -33,9 +35,12 @@ from callblocks.parsing.json_places import (
     Place,
     all_characters,
     find_special,
+    find_stop,
 )
 
 __all__ = ("Halt", "JsonScan", "ScanState")
+
+LONG = 16  # characters of a string, from which on it is worth a search of its own
 
 
 class ScanState(Enum):
@@ -65,8 +70,9 @@ class Halt(NamedTuple):
 class JsonScan:
     """Fed text, says where one JSON object or array ends, or that it can no longer be one.
 
-    With `exact` it may be any JSON value, and the scan stops right where it ends: blanks after
-    it are not taken. All offsets count from the first character ever fed.
+    All offsets count from the first character ever fed. With `exact` it may be any JSON value, and
+    the scan stops right where it ends: blanks after it are not taken. Then nobody asks for
+    offsets, and long strings are not counted.
     """
 
     __slots__ = (
@@ -137,12 +143,21 @@ class JsonScan:
         # Most pieces lie inside a long string: one search settles them, or one match.
         if self._place is STRING and (find_special(text) is None or all_characters(text)):
             self._taken += len(text)
-            return None
+            if not self._exact or self._taken - self._start < LONG:
+                return None
+            self.halt = len(text)
+            return Halt(self.halt)
         end = self.feed(text)
         if end == len(text) and self.state is not ScanState.STOPPED:
             return None
         self.halt = end
         return Halt(end)
+
+    @property
+    def search(self) -> Callable[[str], re.Match[str] | Halt | None]:
+        """What settles the next pieces: `absorb`, or in a long string a search without a count."""
+        long = self._exact and self._place is STRING and self._taken - self._start >= LONG
+        return find_stop if long else self.absorb
 
     @property
     def taken(self) -> int:

@@ -100,12 +100,16 @@ def test_a_grammar_refuses_a_broken_call(dialect: str, good: str, bad: str, kind
     assert not accepts(grammar(dialect, kind), kind, bad.join(text.rsplit(good, 1)))
 
 
+# What begins a call where that is no literal marker.
+BEGUN = {"tool-fence": ("```tool",), "llama3_json": ("{",)}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dialect", CONSTRAINING)
 def test_a_grammar_refuses_a_text_that_stops_inside_a_call(dialect: str, kind: Kind) -> None:
     text = dialects[dialect].write([FILE], TOOLS)
     inside = {"scissors-cat": len(text) - 8}.get(dialect, len(text) - 2)
-    begun = {"tool-fence": ("```tool",)}.get(dialect) or markers(dialect)
+    begun = BEGUN.get(dialect) or markers(dialect)
     for end in range(3, inside, 5):
         stopped = text[:end]
         is_prose = dialect != "scissors-cat" and not any(map(stopped.__contains__, begun))

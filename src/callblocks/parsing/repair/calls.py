@@ -9,20 +9,21 @@ from typing import NamedTuple
 from callblocks.model.calls import Span
 from callblocks.parsing.repair.tolerant import Tolerant, Unrepairable
 
-__all__ = ("Mended", "mend")
+__all__ = ("Mended", "mend", "mend_value")
 
 _FENCE = re.compile(r"`{3,}\w{0,20}")
 
 
 class Mended(NamedTuple):
-    """An object, its place, where its members stand, the repairs, and what else belongs to it.
+    """A value, its place, where the members of its objects stand, and what was repaired.
 
-    `end` is right after the object, or after the bracket that closes the row.
+    `after` is where what belongs to it ends: the bracket of a row, a fence, the next object.
     """
 
     value: object
     start: int
     end: int
+    after: int
     places: dict[int, dict[str, Span]]
     repairs: tuple[str, ...]
 
@@ -45,11 +46,9 @@ def mend(text: str, *, ended: bool, depth: int, in_array: bool) -> Iterator[Mend
             raise Unrepairable("an object was expected")
         value, end = tolerant.read(at)
         after, more = _next(tolerant, end, in_array)
-        if not more:
-            end = after
-            if fence and (closing := _FENCE.match(text, tolerant.solid(end))):
-                end = closing.end()
-        yield Mended(value, at, end, tolerant.members, tuple(tolerant.repairs))
+        if not more and fence and (closing := _FENCE.match(text, tolerant.solid(after))):
+            after = closing.end()
+        yield Mended(value, at, end, after, tolerant.members, tuple(tolerant.repairs))
         tolerant.repairs.clear()
         at = after
 
@@ -72,3 +71,17 @@ def _next(tolerant: Tolerant, end: int, in_array: bool) -> tuple[int, bool]:
         return at + 1, False
     tolerant.note("repaired-closing")
     return end, False
+
+
+def mend_value(text: str, *, ended: bool, depth: int) -> Mended:
+    """Read the value that a text begins with, also in a fence, or raise `Unrepairable`."""
+    tolerant = Tolerant(text, ended=ended, max_depth=depth)
+    at = tolerant.solid(0)
+    fence = _FENCE.match(text, at)
+    if fence:
+        tolerant.note("repaired-fence")
+        at = tolerant.solid(fence.end())
+    value, end = tolerant.read(at)
+    closing = fence and _FENCE.match(text, tolerant.solid(end))
+    after = closing.end() if closing else end
+    return Mended(value, at, end, after, tolerant.members, tuple(tolerant.repairs))

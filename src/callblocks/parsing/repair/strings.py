@@ -1,7 +1,8 @@
 r"""A string as models write it: in either quotes, line breaks, quotes and backslashes in it raw.
 
 A quote ends the string if what follows it can follow a string there: a colon after a key; after
-a value a closing bracket, or a comma and what may come next. Any other quote is part of the text.
+a value a closing bracket, or a comma and what may come next. Any other quote is part of the text,
+unless it seems to end a key: then it is not known where the string ends.
 """
 
 from __future__ import annotations
@@ -17,13 +18,18 @@ _UNICODE = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"} | {c: c for c in '"\\/'}
 # Blanks are bounded, so that a run of them is not looked through for each quote before it.
 _BLANKS = r"[ \t\r\n]{0,1000}"
-_AFTER_KEY = re.compile(rf"{_BLANKS}:")
-_AFTER_MEMBER = re.compile(
-    rf"{_BLANKS}(?:[}}\]]|\Z|,{_BLANKS}(?:[\"'}}\]]|\Z|[A-Za-z_]\w{{0,60}}{_BLANKS}:))"
-)
-_AFTER_ELEMENT = re.compile(
-    rf"{_BLANKS}(?:[}}\]]|\Z|,{_BLANKS}(?:[\"'\[\]{{}}\-0-9]|\Z|[tT]rue|[fF]alse|null|None))"
-)
+_FOLLOWS = {
+    "key": re.compile(rf"{_BLANKS}:"),
+    "{": re.compile(
+        rf"{_BLANKS}(?:[}}\]]|\Z|,{_BLANKS}(?:[\"'}}\]]|\Z|[A-Za-z_]\w{{0,60}}{_BLANKS}:))"
+    ),
+    "[": re.compile(
+        rf"{_BLANKS}(?:[}}\]]|\Z|,{_BLANKS}(?:[\"'\[\]{{}}\-0-9]|\Z|[tT]rue|[fF]alse|null|None))"
+    ),
+    "": re.compile(rf"{_BLANKS}(?:[,;)}}\]<`]|\Z)"),
+}
+# What stands after a key: a string that runs into it is not one that holds a quote.
+_MEMBER = re.compile(rf"{_BLANKS}:{_BLANKS}[\"'\[{{\-0-9tfnTFN]")
 
 
 class Found(NamedTuple):
@@ -34,10 +40,12 @@ class Found(NamedTuple):
     repairs: tuple[str, ...]
 
 
-def read_string(text: str, at: int, *, is_key: bool, in_array: bool) -> Found | None:
-    """Read the string whose quote stands here; None if it has no end."""
-    quote = text[at]
-    follows = _AFTER_KEY if is_key else _AFTER_ELEMENT if in_array else _AFTER_MEMBER
+def read_string(text: str, at: int, place: str) -> Found | None:
+    """Read the string whose quote stands here; None if it has no end.
+
+    `place` is "key", the bracket that the string stands in, or "" outside of any.
+    """
+    quote, follows = text[at], _FOLLOWS[place]
     repairs = {"repaired-quotes": None} if quote == "'" else {}
     parts: list[str] = []
     at += 1
@@ -49,6 +57,8 @@ def read_string(text: str, at: int, *, is_key: bool, in_array: bool) -> Found | 
             parts.append(part)
         elif special[0] == quote and follows.match(text, at):
             return Found("".join(parts), at, tuple(repairs))
+        elif special[0] == quote and _MEMBER.match(text, at):
+            return None
         else:
             parts.append(special[0])
             plain = False

@@ -64,7 +64,7 @@ class Tolerant:
         if char == "[":
             return self._array(at)
         if char and char in "\"'":
-            return self._string(at, in_array=self._open[-1:] == ["["])
+            return self._string(at, self._open[-1] if self._open else "")
         return self._scalar(at)
 
     def _scalar(self, at: int) -> tuple[Any, int]:
@@ -161,14 +161,14 @@ class Tolerant:
 
     def _key(self, at: int) -> tuple[str, int]:
         if self.text[at : at + 1] in ('"', "'"):
-            return self._string(at, is_key=True)
+            return self._string(at, "key")
         if word := _WORD.match(self.text, at):
             self.note("repaired-quotes")
             return word[0], word.end()
         raise self._unexpected(at)
 
-    def _string(self, at: int, *, is_key: bool = False, in_array: bool = False) -> tuple[str, int]:
-        found = read_string(self.text, at, is_key=is_key, in_array=in_array)
+    def _string(self, at: int, place: str) -> tuple[str, int]:
+        found = read_string(self.text, at, place)
         if found is None:
             raise Unrepairable("a string is not closed")
         for code in found.repairs:

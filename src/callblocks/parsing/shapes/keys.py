@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 from callblocks.model.calls import Span
 from callblocks.parsing.ids import read_id
+from callblocks.parsing.markers import Markers, Shape
 
 __all__ = ("Keys", "Parts", "resolve")
+
+_GAP = "[ \\t\\r\\n]{0,20}"
 
 
 class Keys(NamedTuple):
     """The keys that are read; the first of each kind is what is written.
 
     `id` is the key of the call's id, or "" where the grammar has none. `nested` are members that
-    hold the call one level deeper. With `single`, the object's only key is the name itself.
+    hold the call one level deeper; with `wrapped` it is written so. With `single`, the object's
+    only key is the name itself. `id_first` says that the id is written before the name.
     """
 
     name: tuple[str, ...] = ("name",)
@@ -23,13 +28,40 @@ class Keys(NamedTuple):
     id: str = ""
     nested: tuple[str, ...] = ("function",)
     single: bool = False
+    wrapped: bool = False
+    id_first: bool = False
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """What an object that is a call may begin with."""
+        return (*self.name, *self.input, *self.nested, self.id, "type", "id")
 
     def said(self, name: str, value: object, id_: str, extra: Mapping[str, Any]) -> dict[str, Any]:
         """The object of a call."""
         if self.single:
             return {name: value, **extra}
         ids = {self.id: id_} if self.id else {}
-        return {self.name[0]: name, self.input[0]: value, **ids, **extra}
+        call = {self.name[0]: name, self.input[0]: value}
+        if self.wrapped:
+            return {**ids, "type": "function", self.nested[0]: call, **extra}
+        return {**ids, **call, **extra} if self.id_first else {**call, **ids, **extra}
+
+    def heads(self) -> tuple[Markers, Markers]:
+        """How most calls begin: up to the end of the name, and from there to the arguments.
+
+        They are taken at one go, and what is written otherwise is read member by member.
+        """
+        if self.single:
+            return Markers(), Markers()
+        name, value = (
+            [re.escape('"'), *map(re.escape, key), re.escape('"'), _GAP, ":", _GAP]
+            for key in (self.name[0], self.input[0])
+        )
+        plain = r'[^"\\\x00-\x1f]{1,64}'
+        return (
+            Markers(Shape((r"\{", _GAP, *name, '"', plain, '"'))),
+            Markers(Shape((_GAP, ",", _GAP, *value[:-1], _GAP, r'(?=[{"])'))),
+        )
 
 
 class Parts(NamedTuple):

@@ -6,9 +6,8 @@ last call owns the closing marker.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import zip_longest
 
 from callblocks.model.calls import Span
 from callblocks.parsing.block import Block, Refused
@@ -22,33 +21,32 @@ from callblocks.parsing.stage import Reading
 __all__ = ("Row", "RowReader")
 
 
+@dataclass(frozen=True)
 class Row:
     """What a row looks like.
 
     `closing` are the markers that end it, `opening` those that begin the next one. `separators`
-    may stand between objects outside of an array; with `many`, nothing needs to. `as_text` says
-    that arguments are strings that hold JSON. A row that is not `sure` is one only if its objects
-    have a name and arguments.
+    may stand between objects outside of an array; with `many`, nothing needs to. `trailing` are
+    markers that may follow the row. `silent` are names that call nothing. `natural` are repairs
+    that are none here. `as_text` says that arguments are strings that hold JSON. A row that is
+    not `sure` is one only if its objects have a name and arguments.
     """
 
-    def __init__(
-        self,
-        keys: Keys,
-        opening: Sequence[str],
-        closing: Sequence[str],
-        *,
-        separators: str = ",;",
-        many: bool = True,
-        as_text: bool = False,
-        sure: bool = True,
-    ) -> None:
-        self.keys = keys
-        self.opening = tuple(opening)
-        self.closing = tuple(closing)
-        self.separators = separators
-        self.many = many
-        self.as_text = as_text
-        self.sure = sure
+    keys: Keys
+    opening: tuple[str, ...]
+    closing: tuple[str, ...]
+    separators: str = ",;"
+    many: bool = True
+    trailing: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    natural: tuple[str, ...] = ()
+    as_text: bool = False
+    sure: bool = True
+
+    @cached_property
+    def heads(self) -> tuple[Markers, Markers]:
+        """How most objects begin."""
+        return self.keys.heads()
 
     @cached_property
     def closers(self) -> Markers:
@@ -56,9 +54,19 @@ class Row:
         return Markers(*self.closing)
 
     @cached_property
+    def trailers(self) -> Markers:
+        """What may follow the row."""
+        return Markers(*self.trailing)
+
+    @cached_property
+    def is_closed(self) -> bool:
+        """Whether a marker closes it; a bracket is none, for it may stand anywhere."""
+        return any(one.strip("}]") for one in self.closing)
+
+    @cached_property
     def ends(self) -> Markers:
         """What ends a row that is no JSON."""
-        return Markers(*self.closing, *self.opening)
+        return Markers(*(self.closing if self.is_closed else ()), *self.opening)
 
 
 class RowReader:
@@ -80,9 +88,11 @@ class RowReader:
             self.block.step()
             self._in_array = True
             char = yield from self.block.peek()
+            if char != "{" and not self.row.is_closed:
+                return self.block.refuse()
         more = True
         while more:
-            call = CallObject(self.block, self.row.keys, sure=self.row.sure)
+            call = self._object()
             if char != "{" or not (yield from call.read()):
                 return (yield from self._break_off(call))
             more = yield from self._tail()
@@ -90,6 +100,11 @@ class RowReader:
                 return self._leave(call)
             char = "{"
         return self._stop()
+
+    def _object(self) -> CallObject:
+        """The object that stands here; only the first of a row may call nothing."""
+        row, silent = self.row, () if self.telling.any else self.row.silent
+        return CallObject(self.block, row.keys, row.heads, sure=row.sure, silent=silent)
 
     def _stop(self) -> None:
         if self._end < self.block.offset:
@@ -106,7 +121,7 @@ class RowReader:
         """Take what follows an object; return whether that is another one."""
         self._end, self._ended, self._repairs = self.block.offset, True, []
         char = ""
-        if self._in_array or self.row.many or self.row.closing:
+        if self._in_array or self.row.many or self.row.closing or self.row.trailing:
             char = yield from self.block.peek()
         if char and char in ("," if self._in_array else self.row.separators):
             self.block.step()
@@ -134,21 +149,30 @@ class RowReader:
 
     def _close(self) -> Reading[None]:
         """Take the marker that ends the row, and braces too many before it."""
+        if self.row.trailing:
+            yield from self._trail()
         if not self.row.closing:
             return
         char = yield from self.block.peek()
-        while char in ("}", "]"):
+        marker = yield from self.block.match(self.row.closers)
+        while not marker and char in ("}", "]"):
             self.block.step()
             self._repairs.append("repaired-braces")
             self._end = self.block.offset
             char = yield from self.block.peek()
-        marker = yield from self.block.match(self.row.closers)
+            marker = yield from self.block.match(self.row.closers)
         cut = not marker and any(map(self.block.stops_within, self.row.closing))
         if marker or cut:
             self._end = self.block.offset
         if not marker:
             self._repairs.append("repaired-closing")
             self._ended = self._ended and bool(char) and not cut
+
+    def _trail(self) -> Reading[None]:
+        yield from self.block.peek()
+        marker = yield from self.block.match(self.row.trailers)
+        if marker or any(map(self.block.stops_within, self.row.trailing)):
+            self._end = self.block.offset
 
     def _finish(self, call: CallObject) -> bool:
         """Say the call of a whole object; False if it is none and nothing of it was said."""
@@ -162,14 +186,18 @@ class RowReader:
         if parts is None or not self._is_call(parts):
             return self._bad("call", "it has no name", call.started)
         repairs, ended = self._repairs, self._ended
+        if call.is_silent:
+            self.telling.nothing(self._end)
+            return True
         self.telling.call(parts, repairs, started=call.started, ended=ended, end=self._end)
         return True
 
     def _is_call(self, parts: Parts) -> bool:
         """Whether it is one, in a text that has no markers to be sure by."""
-        stage = self.block.stage
+        stage, given = self.block.stage, parts.input
         known = stage.alone or parts.name in stage.tools
-        return self.row.sure or (parts.place is not None and known)
+        is_input = isinstance(given, dict) or (isinstance(given, str) and given[:1] == "{")
+        return self.row.sure or (is_input and known)
 
     def _bad(self, code: str, detail: str, started: bool) -> bool:
         if started or self.row.sure:
@@ -178,30 +206,35 @@ class RowReader:
 
     def _break_off(self, call: CallObject) -> Reading[Refused | None]:
         """An object is no JSON, or the text ends in it: read what is meant, if that is sure."""
-        if not (call.started or self.row.sure):
+        certain = call.started or self.row.sure
+        if not (certain or (self.row.natural and self.block.stage.alone)):
             return self._leave(call)
         _, marker = yield from self.block.until(self.row.ends)
-        closed = marker in self.row.closing
-        until = self.block.offset - (0 if closed else len(marker))
-        raw = self.telling.slice(call.start, until - (len(marker) if closed else 0))
+        self.block.give_back(self.block.offset - len(marker))
+        raw = self.telling.slice(call.start, self.block.offset)
         found, error = self._mended(raw, ended=bool(marker))
+        if not certain and (error or not all(map(self._is_mended_call, found))):
+            return self._leave(call)
         started = call.started
-        for one, after in zip_longest(found, found[1:]):
-            self._end = call.start + (after.start if after else one.end)
-            self._repairs, self._ended = [*one.repairs], True
-            if after is None and not error:
-                self._close_mended(raw[one.end :], until, closed, bool(marker))
+        for one in found:
+            self._end, self._ended = call.start + one.after, True
+            self._repairs = [code for code in one.repairs if code not in self.row.natural]
+            if one is found[-1] and not error:
+                self._ended = bool(marker) or "repaired-closing" not in one.repairs
+                self.block.give_back(self._end)
+                yield from self._close()
             self._say_mended(one, call.start, started)
             started = False
         if error:
-            self._end = until
-            self.telling.bad("json", error, end=until)
+            yield from self.block.match(self.row.closers)
+            self._end = self.block.offset
+            self.telling.bad("json", error, end=self._end)
         return self._stop()
 
     def _mended(self, raw: str, *, ended: bool) -> tuple[list[Mended], str]:
         """The objects that can be read, and why the rest cannot."""
         stage, found = self.block.stage, list[Mended]()
-        if stage.strict:
+        if stage.strict and not self.row.natural:
             return found, "it is not JSON"
         try:
             found.extend(mend(raw, ended=ended, depth=stage.limits.depth, in_array=self._in_array))
@@ -209,23 +242,18 @@ class RowReader:
             return found, str(error)
         return found, ""
 
-    def _close_mended(self, rest: str, until: int, closed: bool, ended: bool) -> None:
-        """What stands after the last object that was repaired."""
-        solid = rest.strip(" \t\r\n")
-        if not solid.strip("}]"):
-            self._repairs += ["repaired-braces"] if solid else []
-            self._end = until if closed or solid else self._end
-        if not closed and self.row.closing:
-            self._repairs.append("repaired-closing")
-        self._ended = ended or not (self.row.closing or "repaired-closing" in self._repairs)
+    def _is_mended_call(self, one: Mended) -> bool:
+        parts = resolve(self.row.keys, one.value, one.start, one.places)
+        return parts is not None and self._is_call(parts)
 
     def _say_mended(self, one: Mended, base: int, started: bool) -> None:
         parts = resolve(self.row.keys, one.value, one.start, one.places)
         if parts is None:
-            self.telling.bad("call", "it has no name", end=self._end)
-            return
+            return self.telling.bad("call", "it has no name", end=self._end)
+        if not (self._ended or parts.place):
+            return self.telling.bad("json", "the text ends before the arguments", end=self._end)
         place = parts.place and _moved(parts.place, base)
-        self.telling.call(
+        return self.telling.call(
             parts._replace(place=place),
             self._repairs,
             started=started,

@@ -7,7 +7,9 @@ is said here, so that the spans tile the text whichever way the call was read.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
+from callblocks.model.events import Text
 from callblocks.parsing.block import Block
 from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.parsing.shapes.inputs import as_input
@@ -33,18 +35,18 @@ class Telling:
         strict, depth = self.block.stage.strict, self.block.stage.limits.depth
         found = dict.fromkeys(repairs)
         try:
-            value, repair = as_input(parts.input, strict=strict, as_text=self._as_text, depth=depth)
+            value, inner = as_input(parts.input, strict=strict, as_text=self._as_text, depth=depth)
         except ValueError as error:
             return self.bad("call", str(error), end=end)
         if strict and found:
             return self.bad("json", "it is not closed as it should be", end=end)
-        text, place = self.text(end), (self._since, end)
+        text, place = partial(self.text, end), (self._since, end)
         size = self._input(parts, started=started)
         extra = parts.extra
         self.block.ready(
             value, size=size, id_=parts.id, extra=extra, ended=ended, end=end, text=text
         )
-        for code in found | ({repair: None} if repair else {}):
+        for code in found | dict.fromkeys(inner):
             self.block.problem(code, GENERAL_CODES[code], place)
         return self._done(end)
 
@@ -52,6 +54,12 @@ class Telling:
         """Say that what stands up to `end` is no call; a call that began ends here."""
         name = code if code.startswith("too-") else f"{self.block.dialect}.{code}"
         self.block.malformed(name, detail, end=end, text=self.text(end))
+        self._done(end)
+
+    def nothing(self, end: int) -> None:
+        """Say that what stands up to `end` calls nothing and shows nothing."""
+        self.block.stage.solid = True
+        self.block.stage.say(Text("", self.block.stage.span(end)))
         self._done(end)
 
     def text(self, end: int) -> str:
