@@ -60,8 +60,8 @@ class _Verifier:
             case Text():
                 self.prose(event, written)
             case Reasoning():
-                marker = not event.text and written in self.thinking
-                _hold(event.text == written or marker, "it does not quote its span", event)
+                marker = not event.text and (written in self.thinking or _TAG.search(written))
+                _hold(event.text == written or bool(marker), "it does not quote its span", event)
                 _hold(self.open is None, "a call is open", event)
             case CallStarted():
                 self.started(event)
@@ -93,7 +93,10 @@ class _Verifier:
     def prose(self, event: Text, written: str) -> None:
         _hold(self.open is None, "a call is open", event)
         markup = not event.text and (
-            _BLANK_LINE.fullmatch(written) or _ends_with_cut(written) or _is_marker(written)
+            _BLANK_LINE.fullmatch(written)
+            or _ends_with_cut(written)
+            or _TAG.search(written)
+            or _is_marker(written)
         )
         if event.text != written and not markup:
             _hold(event.text == unescape_prose(written), "it does not quote its span", event)
@@ -135,6 +138,7 @@ def _hold(claim: bool, fault: str, about: object) -> None:
         raise AssertionError(fault, about)
 
 
+_TAG = re.compile("<[^<>]+>")
 _BLANK_LINE = re.compile("(\r?\n){1,2}")
 
 

@@ -22,16 +22,20 @@ __all__ = ("Asking",)
 _find_solid = re.compile(r"[^ \t\r\n]").search
 
 
-class _Scan(Protocol):
-    """Whoever can say where a value ends: `JsonScan`, or what stands in where JSON is broken."""
+class Scan(Protocol):
+    """Whoever knows where a value ends while its text comes."""
 
     state: ScanState
     halt: int
 
-    @property
-    def search(self) -> Callable[[str], Hit | None]: ...
+    def feed(self, text: str, at: int = 0) -> int:
+        """Take text from `at` and say up to where."""
+        ...
 
-    def feed(self, text: str, at: int = 0) -> int: ...
+    @property
+    def search(self) -> Callable[[str], Hit | None]:
+        """What takes all of a text, or says where the scan halted in it."""
+        ...
 
 
 class Asking:
@@ -97,7 +101,7 @@ class Asking:
         """Take the character that `peek` gave."""
         self._take(self.stage.scan.pos + 1)
 
-    def consume(self, json: _Scan, *, live: bool = False) -> Reading[None]:
+    def consume(self, json: Scan, *, live: bool = False) -> Reading[None]:
         """Take text for as long as it is one JSON value; `live` says it as the call's input."""
         scan, speak = self.stage.scan, self._speak(live)
         while json.state in (ScanState.OPEN, ScanState.CLOSED):
@@ -119,6 +123,21 @@ class Asking:
         if stops:
             self._take(len(scan.text))
         return stops
+
+    @property
+    def rest(self) -> str:
+        """What has come and was not taken."""
+        scan = self.stage.scan
+        return scan.text[scan.pos :]
+
+    def ends_within(self, markers: Markers) -> bool:
+        """Whether the whole input ends inside one of the markers; then take what there is."""
+        scan = self.stage.scan
+        hit = markers.growing.match(scan.text, scan.pos) if scan.closed else None
+        if hit is None or hit.lastindex:
+            return False
+        self._take(len(scan.text))
+        return True
 
     def give_back(self, offset: int) -> None:
         """End the block here: what was taken after `offset` is read again."""
