@@ -93,7 +93,10 @@ class _Verifier:
     def prose(self, event: Text, written: str) -> None:
         _hold(self.open is None, "a call is open", event)
         markup = not event.text and (
-            _BLANK_LINE.fullmatch(written) or _ends_with_cut(written) or _is_marker(written) or _TAG.search(written)
+            _BLANK_LINE.fullmatch(written)
+            or _ends_with_cut(written)
+            or _TAG.search(written)
+            or _is_marker(written)
         )
         if event.text != written and not markup:
             _hold(event.text == unescape_prose(written), "it does not quote its span", event)

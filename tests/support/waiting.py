@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 
 from callblocks import dialects
 from callblocks.dialects.chat_blocks import LEGACY_CALLS, LEGACY_RESULTS
@@ -53,11 +53,17 @@ def may_wait(dialect: str, text: str, said: int, *, in_call: bool) -> bool:
 
 def _opened(dialect: str, before: str, tail: str) -> bool:
     """Where nothing more is known of a dialect: one of its openers stands here, or may come to."""
-    known = dialects[dialect]
-    openers = Markers(*known.openers(Setting()), *(opening for opening, _ in known.reasoning))
+    openers = _openers(dialect)
     fresh = openers.fresh if _in_line_start(before, tail) else None
-    in_thought = _may_become(tail, [closing for _, closing in known.reasoning])
-    return bool(openers.growing.match(tail) or (fresh and fresh.match(tail)) or in_thought)
+    return bool(openers.growing.match(tail) or (fresh and fresh.match(tail)))
+
+
+@cache
+def _openers(dialect: str) -> Markers:
+    """What opens a call, and what a thought stands between."""
+    known = dialects[dialect]
+    thinking = (marker for pair in known.reasoning for marker in pair)
+    return Markers(*known.openers(Setting()), *thinking)
 
 
 def _short(before: str, tail: str) -> bool:

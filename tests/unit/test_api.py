@@ -6,8 +6,8 @@ import callblocks
 
 NAMES = (
     *("Call", "Context", "Failure", "Limits", "Outcome", "Parser", "Policy", "Registry", "Result"),
-    *("Rule", "Runtime", "Session", "Timeline", "ToolError", "ToolSpec", "convert", "dialects"),
-    *("parse", "tool"),
+    *("Rule", "Runtime", "Session", "Timeline", "ToolError", "ToolSpec", "conversion"),
+    *("convert", "dialects", "parse", "tool"),
 )
 
 

@@ -14,7 +14,7 @@ from callblocks.model.events import Event, Problem
 from callblocks.parser import Parser
 from callblocks.parsing.limits import Limits
 
-__all__ = ("Read", "ReadingOptions", "make_parser", "read", "reading_options")
+__all__ = ("Read", "ReadingOptions", "make_parser", "model_option", "read", "reading_options")
 
 F = TypeVar("F", bound=Callable[..., Any])
 Read: TypeAlias = tuple[str, list[Event]]
@@ -23,11 +23,21 @@ Read: TypeAlias = tuple[str, list[Event]]
 NO_LIMIT = 1 << 62
 
 
+model_option = click.option(
+    "--model-hint",
+    default="",
+    metavar="NAME",
+    help="The model that wrote it, as qwen3-coder: auto asks its dialect first.",
+)
+
+
 class ReadingOptions(TypedDict):
     """What `reading_options` give to a command."""
 
     dialect: tuple[str, ...]
     tools: Tools
+    model_hint: str
+    strict: bool
     in_code_fences: bool | None
     reasoning: tuple[tuple[str, str], ...]
     in_reasoning: bool
@@ -49,6 +59,8 @@ def reading_options(command: F) -> F:
             help="Read this dialect; may be given again.  [default: auto, all of them]",
         ),
         tools_option("Tools to bind and type arguments by."),
+        model_option,
+        click.option("--strict", is_flag=True, help="Repair nothing: what is broken is no call."),
         click.option(
             "--in-code-fences/--no-in-code-fences",
             default=None,
@@ -86,6 +98,8 @@ def make_parser(options: ReadingOptions) -> Parser:
     return Parser(
         named(options["dialect"]),
         tools=options["tools"],
+        model=options["model_hint"],
+        strict=options["strict"],
         in_code_fences=options["in_code_fences"],
         reasoning=options["reasoning"],
         in_reasoning=options["in_reasoning"],

@@ -34,7 +34,7 @@ class Scan(Protocol):
 
     @property
     def search(self) -> Callable[[str], Hit | None]:
-        """What settles the next pieces: it takes all of a piece, or says where it stopped."""
+        """What takes all of a text, or says where the scan halted in it."""
         ...
 
 
@@ -123,6 +123,21 @@ class Asking:
         if stops:
             self._take(len(scan.text))
         return stops
+
+    @property
+    def rest(self) -> str:
+        """What has come and was not taken."""
+        scan = self.stage.scan
+        return scan.text[scan.pos :]
+
+    def ends_within(self, markers: Markers) -> bool:
+        """Whether the whole input ends inside one of the markers; then take what there is."""
+        scan = self.stage.scan
+        hit = markers.growing.match(scan.text, scan.pos) if scan.closed else None
+        if hit is None or hit.lastindex:
+            return False
+        self._take(len(scan.text))
+        return True
 
     def give_back(self, offset: int) -> None:
         """End the block here: what was taken after `offset` is read again."""

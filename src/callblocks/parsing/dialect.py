@@ -46,6 +46,10 @@ class Dialect(ABC):
     keeps_ids: ClassVar[bool] = True
     keeps_order: ClassVar[bool] = True
     """Whether prose can stand between calls."""
+    values_are_text: ClassVar[bool] = False
+    """Whether a value has its type from the tool's schema alone: without one it is a string."""
+    needs_tools: ClassVar[bool] = False
+    """Whether only tools that are known can be called: their names are its tags."""
     in_auto: ClassVar[bool] = True
     reasoning: ClassVar[Pairs] = ()
     """The markers around what the models of this dialect think, such as `<think>`, `</think>`."""

@@ -17,6 +17,7 @@ from functools import partial
 from callblocks.model.errors import CallerError, NotText, ParserClosed
 from callblocks.model.events import Event, Text
 from callblocks.model.specs import ToolSpecs
+from callblocks.parsing.attempts import Attempt
 from callblocks.parsing.block import Block
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.openers import Openers, Owner, Setting, choose
@@ -52,6 +53,8 @@ class Engine(Stage):
             raise CallerError("in_reasoning needs `reasoning`: no dialect here names its markers")
         self._opened = thinking if in_reasoning else None
         self._barred: dict[Reader, float] = {}
+        self.attempts: list[Attempt] | None = None
+        """Who was asked to read what; kept where a list is put here."""
         self._loop = self._run()
 
     def feed(self, piece: str) -> list[Event]:
@@ -121,20 +124,24 @@ class Engine(Stage):
 
     def _open(self, openers: Openers) -> Reading[None]:
         scan, start, fresh = self.scan, self.scan.offset, self.scan.fresh
-        for reader, markers in openers.readers:
+        for reader, markers in openers.at(scan.text[scan.pos], fresh):
             marker, certain = scan.match(markers)
             while not certain:
                 yield
                 marker, certain = scan.match(markers)
             if marker is None or self._barred.get(reader, 0) > start:
                 continue
-            block = Block(self, reader.name, marker)
+            block, attempt = Block(self, reader.name, marker), Attempt(reader.name, marker, start)
+            if self.attempts is not None:
+                self.attempts.append(attempt)
             refused = yield from reader.read(block)
             self._barred[reader] = block.barred
             if block.retired:
                 self._retire(reader)
             if not refused:
                 return
+            if self.attempts is not None:
+                attempt.refused_after = block.text[len(marker) :]
             scan.rewind(start, block.taken, fresh)
         self.prose(scan.take(scan.pos + 1))
 

@@ -46,8 +46,23 @@ class Openers:
     """Who may open a block here, each with its own markers, and all of them as one search."""
 
     def __init__(self, readers: Rows) -> None:
-        self.readers = [(reader, Markers(*openers)) for reader, openers in readers]
         self.markers = Markers(*(marker for _, openers in readers for marker in openers))
+        self._readers = [(reader, Markers(*openers)) for reader, openers in readers]
+        self._found: dict[tuple[str, bool], list[tuple[Reader, Markers]]] = {}
+
+    def at(self, char: str, fresh: bool) -> list[tuple[Reader, Markers]]:
+        """Those of whom a marker may begin with this character, at the start of a line or not."""
+        found = self._found.get((char, fresh))
+        if found is None:
+            found = [pair for pair in self._readers if _may_begin(pair[1], char, fresh)]
+            self._found[char, fresh] = found
+        return found
+
+
+def _may_begin(markers: Markers, char: str, fresh: bool) -> bool:
+    in_line = markers.growing.match(char)
+    at_start = markers.fresh.match(char) if fresh and markers.fresh else None
+    return in_line is not None or at_start is not None
 
 
 class Choice(NamedTuple):

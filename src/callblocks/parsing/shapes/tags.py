@@ -1,0 +1,105 @@
+"""Tags of a text that is not quite XML: how each is written, and how else models write it.
+
+    literal("</parameter>")        that very tag
+    named("<function=")            `<function=NAME>`
+    attributed("<invoke")          `<invoke name="NAME">`, with any quotes or none
+
+An opening tag is matched whole, its name or attributes with it: so whoever waits for one waits
+for no more than a tag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from callblocks.parsing.markers import Shape
+
+__all__ = (
+    "BLANKS",
+    "Tag",
+    "attributed",
+    "attributes",
+    "begun",
+    "closing",
+    "literal",
+    "misspelt",
+    "named",
+)
+
+BLANKS = "[ \\t\\r\\n]{0,400}"
+HEAD = "[^<>\\n]{1,200}"
+ATTRIBUTES = "[^<>]{1,400}"
+_ATTRIBUTE = re.compile(
+    r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|[“”]([^“”]*)[“”]|[‘’]([^‘’]*)[‘’]|([^\s"'“”‘’/<>]+))"""
+)
+
+
+def literal(text: str) -> Shape:
+    """A tag that is always the same."""
+    return Shape(tuple(map(re.escape, text)))
+
+
+def named(opening: str, end: str = ">") -> Shape:
+    """A tag whose name stands right after `opening`."""
+    return Shape((*map(re.escape, opening), HEAD, end))
+
+
+def misspelt(start: str) -> Shape:
+    """A closing tag that begins as it should."""
+    return Shape((*map(re.escape, start), "[A-Za-z_]{0,20}", ">"))
+
+
+def attributed(opening: str, end: str = ">") -> Shape:
+    """A tag with attributes."""
+    return Shape((*map(re.escape, opening), "[ \\t\\r\\n]", ATTRIBUTES, *map(re.escape, end)))
+
+
+def begun(shape: str | Shape) -> str:
+    """What of a marker is always the same, from its start on."""
+    if isinstance(shape, str):
+        return shape
+    known = takewhile(lambda atom: re.escape(atom[-1]) == atom, shape.atoms)
+    return "".join(atom[-1] for atom in known)
+
+
+def attributes(text: str) -> dict[str, str]:
+    """The attributes that stand in a tag, whatever their quotes."""
+    found = (match.groups() for match in _ATTRIBUTE.finditer(text))
+    return {name: next((one for one in values if one is not None), "") for name, *values in found}
+
+
+class Tag:
+    """A tag as its grammar writes it, and `others`: the ways in which models miss it.
+
+    `name` is what people call it.
+    """
+
+    def __init__(self, name: str, *exact: Shape, others: Sequence[Shape] = ()) -> None:
+        self.name = name
+        self.shapes = (*exact, *others)
+        self._any, self._exact = _pattern(self.shapes), _pattern(exact)
+
+    def is_in(self, text: str) -> bool:
+        """Whether this is such a tag, however it is spelt."""
+        return self._any.match(text) is not None
+
+    def is_exact(self, text: str) -> bool:
+        """Whether this is such a tag as its grammar writes it."""
+        return self._exact.match(text) is not None
+
+    def after(self, *atoms: str) -> Iterator[Shape]:
+        """The same tag after something else."""
+        return (Shape((*atoms, *shape.atoms)) for shape in self.shapes)
+
+
+def closing(*texts: str, others: Sequence[Shape] = ()) -> Tag:
+    """A tag that is always the same, in one of a few spellings."""
+    return Tag(texts[0], *map(literal, texts), others=others)
+
+
+def _pattern(shapes: Sequence[Shape]) -> re.Pattern[str]:
+    # A tag that was taken stands alone: what had to follow it is no part of it.
+    own = ([atom for atom in shape.atoms if not atom.startswith("(?=")] for shape in shapes)
+    return re.compile("|".join(map("".join, own)))
