@@ -60,8 +60,8 @@ def begun(shape: str | Shape) -> str:
     """What of a marker is always the same, from its start on."""
     if isinstance(shape, str):
         return shape
-    known = takewhile(lambda atom: re.escape(atom[-1]) == atom, shape.atoms)
-    return "".join(atom[-1] for atom in known)
+    known = takewhile(lambda atom: re.escape(atom[-1:]) == atom, shape.atoms)
+    return "".join(atom[-1:] for atom in known)
 
 
 def attributes(text: str) -> dict[str, str]:
