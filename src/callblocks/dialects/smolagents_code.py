@@ -32,6 +32,7 @@ FENCES = (line("```py"), line("```python"))
 FENCE_ROW = PythonRow("```", in_list=False, beside=("```<end_code>", "```\n<end_code>"))
 CLOSING = Markers("</code>", "```")
 NEWLINE = Markers("\n", "\r\n")
+NOTHING = Markers()
 CODE_END = Markers("</code>")
 FENCE_END = Markers(line("```"))
 END = Markers("<end_code>", "\n<end_code>")
@@ -72,8 +73,11 @@ class SmolagentsCode(PythonMarked):
             block.give_back(start)
             row = FENCE_ROW if fenced else self.row
             return (yield from PythonRowReader(block, row).read())
+        # A text that ends inside of arguments does not say what is code: all of it may be.
+        scan, ends = block.stage.scan, FENCE_END if fenced else CODE_END
+        ends = NOTHING if scan.closed and scan.empty else ends
         block.give_back(start)
-        return (yield from self._read_code(block, fenced))
+        return (yield from self._read_code(block, fenced, ends))
 
     def _only_calls(self, block: Block) -> Reading[bool]:
         """Whether there is nothing but calls of tools with plain values; it is taken."""
@@ -89,13 +93,13 @@ class SmolagentsCode(PythonMarked):
                 return False
             count += 1
 
-    def _read_code(self, block: Block, fenced: bool) -> Reading[None]:
+    def _read_code(self, block: Block, fenced: bool, ends: Markers) -> Reading[None]:
         block.started(INTERPRETER)
         if fenced:
             block.stage.scan.fresh = True
         elif (yield from block.match(NEWLINE)):
             block.input("")
-        code, end = yield from block.stream(FENCE_END if fenced else CODE_END)
+        code, end = yield from block.stream(ends)
         yield from block.match(END)
         block.ready({"code": code.removesuffix("\n")}, size=len(code), ended=bool(end))
 
