@@ -73,9 +73,8 @@ class SmolagentsCode(PythonMarked):
             block.give_back(start)
             row = FENCE_ROW if fenced else self.row
             return (yield from PythonRowReader(block, row).read())
-        # A text that ends inside of arguments does not say what is code: all of it may be.
-        scan, ends = block.stage.scan, FENCE_END if fenced else CODE_END
-        ends = NOTHING if scan.closed and scan.empty else ends
+        # A text that ends among calls does not say what is code: all of it may be.
+        ends = NOTHING if _breaks_off(block) else FENCE_END if fenced else CODE_END
         block.give_back(start)
         return (yield from self._read_code(block, fenced, ends))
 
@@ -116,6 +115,13 @@ def _plain(block: Block) -> Reading[bool]:
     except ValueError:
         return False
     return True
+
+
+def _breaks_off(block: Block) -> bool:
+    """Whether the text ended where a call or the closing tag might still have come."""
+    scan = block.stage.scan
+    hits = (markers.growing.match(scan.text, scan.pos) for markers in (NAME, CLOSING))
+    return scan.closed and (scan.empty or any(hit and not hit.lastindex for hit in hits))
 
 
 def _is_tool(block: Block, name: str) -> bool:
