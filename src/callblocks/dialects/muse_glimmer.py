@@ -74,8 +74,7 @@ class MuseGlimmer(Framed, JsonValues):
     )
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        wrapper = self.tags.wrapper
-        return (*(wrapper.shapes if wrapper else ()), *HEADERS, *ENDS)
+        return (*self.tags.wrapper.shapes, *HEADERS, *ENDS)
 
     def read(self, block: Block) -> Reading[Refused | None]:
         if not block.opening.startswith("<") and not block.at_start:

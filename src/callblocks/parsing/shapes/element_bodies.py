@@ -17,18 +17,16 @@ from callblocks.parsing.arguments import plain_values, problems_of
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.elements import Elements, read_elements
-from callblocks.parsing.shapes.tags import Tag, closing
+from callblocks.parsing.shapes.tags import NOTHING, Tag, closing
 from callblocks.parsing.shapes.xml_bodies import Input, ReadsBodies
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
 from callblocks.parsing.shapes.xml_tags import XmlTags
 from callblocks.parsing.typed import Typed
 
-__all__ = ("NAME", "NOTHING", "ElementBodies", "NamedTags")
+__all__ = ("ElementBodies", "NamedTags")
 
 NAME = "[A-Za-z_][\\w.:-]{0,100}"
-NOTHING = Tag("", Shape(("(?!)",)))
-"""A tag that never stands anywhere."""
 _LAST_END = re.compile(r"</([A-Za-z_][\w.:-]*)>\s*\Z")
 
 

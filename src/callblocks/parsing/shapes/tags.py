@@ -18,6 +18,7 @@ from callblocks.parsing.markers import Shape
 
 __all__ = (
     "BLANKS",
+    "NOTHING",
     "Tag",
     "attributed",
     "attributes",
@@ -60,8 +61,8 @@ def begun(shape: str | Shape) -> str:
     """What of a marker is always the same, from its start on."""
     if isinstance(shape, str):
         return shape
-    known = takewhile(lambda atom: re.escape(atom[-1]) == atom, shape.atoms)
-    return "".join(atom[-1] for atom in known)
+    known = takewhile(lambda atom: re.escape(atom[-1:]) == atom, shape.atoms)
+    return "".join(atom[-1:] for atom in known)
 
 
 def attributes(text: str) -> dict[str, str]:
@@ -103,3 +104,7 @@ def _pattern(shapes: Sequence[Shape]) -> re.Pattern[str]:
     # A tag that was taken stands alone: what had to follow it is no part of it.
     own = ([atom for atom in shape.atoms if not atom.startswith("(?=")] for shape in shapes)
     return re.compile("|".join(map("".join, own)))
+
+
+NOTHING = Tag("", Shape(("(?!)",)))
+"""A tag that never stands anywhere."""

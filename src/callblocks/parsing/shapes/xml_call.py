@@ -70,14 +70,14 @@ class XmlCall:
         return tag
 
     def _read_text(self, bodies: ReadsBodies, name: str, stop: int) -> Reading[str | None]:
-        block, outer, first = self._block, self._tags.wrapper_end, len(self._block.taken)
+        block, first = self._block, len(self._block.taken)
         if not bodies.may_begin((yield from block.peek())):
             return None
         block.started(name, end=stop)
         blanks = "".join(block.taken[first:])
         if blanks:
             block.input(blanks)
-        ends = (*self.end.shapes, *(outer.shapes if outer else ()))
+        ends = (*self.end.shapes, *self._tags.wrapper_end.shapes)
         self._body = TextBody(block, bodies, ends, blanks)
         return (yield from self._read_body(self._body))
 
@@ -89,14 +89,13 @@ class XmlCall:
             return self._body.value(tool)
         return self._shape.typed_arguments(self._written, tool)
 
-    def missing(self, tag: Tag | None) -> None:
+    def missing(self, tag: Tag) -> None:
         """Note that a closing tag is missing."""
-        if tag is not None:
-            self.repair("missing-closer", f"{tag.name} is missing")
+        self.repair("missing-closer", f"{tag.name} is missing")
 
-    def note_spelling(self, tag: Tag | None, text: str) -> None:
+    def note_spelling(self, tag: Tag, text: str) -> None:
         """Note that a tag is not spelt as it should be, if so."""
-        if tag is not None and not tag.is_exact(text):
+        if not tag.is_exact(text):
             self.repair("misspelt-tag", f"{text!r:.80} stands for {tag.name}")
 
     def repair(self, code: str, detail: str) -> None:

@@ -26,8 +26,7 @@ class XmlReader:
 
     def __init__(self, shape: XmlParameters, block: Block) -> None:
         self._shape, self._block, self._tags = shape, block, shape.tags
-        wrapper = self._tags.wrapper
-        self._wrapped = wrapper is not None and wrapper.is_in(block.opening)
+        self._wrapped = self._tags.wrapper.is_in(block.opening)
         self._call = XmlCall(shape, block)
         self._first_part = 0
         self._begin = block.start
@@ -40,9 +39,9 @@ class XmlReader:
             opening = yield from block.match(self._tags.first)
             if not opening:
                 return (yield from self._read_no_call())
-        elif self._tags.wrapper and block.stage.strict:
+        elif self._tags.has_wrapper and block.stage.strict:
             return block.refuse()
-        elif self._tags.wrapper:
+        elif self._tags.has_wrapper:
             self._call.repair("missing-wrapper", f"{opening!r:.60} stands outside of its wrapper")
         refused: Refused | None = None
         while opening and not refused:
@@ -107,7 +106,7 @@ class XmlReader:
     def _read_wrapper_end(self) -> Reading[str]:
         """What follows the end of a call: the end of the wrapper, or another call in it."""
         block, tags = self._block, self._tags
-        if tags.wrapper is None:
+        if not tags.has_wrapper:
             return ""
         follows = yield from block.match(tags.after_call)
         if tags.is_wrapper_end(follows):
