@@ -43,7 +43,7 @@ class PoolsideV1(ArgKeyValue):
         call=named_call("[\\s<]"),
         call_end=closing("</tool_call>", others=[Shape((*_KEY, *literal("</tool_call>").atoms))]),
         argument=Tag(ARGUMENT, argument(), others=[Shape((*_KEY, *argument().atoms))]),
-        argument_end=closing("</arg_value>", others=[misspelt("</arg_v")]),
+        argument_end=closing("</arg_value>", others=[misspelt("</arg_v")], covered=True),
         starts_line=False,
     )
     form = XmlForm(

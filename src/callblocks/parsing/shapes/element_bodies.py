@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 from callblocks.model.calls import Call
@@ -94,7 +95,7 @@ class NamedTags(ElementBodies):
         return opening.strip("</ >")
 
     def end_of(self, name: str) -> Tag:
-        return closing(f"</{name}>")
+        return _end_of(name)
 
     def tail_of(self, name: str) -> str:
         return f"</{name}>"
@@ -106,3 +107,8 @@ class NamedTags(ElementBodies):
         if call.name not in tools:
             raise Unwritable(self.name, f"the call of {call.name!r}: `tools` must name it")
         return super()._compose_call(number, call, tools)
+
+
+@lru_cache(maxsize=256)
+def _end_of(name: str) -> Tag:
+    return closing(f"</{name}>")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
 from callblocks.parsing.json_scan import JsonScan, ScanState
 from callblocks.parsing.json_value import read_json
-from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.markers import Markers
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.stage import Reading
 
@@ -77,11 +76,8 @@ class TextBody:
     An end in it is one where the body is whole before it, or where the text is over after it.
     """
 
-    def __init__(
-        self, block: Block, shape: ReadsBodies, ends: Sequence[Shape], blanks: str
-    ) -> None:
-        self._block, self._shape = block, shape
-        self._ends = Markers(*ends)
+    def __init__(self, block: Block, shape: ReadsBodies, ends: Markers, blanks: str) -> None:
+        self._block, self._shape, self._ends = block, shape, ends
         self._parts = [blanks]
         self.is_open = False
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
-from callblocks.parsing.markers import Markers
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.tags import Tag
 from callblocks.parsing.shapes.xml_bodies import Input, JsonBody, ReadsBodies, TextBody
@@ -77,7 +76,8 @@ class XmlCall:
         blanks = "".join(block.taken[first:])
         if blanks:
             block.input(blanks)
-        ends = (*self.end.shapes, *self._tags.wrapper_end.shapes)
+        own = self._tags.call_end is self.end
+        ends = self._tags.call_ends if own else self.end.markers
         self._body = TextBody(block, bodies, ends, blanks)
         return (yield from self._read_body(self._body))
 
@@ -140,19 +140,25 @@ class XmlCall:
     def _tag_after(self, end: str) -> Reading[str | None]:
         """What follows a value that `end` may have ended; None if it belongs to the value."""
         tags, bare = self._tags, end.lstrip()
-        if tags.argument.is_in(bare):
-            self._lost = bare == end
-            return self._next_argument(bare)
-        if tags.is_call_or_wrapper_end(bare):
-            return (yield from self._outer_end(bare))
         if not tags.argument_end.is_in(bare) and bare != f"</{self._key}>":
-            return None
-        tag = yield from self._match(tags.after_argument)
-        self.over = not tag and self._block.ends_within(tags.after_argument)
-        if not tag and not self.over:
-            return None
+            return (yield from self._tag_instead(end, bare))
+        tag = yield from self._block.match(tags.after_argument)
+        if not tag:
+            self.over = self._block.ends_within(tags.after_argument)
+            if not self.over:
+                return None
+        self._unsaid.append(tag)
         self.note_spelling(tags.argument_end, bare)
         return tag
+
+    def _tag_instead(self, end: str, bare: str) -> Reading[str | None]:
+        """What follows a value that another tag than its own may have ended."""
+        if self._tags.argument.is_in(bare):
+            self._lost = bare == end
+            return self._next_argument(bare)
+        if self._tags.is_call_or_wrapper_end(bare):
+            return (yield from self._outer_end(bare))
+        return None
 
     def _next_argument(self, opening: str) -> str | None:
         """An opening tag in a value is one if its key is still to come."""
@@ -167,14 +173,10 @@ class XmlCall:
         """The end of the call, or of the wrapper, in a value: one if a call or an end follows."""
         tags = self._tags
         after = tags.after_call if tags.call_end.is_in(end) else tags.after_wrapper
-        follows = yield from self._match(after)
+        follows = yield from self._block.match(after)
+        self._unsaid.append(follows)
         if not follows and not self._block.ends_within(after):
             return None
         self.missing(tags.argument_end)
         self.follows, self._lost = follows, True
         return end
-
-    def _match(self, markers: Markers) -> Reading[str]:
-        tag = yield from self._block.match(markers)
-        self._unsaid.append(tag)
-        return tag

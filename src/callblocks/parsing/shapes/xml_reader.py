@@ -26,7 +26,7 @@ class XmlReader:
 
     def __init__(self, shape: XmlParameters, block: Block) -> None:
         self._shape, self._block, self._tags = shape, block, shape.tags
-        self._wrapped = self._tags.wrapper.is_in(block.opening)
+        self._wrapped = self._tags.wrapper.is_in(block.opening.lstrip())
         self._call = XmlCall(shape, block)
         self._first_part = 0
         self._begin = block.start
@@ -86,15 +86,16 @@ class XmlReader:
         follows = call.follows
         if call.end.is_in(bare):
             call.note_spelling(call.end, bare)
-        if tags.call.is_in(tags.bare(tag)):
+        elif tags.call.is_in(tags.bare(tag)):
             follows = tag
             call.missing(call.end)
-        elif tags.is_wrapper_end(tag):
+        elif tags.wrapper_end.is_in(bare):
             call.missing(call.end)
             call.note_spelling(tags.wrapper_end, bare)
-        elif follows is None and not call.over:
+            follows = follows or ""
+        if follows is None and not call.over:
             follows = yield from self._read_wrapper_end()
-        elif self._wrapped and not follows and not call.over:
+        elif self._wrapped and not follows and not call.over and call.end.is_in(bare):
             call.missing(tags.wrapper_end)
         opening = follows if follows and tags.call.is_in(tags.bare(follows)) else ""
         stop = block.offset - len(opening)
@@ -109,8 +110,9 @@ class XmlReader:
         if not tags.has_wrapper:
             return ""
         follows = yield from block.match(tags.after_call)
-        if tags.is_wrapper_end(follows):
+        if tags.wrapper_end.is_in(follows.lstrip()):
             self._call.note_spelling(tags.wrapper_end, follows.lstrip())
+            return ""
         if self._wrapped and not follows:
             block.ends_within(tags.after_call)
             self._call.missing(tags.wrapper_end)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from functools import cached_property
-
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag
 
@@ -56,26 +53,17 @@ class XmlTags:
 
     def bare(self, tag: str) -> str:
         """A tag without the blanks, and the opening of a wrapper, before it."""
-        return self._before.sub("", tag, count=1)
+        bare = tag.lstrip()
+        return self.wrapper.cut_off(bare).lstrip() if self.wrapper.is_in(bare) else bare
 
     def is_call_or_wrapper_end(self, tag: str) -> bool:
         """Whether a tag ends a call, or the wrapper."""
         return self.call_end.is_in(tag) or self.wrapper_end.is_in(tag)
 
-    def is_wrapper_end(self, tag: str) -> bool:
-        """Whether a tag ends the wrapper, and no call."""
-        bare = tag.lstrip()
-        return self.wrapper_end.is_in(bare) and not self.call_end.is_in(bare)
-
     @property
     def openers(self) -> tuple[Shape, ...]:
         """What may open a block."""
         return (*(self.wrapper.shapes if self.has_wrapper else ()), *self.call.shapes)
-
-    @cached_property
-    def _before(self) -> re.Pattern[str]:
-        shapes = ("".join(shape.atoms) for shape in self.wrapper.shapes)
-        return re.compile(f"{BLANKS}(?:{'|'.join(shapes)})?{BLANKS}")
 
     def _wrapped_calls(self) -> list[Shape]:
         openings = list(self.wrapper.after(BLANKS))
