@@ -37,6 +37,8 @@ class ReadsBodies(Protocol):
 class JsonBody:
     """A JSON object, whose first brace was taken. In a string of it no tag is one."""
 
+    is_sure = True
+
     def __init__(self, block: Block, ends: Markers) -> None:
         self._block, self._ends = block, ends
         self._scan = JsonScan(block.stage.limits.depth)
@@ -80,6 +82,7 @@ class TextBody:
         self._block, self._shape, self._ends = block, shape, ends
         self._parts = [blanks]
         self.is_open = False
+        self.is_sure = True
 
     def read(self) -> Reading[str]:
         """Read up to the tag that ends the call; return it."""
@@ -95,6 +98,7 @@ class TextBody:
                 return end
             first = len(block.taken)
             if not (yield from block.peek()):
+                self.is_sure = False
                 return end
             rest = end + "".join(block.taken[first:])
             self._parts.append(rest)

@@ -28,8 +28,8 @@ _CDATA_END = re.compile(r"\]\]>\s*\Z")
 class XmlCall:
     """`repairs` are what was wrong with it. `over` says that the text ended before its end.
 
-    `inside` says that it ended within a value. `follows` is what was found right after its end,
-    where that had to be looked at.
+    `inside` says that it ended within a value, `sure` that what ended the call surely did.
+    `follows` is what was found right after its end, where that had to be looked at.
     """
 
     def __init__(self, shape: XmlParameters, block: Block) -> None:
@@ -38,6 +38,7 @@ class XmlCall:
         self.repairs: list[tuple[str, str]] = []
         self.follows: str | None = None
         self.over = self.inside = False
+        self.sure = True
         self._written: dict[str, tuple[str, str]] = {}
         self._fault: BadBody | None = None
         self._body: JsonBody | TextBody | None = None
@@ -104,7 +105,7 @@ class XmlCall:
 
     def _read_body(self, body: JsonBody | TextBody) -> Reading[str]:
         end = yield from body.read()
-        self.over, self.inside = not end, body.is_open
+        self.over, self.inside, self.sure = not end, body.is_open, body.is_sure
         return end
 
     def _read_argument(self, opening: str) -> Reading[str]:
@@ -179,4 +180,6 @@ class XmlCall:
             return None
         self.missing(tags.argument_end)
         self.follows, self._lost = follows, True
+        # Where the text is over, more of it might have shown that this belongs to the value.
+        self.sure = bool(follows)
         return end

@@ -134,7 +134,8 @@ class XmlReader:
         repairs = [one for one in problems if one[0].startswith("repaired-") or one[0] in _REPAIRS]
         if block.stage.strict and (call.repairs or repairs):
             return block.malformed(*(*call.repairs, *repairs)[0], stop, text)
-        block.ready(value, size=stop - start, ended=not call.over, end=stop, text=text)
+        ended = call.sure and not call.over
+        block.ready(value, size=stop - start, ended=ended, end=stop, text=text)
         for code, detail in found:
             block.problem(code, detail)
         return None
