@@ -3,8 +3,10 @@
 Calls must be the same, in order, with arguments of the same types. Prose and thoughts are compared
 without the blanks around them. Where peers have a habit that we do not share, it is allowed for:
 
-- a parser of vLLM drops what follows the first call, and one of SGLang the calls of unknown tools;
-- a peer that splits off no reasoning leaves it in the text, markers and all;
+- parsers of vLLM and SGLang drop what follows the first call, or all text beside calls; those of
+  SGLang also drop the calls of unknown tools;
+- what is broken is text to a peer; here it is said to be `Malformed`, with its text;
+- a peer that splits off no reasoning leaves it in the text, with or without its markers;
 - a peer that is asked to call nothing drops the calls; here that is for the caller to do.
 """
 
@@ -14,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from callblocks import parse
-from callblocks.model.events import CallStarted, Malformed, Reasoning, Text
+from callblocks.model.events import CallStarted, Event, Malformed, Reasoning, Text
 from callblocks.parsing.parsed import Parsed
 from callblocks.parsing.same import same
 from conformance.vectors import Case
@@ -36,8 +38,8 @@ def difference(case: Case) -> str:
     """In what the two readings differ, or nothing."""
     parsed = read(case)
     calls = [] if case.without_calls else [(call.name, call.input) for call in parsed.calls]
-    if case.peer == "sglang":
-        known = {tool.name for tool in case.tools}
+    known = {tool.name for tool in case.tools}
+    if case.peer == "sglang" and known.issuperset(name for name, _ in case.calls):
         calls = [call for call in calls if call[0] in known] if known else calls
     if not same(_plain(calls), _plain(case.calls)):
         return f"calls {calls} instead of {case.calls}"
@@ -68,16 +70,27 @@ def _number(value: Any) -> Any:
 
 def _texts(case: Case, parsed: Parsed) -> list[str]:
     """The prose, as a peer may give it back."""
-    texts = [parsed.text]
+    events = parsed.events
+    texts = [parsed.text, _kept(case, events, broken=True)]
     if case.reasoning is None:
-        texts.append(_with_reasoning(case, parsed))
-    if case.peer == "vllm" and case.calls:
-        before = next(n for n, e in enumerate(parsed.events) if isinstance(e, CallStarted))
-        texts.append("".join(e.text for e in parsed.events[:before] if isinstance(e, Text)))
+        texts += [_kept(case, events, broken=True, thoughts=how) for how in ("as written", "bare")]
+    if case.peer in ("vllm", "sglang") and parsed.calls:
+        first = next(at for at, event in enumerate(events) if isinstance(event, CallStarted))
+        texts += [_kept(case, events[:first]), *([""] if case.peer == "vllm" else [])]
     return [text.strip() for text in texts]
 
 
-def _with_reasoning(case: Case, parsed: Parsed) -> str:
-    """The prose and the thoughts as they were written, and what opened like a call."""
-    kept = (e for e in parsed.events if isinstance(e, Text | Reasoning | Malformed))
-    return "".join(case.text[slice(*event.span)] for event in kept)
+def _kept(case: Case, events: list[Event], *, broken: bool = False, thoughts: str = "") -> str:
+    """The prose, and what a peer leaves in it: what opened like a call, and what was thought."""
+    kept: list[str] = []
+    for event in events:
+        match event:
+            case Text(text=text):
+                kept.append(text)
+            case Malformed(text=text) if broken:
+                kept.append(text)
+            case Reasoning(text=text, span=span) if thoughts:
+                kept.append(case.text[slice(*span)] if thoughts == "as written" else text)
+            case _:
+                pass
+    return "".join(kept)

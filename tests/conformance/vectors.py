@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from callblocks import dialects
 from callblocks.model.specs import ToolSpec
+from callblocks.parsing.engine import Setting
 from support.pages import ROOT
 
 __all__ = ("FOLDER", "Case", "cases", "unflagged")
@@ -42,6 +43,8 @@ NAMES: dict[str, str | list[str]] = {
 """What the folder calls otherwise than the dialect is called here."""
 FLAGS = ("PARTIAL", "streaming test only", "PEER-DISAGREES", "not-json")
 """Notes of cases whose expectation is no whole reading."""
+FRAMED = ("inkling", "kimi_k3", "muse_glimmer_atem", "gpt_oss")
+"""Dialects whose every message says itself what it is."""
 DROPPED = ("<bos>", "<eos>")
 """What the tests named for it tell a peer to drop, as a server drops such tokens from a text."""
 
@@ -104,7 +107,7 @@ def _case(id_: str, given: dict[str, Any]) -> Case:
     expected, name = given["expected"], str(given["dialect"])
     dialect = NAMES.get(name, name)
     pairs = _pairs(dialect)
-    begun = _begun(given, pairs)
+    begun = _begun(given, pairs, _openers(dialect))
     return Case(
         id=id_,
         peer=given["peer"],
@@ -125,22 +128,37 @@ def _pairs(dialect: str | list[str]) -> list[tuple[str, str]]:
     return [pair for name in names if name in dialects for pair in dialects[name].reasoning]
 
 
-def _begun(given: dict[str, Any], pairs: list[tuple[str, str]]) -> str:
-    """How much of the prompt a peer takes for the reply: a thought, or words that it gives back."""
-    prompt, content = given.get("generation_prompt") or "", given["expected"]["content"] or ""
+def _openers(dialect: str | list[str]) -> list[str]:
+    if not isinstance(dialect, str) or dialect not in dialects:
+        return []
+    return [opener for opener in dialects[dialect].openers(Setting()) if isinstance(opener, str)]
+
+
+def _begun(given: dict[str, Any], pairs: list[tuple[str, str]], openers: list[str]) -> str:
+    """How much of the prompt a peer takes for the reply: an opening, a thought, or words of it."""
+    prompt, expected = given.get("generation_prompt") or "", given["expected"]
+    if opening := next((opener for opener in openers if prompt.endswith(opener)), ""):
+        return opening
     places = [at for open_, _ in pairs if (at := prompt.find(open_)) >= 0]
     if places and not any(prompt.rstrip().endswith(open_) for open_, _ in pairs):
         return prompt[min(places) :]
-    suffixes = (prompt[at:] for at in range(len(prompt)))
-    return next((end for end in suffixes if end.strip() and content.startswith(end)), "")
+    replies = (expected["content"] or "", expected.get("reasoning") or "")
+    ends = (prompt[at:] for at in range(len(prompt)))
+    return next((end for end in ends if end.strip() and _starts(replies, end)), "")
+
+
+def _starts(replies: Sequence[str], end: str) -> bool:
+    return any(reply.startswith(end) for reply in replies)
 
 
 def _opened(given: dict[str, Any], pairs: list[tuple[str, str]]) -> bool:
     """Whether the text goes on with a thought: the prompt, or how it is tested, opened one."""
     prompt, text = given.get("generation_prompt") or "", given["text"]
+    if "reasoning_format=none" in given["notes"]:
+        return False
     if any(prompt.rstrip().endswith(open_) for open_, _ in pairs):
         return True
-    if "unified" not in given["notes"]:
+    if "unified" not in given["notes"] or given["dialect"] in FRAMED:
         return False
     for open_, close in pairs:
         if close in text and open_ not in text.partition(close)[0]:

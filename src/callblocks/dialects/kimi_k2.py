@@ -15,12 +15,14 @@ from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
 from callblocks.parsing.expressions import Expr, chars, lit, many, seq
 from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.shapes.named_json import NamedJson
+from callblocks.parsing.markers import Markers
+from callblocks.parsing.shapes.named_json import NAME, NamedJson
 from callblocks.parsing.shapes.named_reader import Head
 from callblocks.parsing.stage import Reading
 
 __all__ = ("KimiK2",)
 
+ARGUMENTS = Markers("<|tool_call_argument_begin|>")
 _ID = re.compile(r"(?:functions\.)?(.+?)(:[0-9]+)?")
 
 
@@ -50,11 +52,12 @@ class KimiK2(NamedJson):
 
     def read_head(self, block: Block) -> Reading[Head | None]:
         yield from block.peek()
-        head = yield from super().read_head(block)
-        found = _ID.fullmatch(head.name) if head else None
-        if head is None or found is None:
+        id_ = yield from block.match(NAME)
+        yield from block.peek()
+        found = _ID.fullmatch(id_)
+        if found is None or not (yield from block.match(ARGUMENTS)):
             return None
-        return Head(found[1], head.name if found[2] else None)
+        return Head(found[1], id_ if found[2] else None)
 
     def written_head(self, call: Call, number: int) -> str:
         id_ = f"functions.{call.name}:{number}"

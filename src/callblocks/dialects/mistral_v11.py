@@ -46,6 +46,7 @@ class MistralV11(NamedJson):
         if (yield from block.match(ARGS)):
             return Head(name, id_ or None)
         char = yield from block.peek()
-        # A name alone is a call without arguments where it is that of a tool.
-        certain = char == "{" or (not char and name in block.stage.tools)
+        # A name alone is a call without arguments where it may be that of a tool.
+        tools = block.stage.tools
+        certain = char == "{" or (not char and (not tools or name in tools))
         return Head(name, id_ or None) if certain else None

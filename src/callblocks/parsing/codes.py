@@ -22,6 +22,7 @@ GENERAL_CODES: Mapping[str, str] = {
     "repaired-fence": "a Markdown fence stood around the JSON of a call",
     "repaired-input": "the arguments were given as a string that holds JSON",
     "repaired-literals": "`True`, `False` or `None` stood for JSON's own words",
+    "repaired-opening": "the opening marker of a call was missing",
     "repaired-quotes": "strings were in single quotes, or keys in none",
     "repaired-strings": "line breaks, quotes or backslashes stood in a string as they are",
     "repeated-argument": "an argument is given twice: nobody knows which one counts",

@@ -26,6 +26,7 @@ that prose is not taken for a call.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 __all__ = ("AFTER", "AFTER_CALL", "CALLS", "ITEM", "START", "STRINGS", "Note", "Place")
@@ -89,8 +90,8 @@ def _lead_signs() -> None:
     AFTER_WORD.lead("=", VALUE, "equals")
 
 
-def _lead_strings() -> list[Place]:
-    strings: list[Place] = []
+def _lead_strings() -> dict[Place, Callable[[str], re.Match[str] | None]]:
+    strings: dict[Place, Callable[[str], re.Match[str] | None]] = {}
     for mark in "'\"":
         first, second, one, two, escape, escaped = (Place() for _ in range(6))
         string, block = (Place(rf"[^{mark}\\]++") for _ in range(2))
@@ -106,11 +107,13 @@ def _lead_strings() -> list[Place]:
         string.lead("\\", escape)
         block.lead("\\", escaped)
         escape.skip, escaped.skip = string, block
-        strings += [string, block]
+        # A last backslash waits, as markers do; one before a quote or a backslash is looked into.
+        stop = re.compile(rf"[\\{mark}](?:(?<={mark})()|\Z|(?=[\\'\"])())").search
+        strings |= {string: stop, block: stop}
     return strings
 
 
 _lead_values()
 _lead_signs()
-STRINGS = frozenset(_lead_strings())
-"""The places inside a string."""
+STRINGS = _lead_strings()
+"""The places inside a string, each with a quick look for where it may end."""

@@ -10,6 +10,7 @@ the places of the grammar are listed in `python_places`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from callblocks.parsing.json_scan import Halt, ScanState
@@ -69,21 +70,18 @@ class PythonScan:
         """The brackets that would close what is open."""
         return "".join(_CLOSING[char] for char in reversed(self._open))
 
-    @property
-    def search(self) -> Callable[[str], Halt | None]:
-        """What settles the next pieces."""
-        return self.absorb
-
     def absorb(self, text: str) -> Halt | None:
         """Take all of a text, or say where the scan halted in it."""
-        place = self._place
-        if place in STRINGS and (run := place.run(text)) and run.end() == len(text):
-            return None
         end = self.feed(text)
-        if end == len(text) and self.state is ScanState.OPEN:
+        if end == len(text) and self.state is ScanState.OPEN and self._place not in STRINGS:
             return None
         self.halt = end
         return Halt(end)
+
+    @property
+    def search(self) -> Callable[[str], re.Match[str] | Halt | None]:
+        """What settles the next pieces: `absorb`, or in a string a search for its end."""
+        return STRINGS.get(self._place, self.absorb)
 
     def _heed(self, note: Note, char: str, place: Place) -> Place | None:
         """Where a step leads, or None if it cannot be made among these brackets."""

@@ -101,7 +101,14 @@ def test_a_grammar_refuses_a_broken_call(dialect: str, good: str, bad: str, kind
 
 
 # What begins a call where that is no literal marker.
-BEGUN = {"tool-fence": ("```tool",), "llama3_json": ("{",)}
+BEGUN = {
+    "tool-fence": ("```tool",),
+    "llama3_json": ('{"',),
+    "xlam": ("[{",),
+    "sarashina": ("<|tool_calls|>", "[{"),
+    "inkling": ("<|content_invoke_tool_json|>",),
+    "gptme": ("\n@",),
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)

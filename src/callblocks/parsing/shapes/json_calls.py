@@ -175,7 +175,8 @@ class JsonCalls(Dialect):
         call = grammar.rule("call", alt(*(self._call_rule(grammar, tool) for tool in tools)))
         rest = many(seq(lit(between), call)) if self.together else seq()
         row = seq(lit(begin), call, rest, lit(end))
-        prose = grammar.rule("prose", without((*self.opening, *filter(None, [self.bare]))))
+        bare = {"{": ('{"',), "[": ("[{",)}.get(self.bare, ())
+        prose = grammar.rule("prose", without((*self.opening, *bare)))
         grammar.rule("root", seq(prose, many(seq(row, prose))))
 
     def _call_rule(self, grammar: Grammar, tool: ToolSpec) -> Expr:

@@ -94,6 +94,8 @@ class NamedReader:
         more = True
         if self.block.opening in self.named.section:
             yield from self.block.peek()
+            if (yield from self.block.match(self.named.section_closers)):
+                return self.block.markup()
             more = bool((yield from self.block.match(self.named.openers)))
         while more:
             head = yield from self._read_head(self.block)

@@ -11,7 +11,9 @@ from functools import cached_property
 
 from callblocks.model.calls import Span
 from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.json_scan import ScanState
 from callblocks.parsing.markers import Markers
+from callblocks.parsing.repair.brackets import Brackets
 from callblocks.parsing.repair.calls import Mended, mend
 from callblocks.parsing.shapes.call_object import CallObject
 from callblocks.parsing.shapes.keys import Keys, Parts, resolve
@@ -28,8 +30,9 @@ class Row:
     `closing` are the markers that end it, `opening` those that begin the next one. `separators`
     may stand between objects outside of an array; with `many`, nothing needs to. `trailing` are
     markers that may follow the row. `silent` are names that call nothing. `natural` are repairs
-    that are none here. `as_text` says that arguments are strings that hold JSON. A row that is
-    not `sure` is one only if its objects have a name and arguments.
+    that are none here, `repairs` those that every call of it needed. `as_text` says that
+    arguments are strings that hold JSON. A row that is not `sure` is one only if its objects have
+    a name and arguments.
     """
 
     keys: Keys
@@ -40,6 +43,7 @@ class Row:
     trailing: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
     natural: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
     as_text: bool = False
     sure: bool = True
 
@@ -119,7 +123,7 @@ class RowReader:
 
     def _tail(self) -> Reading[bool]:
         """Take what follows an object; return whether that is another one."""
-        self._end, self._ended, self._repairs = self.block.offset, True, []
+        self._end, self._ended, self._repairs = self.block.offset, True, [*self.row.repairs]
         char = ""
         if self._in_array or self.row.many or self.row.closing or self.row.trailing:
             char = yield from self.block.peek()
@@ -209,18 +213,18 @@ class RowReader:
         certain = call.started or self.row.sure
         if not (certain or (self.row.natural and self.block.stage.alone)):
             return self._leave(call)
-        _, marker = yield from self.block.until(self.row.ends)
-        self.block.give_back(self.block.offset - len(marker))
+        ended = yield from self._seek_end(call)
         raw = self.telling.slice(call.start, self.block.offset)
-        found, error = self._mended(raw, ended=bool(marker))
+        found, error = self._mended(raw, ended=ended)
         if not certain and (error or not all(map(self._is_mended_call, found))):
             return self._leave(call)
         started = call.started
         for one in found:
             self._end, self._ended = call.start + one.after, True
-            self._repairs = [code for code in one.repairs if code not in self.row.natural]
+            codes = (*self.row.repairs, *one.repairs)
+            self._repairs = [code for code in codes if code not in self.row.natural]
             if one is found[-1] and not error:
-                self._ended = bool(marker) or "repaired-closing" not in one.repairs
+                self._ended = ended or "repaired-closing" not in one.repairs
                 self.block.give_back(self._end)
                 yield from self._close()
             self._say_mended(one, call.start, started)
@@ -231,6 +235,20 @@ class RowReader:
             self.telling.bad("json", error, end=self._end)
         return self._stop()
 
+    def _seek_end(self, call: CallObject) -> Reading[bool]:
+        """Take text up to where a broken row ends; return whether it does before the text.
+
+        Where no marker opened it, none can be waited for: there its brackets tell.
+        """
+        if self.row.sure:
+            _, marker = yield from self.block.until(self.row.ends)
+            self.block.give_back(self.block.offset - len(marker))
+            return bool(marker)
+        brackets = Brackets(depth=int(self._in_array))
+        brackets.feed(self.telling.slice(call.start, self.block.offset))
+        yield from self.block.consume(brackets)
+        return brackets.state is ScanState.STOPPED
+
     def _mended(self, raw: str, *, ended: bool) -> tuple[list[Mended], str]:
         """The objects that can be read, and why the rest cannot."""
         stage, found = self.block.stage, list[Mended]()
@@ -240,7 +258,9 @@ class RowReader:
             found.extend(mend(raw, ended=ended, depth=stage.limits.depth, in_array=self._in_array))
         except ValueError as error:
             return found, str(error)
-        return found, ""
+        # What is given back after a search through all of the text would be searched again.
+        astray = not (self.row.sure or ended) and raw[found[-1].after :].strip()
+        return found, "its brackets do not close" if astray else ""
 
     def _is_mended_call(self, one: Mended) -> bool:
         parts = resolve(self.row.keys, one.value, one.start, one.places)
