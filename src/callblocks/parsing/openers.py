@@ -86,8 +86,9 @@ def choose(owners: tuple[Owner, ...], setting: Setting, reasoning: Pairs) -> Cho
         # Where it is only guessed what the model is, it thinks first, or not at all.
         only_first = not setting.alone and (open_, close) not in reasoning
         readers.append((Thinking((close,), enders, only_first=only_first), (open_,)))
-    if enders and pairs:
-        readers.append((ThoughtEnd(), tuple(close for _, close in pairs)))
+    ends = tuple(pair[1] for pair in pairs if enders or pair in own)
+    if ends:
+        readers.append((ThoughtEnd(), ends))
     tracked = not setting.in_code_fences or any(owner.follows_fences for owner in owners)
     fences: Rows = [(CodeFences(), CodeFences.OPENERS)] if tracked else []
     inside = readers if setting.in_code_fences else []
