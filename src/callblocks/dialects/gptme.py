@@ -13,7 +13,7 @@ from callblocks.parsing.block import Block
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.expressions import Expr, chars, lit, many, seq
 from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.markers import Markers, Shape, line
+from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.named_json import NamedJson
 from callblocks.parsing.shapes.named_reader import Head
 from callblocks.parsing.stage import Reading
@@ -43,7 +43,7 @@ class Gptme(NamedJson):
     keeps_ids = True
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        return (line("@", indent=""),)
+        return (Shape(("@",), at_line_start=True),)
 
     def read_head(self, block: Block) -> Reading[Head | None]:
         head = yield from block.match(HEAD)

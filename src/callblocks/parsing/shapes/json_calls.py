@@ -135,7 +135,7 @@ class JsonCalls(Dialect):
         fenced = char == "`" and not block.stage.strict and bool(self.closing)
         if not (fenced or (char and char in self.starts)):
             return block.refuse()
-        return (yield from RowReader(block, self.row_of(block, sure)).read())
+        return (yield from RowReader(block, self.row_of(block, sure)).read(char))
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
         parts: list[str] = []
