@@ -57,10 +57,14 @@ class XmlParameters(Dialect):
     """Whether a value may stand in `<![CDATA[…]]>`, in which no tag is one."""
     nests: ClassVar[bool] = False
     """Whether lists and objects stand in tags of their own, not in JSON."""
+    shares_calls: ClassVar[bool] = False
+    """Whether only its wrapper tells it: calls without one are taken for another dialect's."""
     keeps_ids = False
     values_are_text = True
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        if self.shares_calls and not setting.alone:
+            return self.tags.wrapper.shapes
         return self.tags.openers
 
     def read(self, block: Block) -> Reading[Refused | None]:
