@@ -3,8 +3,9 @@
 Calls must be the same, in order, with arguments of the same types. Prose and thoughts are compared
 without the blanks around them. Where peers have a habit that we do not share, it is allowed for:
 
-- parsers of vLLM and SGLang drop what follows the first call, or all text beside calls; those of
-  SGLang also drop the calls of unknown tools;
+- parsers of vLLM and SGLang drop what follows the first call, or all text beside calls, or the
+  calls of unknown tools;
+- a call that breaks off is given here, and said not to have ended; many peers drop it;
 - what is broken is text to a peer; here it is said to be `Malformed`, with its text;
 - a peer that splits off no reasoning leaves it in the text, with or without its markers;
 - a peer that is asked to call nothing drops the calls; here that is for the caller to do.
@@ -12,7 +13,7 @@ without the blanks around them. Where peers have a habit that we do not share, i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from callblocks import parse
@@ -37,18 +38,25 @@ def read(case: Case) -> Parsed:
 def difference(case: Case) -> str:
     """In what the two readings differ, or nothing."""
     parsed = read(case)
-    calls = [] if case.without_calls else [(call.name, call.input) for call in parsed.calls]
-    known = {tool.name for tool in case.tools}
-    if case.peer == "sglang" and known.issuperset(name for name, _ in case.calls):
-        calls = [call for call in calls if call[0] in known] if known else calls
-    if not same(_plain(calls), _plain(case.calls)):
-        return f"calls {calls} instead of {case.calls}"
+    if not any(same(_plain(calls), _plain(case.calls)) for calls in _calls(case, parsed)):
+        return f"calls {next(_calls(case, parsed))} instead of {case.calls}"
     texts = _texts(case, parsed)
     if case.content.strip() not in texts:
         return f"text {texts[0]!r} instead of {case.content!r}"
     if case.reasoning is not None and case.reasoning.strip() != parsed.reasoning.strip():
         return f"reasoning {parsed.reasoning!r} instead of {case.reasoning!r}"
     return ""
+
+
+def _calls(case: Case, parsed: Parsed) -> Iterator[list[tuple[str, Any]]]:
+    """The calls, as a peer may give them back."""
+    found = [] if case.without_calls else parsed.calls
+    known = {tool.name for tool in case.tools}
+    if case.peer in ("vllm", "sglang") and known:
+        found = [call for call in found if call.name in known]
+    shown = [] if case.without_calls else parsed.calls
+    for calls in (shown, found, [call for call in found if call.ended]):
+        yield [(call.name, call.input) for call in calls]
 
 
 def _plain(calls: Sequence[tuple[str, Any]]) -> list[list[Any]]:
