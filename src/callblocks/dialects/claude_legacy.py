@@ -13,17 +13,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
+from callblocks.model.calls import Result
 from callblocks.model.specs import ToolSpec
-from callblocks.parsing.markers import Shape
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.element_bodies import ElementBodies
 from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag, closing, literal
+from callblocks.parsing.shapes.trees import read_tree
 from callblocks.parsing.shapes.xml_bodies import Input
-from callblocks.parsing.shapes.xml_form import XmlForm
+from callblocks.parsing.shapes.xml_form import XmlForm, as_text
 from callblocks.parsing.shapes.xml_tags import XmlTags
+from callblocks.parsing.stage import Reading
 
 __all__ = ("ClaudeLegacy",)
 
+RESULTS = "<function_results>"
+_RESULTS_END = Markers("</function_results>", "<function_calls>")
+_TAG = re.compile(r"<(/?)(result|tool_name|stdout|error)>")
 _NAME = re.compile(r"<tool_name>\s*(.*?)\s*</tool_name>", re.DOTALL)
 _PARAMETERS = re.compile(r"\s*<parameters>(.*)</parameters>\s*", re.DOTALL)
 
@@ -72,6 +82,25 @@ class ClaudeLegacy(ElementBodies):
         shared=True,
     )
 
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        return (RESULTS, *super().openers(setting))
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        if block.opening != RESULTS:
+            return (yield from super().read(block))
+        text, end = yield from block.until(_RESULTS_END)
+        found = _outcomes(text) if end == "</function_results>" else []
+        ready = block.stage.ready[-len(found) :]
+        if not 0 < len(found) <= len(ready):
+            return block.refuse(until=block.offset - len(end))
+        for (id_, index), outcome in zip(ready, found, strict=True):
+            block.result(Result(id=id_, **outcome), index)
+        return None
+
+    def results(self, results: Sequence[Result], names: Mapping[str, str]) -> str:
+        rows = "".join(_written(self.name, result, names) for result in results)
+        return f"{RESULTS}\n{rows}</function_results>"
+
     def name_in(self, opening: str) -> str:
         found = _NAME.search(opening)
         return found[1] if found else ""
@@ -84,3 +113,27 @@ class ClaudeLegacy(ElementBodies):
     def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
         inner = _PARAMETERS.fullmatch(body)
         return super().read_body(inner[1] if inner else body, tool, depth)
+
+
+def _outcomes(text: str) -> list[dict[str, str]]:
+    """What each result says, in order; none if this is no row of results."""
+    try:
+        rows = read_tree(text, _TAG, depth=2)
+    except BadBody:
+        return []
+    found: list[dict[str, str]] = []
+    for name, row in rows:
+        said = {"error": row} if name == "error" else dict(row if isinstance(row, list) else ())
+        outcome = said.get("stdout", said.get("error"))
+        if not isinstance(outcome, str):
+            return []
+        bare = outcome.removeprefix("\n").removesuffix("\n")
+        found.append({"error" if name == "error" else "output": bare})
+    return found
+
+
+def _written(dialect: str, result: Result, names: Mapping[str, str]) -> str:
+    if result.error is not None:
+        return f"<error>\n{result.error}\n</error>\n"
+    name, text = names.get(result.id, ""), as_text(dialect, result.output)
+    return f"<result>\n<tool_name>{name}</tool_name>\n<stdout>\n{text}\n</stdout>\n</result>\n"

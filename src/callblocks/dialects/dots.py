@@ -45,6 +45,7 @@ class Dots(XmlParameters):
         *RULES,
     )
     reasoning = (("<think>", "</think>"),)
+    shares_calls = True
     tags = invoke_tags(WRAPPER)
     form = invoke_form(WRAPPER)
 

@@ -33,5 +33,6 @@ class MinimaxM2(XmlParameters):
     )
     reasoning = (("<think>", "</think>"),)
     calls_end_reasoning = True
+    shares_calls = True
     tags = invoke_tags("minimax:tool_call")
     form = invoke_form("minimax:tool_call")

@@ -65,7 +65,7 @@ class MinimaxM3(ElementBodies):
         shared=True,
     )
 
-    def may_begin(self, char: str) -> bool:
+    def may_begin(self, blanks: str, char: str) -> bool:
         return char in ("]", "")
 
     def is_whole_body(self, text: str, tool: ToolSpec | None, *, is_all: bool) -> bool:

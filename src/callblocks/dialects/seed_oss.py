@@ -29,5 +29,6 @@ class SeedOss(FunctionTags):
         ("<seed:think>", "</seed:think>"),
         ("<seed:cot_budget_reflect>", "</seed:cot_budget_reflect>"),
     )
+    shares_calls = True
     tags = function_tags("seed:tool_call")
     form = function_form("seed:tool_call")

@@ -50,8 +50,8 @@ class YamlXml(NamedTags):
     )
     values_are_text = False
 
-    def may_begin(self, char: str) -> bool:
-        return True
+    def may_begin(self, blanks: str, char: str) -> bool:
+        return bool(char) and ("\n" in blanks or char in "{<")
 
     def is_whole_body(self, text: str, tool: ToolSpec | None, *, is_all: bool) -> bool:
         return text.endswith("\n") or (is_all and "\n" not in text)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callblocks import Call, ToolSpec, dialects, parse
+from callblocks import Call, Result, ToolSpec, dialects, parse
 from callblocks.model.errors import Unwritable
 
 SAVE = ToolSpec("save", parameters={"properties": {"text": {"type": "string"}, "n": {}}})
@@ -63,3 +63,17 @@ def test_calls_are_numbered_where_the_grammar_numbers_them() -> None:
     written = dialects["kimi_k3"].write(calls, [SAVE])
     assert 'index="1"' in written
     assert 'index="2"' in written
+
+
+@pytest.mark.parametrize("outcome", [{"output": "12:30\n"}, {"output": ""}, {"error": "no clock"}])
+def test_legacy_results_belong_to_the_last_calls(outcome: dict[str, str]) -> None:
+    calls = [Call(id=f"tool-call-{at}", name="save", input={}) for at in (1, 2)]
+    results = [Result(id=call.id, **outcome) for call in calls]
+    written = dialects["claude_legacy"].write([*calls, *results], [SAVE])
+    assert parse(written, "claude_legacy", tools=[SAVE]).results == results
+
+
+def test_a_legacy_result_of_an_earlier_call_is_refused() -> None:
+    calls = [Call(id=f"tool-call-{at}", name="save", input={}) for at in (1, 2)]
+    with pytest.raises(Unwritable, match="results"):
+        dialects["claude_legacy"].write([*calls, Result(id="tool-call-1", output="x")], [SAVE])

@@ -43,7 +43,7 @@ class ElementBodies(XmlParameters):
         """Whether an element of this name is an argument."""
         return True
 
-    def may_begin(self, char: str) -> bool:
+    def may_begin(self, blanks: str, char: str) -> bool:
         return char in ("<", "")
 
     def is_whole_body(self, text: str, tool: ToolSpec | None, *, is_all: bool) -> bool:
@@ -82,7 +82,7 @@ class NamedTags(ElementBodies):
     )
     form = XmlForm(head=("<", ">\n"), end="", key=("<", ">"), value_end="")
 
-    def may_begin(self, char: str) -> bool:
+    def may_begin(self, blanks: str, char: str) -> bool:
         return char == "<"
 
     def is_tool(self, name: str, tools: Mapping[str, ToolSpec]) -> bool:

@@ -21,8 +21,8 @@ Input: TypeAlias = tuple[dict[str, Any], list[tuple[str, str]]]
 class ReadsBodies(Protocol):
     """Reads what stands between the tags of a call when it is all there."""
 
-    def may_begin(self, char: str) -> bool:
-        """Whether a body may begin like this, blanks aside; nothing where the text is over."""
+    def may_begin(self, blanks: str, char: str) -> bool:
+        """Whether a body may begin with these blanks and then this; nothing where text is over."""
         ...
 
     def is_whole_body(self, text: str, tool: ToolSpec | None, *, is_all: bool) -> bool:

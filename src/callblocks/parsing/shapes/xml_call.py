@@ -71,10 +71,11 @@ class XmlCall:
 
     def _read_text(self, bodies: ReadsBodies, name: str, stop: int) -> Reading[str | None]:
         block, first = self._block, len(self._block.taken)
-        if not bodies.may_begin((yield from block.peek())):
+        char = yield from block.peek()
+        blanks = "".join(block.taken[first:])
+        if not bodies.may_begin(blanks, char):
             return None
         block.started(name, end=stop)
-        blanks = "".join(block.taken[first:])
         if blanks:
             block.input(blanks)
         own = self._tags.call_end is self.end

@@ -57,10 +57,14 @@ class XmlParameters(Dialect):
     """Whether a value may stand in `<![CDATA[…]]>`, in which no tag is one."""
     nests: ClassVar[bool] = False
     """Whether lists and objects stand in tags of their own, not in JSON."""
+    shares_calls: ClassVar[bool] = False
+    """Whether only its wrapper tells it: calls without one are taken for another dialect's."""
     keeps_ids = False
     values_are_text = True
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        if self.shares_calls and not setting.alone:
+            return self.tags.wrapper.shapes
         return self.tags.openers
 
     def read(self, block: Block) -> Reading[Refused | None]:
@@ -111,22 +115,24 @@ class XmlParameters(Dialect):
             return inner[1]
         return text.removeprefix("\n").removesuffix("\n") if self.trims else text
 
-    def said(self, item: Call | Result, tools: Mapping[str, ToolSpec]) -> Call | Result:
-        if isinstance(item, Result):
-            raise Unwritable(self.name, f"results: it has no form for that of {item.id!r}")
-        return item
-
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
-        parts: list[str] = []
-        for is_prose, group in groupby(items, key=lambda item: isinstance(item, str)):
-            if is_prose:
-                parts += map(str, group)
-            else:
-                said = [self.said(item, tools) for item in group if not isinstance(item, str)]
-                calls = [item for item in said if isinstance(item, Call)]
+        names = {item.id: item.name for item in items if isinstance(item, Call)}
+        rows = [list(group) for _, group in groupby(items, key=type)]
+        results = [[item for item in row if isinstance(item, Result)] for row in rows]
+        # What cannot be said at all comes first: it is the reason that helps.
+        said = [self.results(row, names) if row else "" for row in results]
+        for at, row in enumerate(rows):
+            calls = [item for item in row if isinstance(item, Call)]
+            if calls:
                 written = [self._compose_call(*each, tools) for each in enumerate(calls, 1)]
-                parts.append(self.form.calls(written, ended=all(call.ended for call in calls)))
-        return "".join(parts)
+                said[at] = self.form.calls(written, ended=all(call.ended for call in calls))
+            elif not results[at]:
+                said[at] = "".join(map(str, row))
+        return "".join(said)
+
+    def results(self, results: Sequence[Result], names: Mapping[str, str]) -> str:
+        """Results that follow each other, as text; `names` are those of their calls."""
+        raise Unwritable(self.name, f"results: it has no form for that of {results[0].id!r}")
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
         xml_rules(grammar, self, tools)
