@@ -63,7 +63,8 @@ def _openers(dialect: str) -> Markers:
     """What opens a call, and what a thought stands between."""
     known = dialects[dialect]
     thinking = (marker for pair in known.reasoning for marker in pair)
-    return Markers(*known.openers(Setting()), *thinking)
+    openers = (one for alone in (True, False) for one in known.openers(Setting(alone=alone)))
+    return Markers(*openers, *thinking)
 
 
 def _short(before: str, tail: str) -> bool:
