@@ -16,8 +16,8 @@ import re
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.markers import Shape
-from callblocks.parsing.shapes.element_bodies import NOTHING, ElementBodies
-from callblocks.parsing.shapes.tags import BLANKS, Tag, closing, literal
+from callblocks.parsing.shapes.element_bodies import ElementBodies
+from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag, closing, literal
 from callblocks.parsing.shapes.xml_bodies import Input
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_tags import XmlTags

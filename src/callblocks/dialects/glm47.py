@@ -36,7 +36,7 @@ class Glm47(ArgKeyValue):
         call=named_call("[\\s<]"),
         call_end=closing("</tool_call>"),
         argument=Tag(ARGUMENT, argument()),
-        argument_end=closing("</arg_value>", others=[misspelt("</arg_v")]),
+        argument_end=closing("</arg_value>", others=[misspelt("</arg_v")], covered=True),
         starts_line=False,
     )
     form = XmlForm(

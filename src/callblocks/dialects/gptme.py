@@ -39,6 +39,7 @@ class Gptme(NamedJson):
     )
     opening = ("\n@",)
     after_name = (": ",)
+    starts = "{"
     keeps_ids = True
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:

@@ -47,9 +47,9 @@ class Minicpm5Xml(XmlParameters):
     cdata = True
     tags = XmlTags(
         call=_opening("function"),
-        call_end=closing("</function>", others=[misspelt("</func")]),
+        call_end=closing("</function>", others=[misspelt("</func")], covered=True),
         argument=_opening("param"),
-        argument_end=closing("</param>", others=[misspelt("</par")]),
+        argument_end=closing("</param>", others=[misspelt("</par")], covered=True),
         starts_line=False,
     )
     form = XmlForm(

@@ -17,8 +17,8 @@ from typing import Any
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.arguments import plain_values, problems_of, schema_of
 from callblocks.parsing.shapes.bad_body import BadBody
-from callblocks.parsing.shapes.element_bodies import NOTHING, ElementBodies
-from callblocks.parsing.shapes.tags import Tag, attributed, closing
+from callblocks.parsing.shapes.element_bodies import ElementBodies
+from callblocks.parsing.shapes.tags import NOTHING, Tag, attributed, closing
 from callblocks.parsing.shapes.trees import read_tree, typed_tree, write_tree
 from callblocks.parsing.shapes.xml_bodies import Input
 from callblocks.parsing.shapes.xml_form import XmlForm

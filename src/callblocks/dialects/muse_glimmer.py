@@ -31,7 +31,10 @@ from callblocks.parsing.stage import Reading
 __all__ = ("MuseGlimmer",)
 
 _TO = (*literal("to=").atoms, "[^\\s<]{1,200}", *literal("<|message|>").atoms)
-HEADERS = (Shape((*literal("<|start|>assistant").atoms, "[ \\t]{0,9}", *_TO)), Shape((" ?", *_TO)))
+HEADERS = (
+    Shape((*literal("<|start|>assistant").atoms, "[ \\t]{0,9}", *_TO)),
+    Shape((" ?", *_TO), at_line_start=True),
+)
 ENDS = ("<|eom|>", "<|eot|>")
 END = "</atem:function_calls>"
 _TAGS = invoke_tags("function_calls", ("atem:",))
@@ -58,7 +61,10 @@ class MuseGlimmer(Framed, JsonValues):
     tags = XmlTags(
         wrapper=Tag(
             "<atem:function_calls>",
-            *(Shape((*header.atoms, BLANKS, *_WRAPPER)) for header in HEADERS),
+            *(
+                Shape((*header.atoms, BLANKS, *_WRAPPER), header.at_line_start)
+                for header in HEADERS
+            ),
         ),
         wrapper_end=closing(END, *(f"{END}{end}" for end in ENDS)),
         call=_TAGS.call,
@@ -74,8 +80,7 @@ class MuseGlimmer(Framed, JsonValues):
     )
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        wrapper = self.tags.wrapper
-        return (*(wrapper.shapes if wrapper else ()), *HEADERS, *ENDS)
+        return (*self.tags.wrapper.shapes, *HEADERS, *ENDS)
 
     def read(self, block: Block) -> Reading[Refused | None]:
         if not block.opening.startswith("<") and not block.at_start:

@@ -52,10 +52,12 @@ class Step3(XmlParameters):
         call_end=Tag(
             "</steptml:invoke>",
             Shape((*_INVOKE_END.atoms, BLANKS, *_END.atoms)),
-            others=[_INVOKE_END, _END, misspelt("</steptml:invo")],
+            others=[_END, misspelt("</steptml:invo")],
         ),
         argument=Tag("<steptml:parameter>", attributed("<steptml:parameter")),
-        argument_end=closing("</steptml:parameter>", others=[misspelt("</steptml:para")]),
+        argument_end=closing(
+            "</steptml:parameter>", others=[misspelt("</steptml:para")], covered=True
+        ),
     )
     form = XmlForm(
         wrapper=("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>"),

@@ -60,6 +60,7 @@ _CLASSES = {
     "seed_oss": "seed_oss.SeedOss",
     "glm45": "glm45.Glm45",
     "glm47": "glm47.Glm47",
+    "poolside_v1": "poolside_v1.PoolsideV1",
     "hy_v3": "hy_v3.HyV3",
     "minimax_m2": "minimax_m2.MinimaxM2",
     "minimax_m3": "minimax_m3.MinimaxM3",
@@ -76,9 +77,6 @@ _CLASSES = {
     "functiongemma": "functiongemma.FunctionGemma",
     "gemma4": "gemma4.Gemma4",
     # What only the start of a text or a line, and a known tool, can tell.
-    "cline": "cline.Cline",
-    "yaml_xml": "yaml_xml.YamlXml",
-    "morph_xml": "morph_xml.MorphXml",
     "pythonic": "pythonic.Pythonic",
     "llama3_json": "llama3_json.Llama3Json",
     "xlam": "xlam.Xlam",
@@ -89,6 +87,9 @@ _CLASSES = {
     "react_text": "react_text.ReactText",
     "gptme": "gptme.Gptme",
     "smolagents_code": "smolagents_code.SmolagentsCode",
+    "cline": "cline.Cline",
+    "morph_xml": "morph_xml.MorphXml",
+    "yaml_xml": "yaml_xml.YamlXml",
 }
 
 # Other names of the same grammar.
@@ -103,7 +104,6 @@ _ALIASES = {
     "ling3": "glm47",
     "roo": "cline",
     "sijawara": "morph_xml",
-    "poolside_v1": "glm45",
     "llama4": "pythonic",
     "react": "react_text",
     "smolagents": "smolagents_code",

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 
 from callblocks.parsing.markers import Shape
-from callblocks.parsing.shapes.element_bodies import NOTHING, ElementBodies
-from callblocks.parsing.shapes.tags import BLANKS, Tag, closing, literal
+from callblocks.parsing.shapes.element_bodies import ElementBodies
+from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag, closing, literal
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_tags import XmlTags
 

@@ -63,8 +63,8 @@ class YamlXml(NamedTags):
             raise BadBody("arguments-not-yaml", error.reason) from error
         if not isinstance(value, dict | None):
             raise BadBody("arguments-not-yaml", "it is no mapping")
-        given, written = cast("dict[str, Any]", value or {}), dict(_PAIR.findall(body))
-        values = {key: _fitted(one, written.get(key), tool, key) for key, one in given.items()}
+        given = cast("dict[str, Any]", value or {})
+        values = {key: _fitted(one, body, tool, key) for key, one in given.items()}
         return plain_values(values), problems_of(values)
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
@@ -89,12 +89,14 @@ class YamlXml(NamedTags):
         return f"{head}{body}{self.tail_of(call.name) if call.ended else ''}"
 
 
-def _fitted(value: Any, written: str | None, tool: ToolSpec | None, key: str) -> Typed:
+def _fitted(value: Any, body: str, tool: ToolSpec | None, key: str) -> Typed:
     """A value as YAML reads it, or as it is written where the schema wants text."""
     schema, document = schema_of(tool, key), tool.parameters if tool else True
     if fits(value, schema, document):
         return Typed(value, True)
-    if isinstance(value, bool | int | float | None) and written and fits(written, schema, document):
-        return Typed(written, True)
+    if isinstance(value, bool | int | float | None):
+        written = dict(_PAIR.findall(body)).get(key)
+        if written and fits(written, schema, document):
+            return Typed(written, True)
     types = {name for plain in Schemas(document).plain(schema) for name in types_of(plain)}
     return Typed(value, type_name(value) in types)

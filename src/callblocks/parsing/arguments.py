@@ -9,12 +9,14 @@ the type that `additionalProperties` gives, or stays text.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from callblocks.model.brief import brief
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.schema_shape import Schemas, members
 from callblocks.parsing.typed import Typed, typed
+
+_COMPOSED = {"$ref", "allOf", "anyOf", "oneOf"}
 
 __all__ = ("plain_values", "problems_of", "schema_of", "typed_argument")
 
@@ -23,6 +25,9 @@ def schema_of(tool: ToolSpec | None, key: str) -> object:
     """The schema of a parameter; True, which says nothing, where there is none."""
     if tool is None:
         return True
+    given = tool.parameters.get("properties")
+    if isinstance(given, dict) and key in given and _COMPOSED.isdisjoint(tool.parameters):
+        return cast("dict[str, object]", given)[key]
     found: list[object] = []
     for plain in Schemas(tool.parameters).plain(tool.parameters):
         said = members(plain)

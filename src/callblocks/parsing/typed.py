@@ -19,6 +19,7 @@ from callblocks.parsing.schema_shape import Plain, Schemas, kind
 
 __all__ = ("Typed", "read_any", "type_name", "typed", "types_of")
 
+_STRING = {"type": "string"}  # what most parameters are
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _MAX_DIGITS = 4000  # beyond this Python refuses to read an integer
 # Tools described by hand name their types like a programming language does.
@@ -45,6 +46,8 @@ def typed(text: str, schema: object, document: object = None, *, repair: bool = 
 
     With `repair`, a list or an object need not be quite JSON.
     """
+    if schema == _STRING or schema is True:
+        return Typed(text, True)
     whole = schema if document is None else document
     choices = Schemas(whole).plain(schema)
     if not any(map(types_of, choices)):

@@ -59,5 +59,4 @@ class ArgKeyValue(JsonValues):
         return found[1] if found else ""
 
     def key_in(self, opening: str) -> str:
-        found = _KEY.match(opening)
-        return found[1] if found else ""
+        return _KEY.findall(opening)[-1]

@@ -7,7 +7,7 @@ the end of a call, put a blank after the bars, or all arguments into one JSON ob
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.json_values import MarkedValues
@@ -36,12 +36,12 @@ class Dsml(MarkedValues):
 def dsml_tags(wrapper: str, *others: str) -> XmlTags:
     """The tags with this wrapper; `others` are what else models call it."""
     return XmlTags(
-        wrapper=_tag("<", wrapper, ">", others),
-        wrapper_end=_tag("</", wrapper, ">", others),
+        wrapper=_wrapping("<", (wrapper, *others)),
+        wrapper_end=_wrapping("</", (wrapper, *others)),
         call=_opening("invoke"),
-        call_end=_tag("</", "invoke", ">", (), "invo"),
+        call_end=_ending("invoke", "invo"),
         argument=_opening("parameter"),
-        argument_end=_tag("</", "parameter", ">", (), "para"),
+        argument_end=_ending("parameter", "para"),
         json_bodies=True,
     )
 
@@ -62,17 +62,17 @@ def dsml_form(wrapper: str) -> XmlForm:
 def _opening(name: str) -> Tag:
     exact = attributed(f"<{DSML}{name}")
     rest = exact.atoms[len(f"<{DSML}") :]
-    return Tag(f"<{DSML}{name}>", exact, others=[Shape(("<", *_BARS, *rest))])
+    return Tag(f"<{DSML}{name}>", exact, others=[Shape(("<", *_BARS, *rest))], covered=True)
 
 
-def _tag(before: str, name: str, after: str, others: tuple[str, ...], start: str = "") -> Tag:
-    known = [_loose(before, one, after) for one in (name, *others)]
-    if start:
-        known.append(Shape((*literal(before).atoms, *_BARS, *start, "[A-Za-z_]{0,20}", after)))
-    return Tag(
-        f"{before}{DSML}{name}{after}", literal(f"{before}{DSML}{name}{after}"), others=known
-    )
+def _ending(name: str, start: str) -> Tag:
+    text = f"</{DSML}{name}>"
+    others = [Shape(("<", "/", *_BARS, *start, "[A-Za-z_]{0,20}", ">"))]
+    return Tag(text, literal(text), others=others, covered=True)
 
 
-def _loose(before: str, name: str, after: str) -> Shape:
-    return Shape((*literal(before).atoms, *_BARS, *map(re.escape, name), after))
+def _wrapping(before: str, names: Sequence[str]) -> Tag:
+    text = f"{before}{DSML}{names[0]}>"
+    opening = literal(before).atoms
+    others = [Shape((*opening, *_BARS, *literal(name).atoms, ">")) for name in names]
+    return Tag(text, literal(text), others=others)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 from callblocks.model.calls import Call
@@ -17,18 +18,16 @@ from callblocks.parsing.arguments import plain_values, problems_of
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.elements import Elements, read_elements
-from callblocks.parsing.shapes.tags import Tag, closing
+from callblocks.parsing.shapes.tags import NOTHING, Tag, closing
 from callblocks.parsing.shapes.xml_bodies import Input, ReadsBodies
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
 from callblocks.parsing.shapes.xml_tags import XmlTags
 from callblocks.parsing.typed import Typed
 
-__all__ = ("NAME", "NOTHING", "ElementBodies", "NamedTags")
+__all__ = ("ElementBodies", "NamedTags")
 
 NAME = "[A-Za-z_][\\w.:-]{0,100}"
-NOTHING = Tag("", Shape(("(?!)",)))
-"""A tag that never stands anywhere."""
 _LAST_END = re.compile(r"</([A-Za-z_][\w.:-]*)>\s*\Z")
 
 
@@ -96,7 +95,7 @@ class NamedTags(ElementBodies):
         return opening.strip("</ >")
 
     def end_of(self, name: str) -> Tag:
-        return closing(f"</{name}>")
+        return _end_of(name)
 
     def tail_of(self, name: str) -> str:
         return f"</{name}>"
@@ -108,3 +107,8 @@ class NamedTags(ElementBodies):
         if call.name not in tools:
             raise Unwritable(self.name, f"the call of {call.name!r}: `tools` must name it")
         return super()._compose_call(number, call, tools)
+
+
+@lru_cache(maxsize=256)
+def _end_of(name: str) -> Tag:
+    return closing(f"</{name}>")

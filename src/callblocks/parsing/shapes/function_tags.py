@@ -41,9 +41,9 @@ def function_tags(wrapper: str) -> XmlTags:
                 attributed("<function"),
             ],
         ),
-        call_end=closing("</function>", others=[misspelt("</func")]),
+        call_end=closing("</function>", others=[misspelt("</func")], covered=True),
         argument=Tag("<parameter=…>", named("<parameter="), others=[attributed("<parameter")]),
-        argument_end=closing("</parameter>", others=[misspelt("</param")]),
+        argument_end=closing("</parameter>", others=[misspelt("</param")], covered=True),
     )
 
 

@@ -54,4 +54,4 @@ def _opening(name: str, prefixes: Sequence[str]) -> Tag:
 
 def _ending(name: str, start: str, prefixes: Sequence[str]) -> Tag:
     others = [misspelt(f"</{one}{start}") for one in prefixes]
-    return closing(*(f"</{one}{name}>" for one in prefixes), others=others)
+    return closing(*(f"</{one}{name}>" for one in prefixes), others=others, covered=True)

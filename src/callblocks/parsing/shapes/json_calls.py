@@ -77,7 +77,6 @@ class JsonCalls(Dialect):
         cls.codes = {
             f"{cls.name}.json": "what follows the opening marker is not JSON, even with repairs",
             f"{cls.name}.call": "an object has no name, or its arguments are no object",
-            **cls.codes,
         }
 
     @cached_property

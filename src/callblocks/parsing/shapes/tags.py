@@ -11,13 +11,15 @@ for no more than a tag.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from itertools import takewhile
 
-from callblocks.parsing.markers import Shape
+from callblocks.parsing.markers import Markers, Shape
 
 __all__ = (
     "BLANKS",
+    "NOTHING",
     "Tag",
     "attributed",
     "attributes",
@@ -64,7 +66,8 @@ def begun(shape: str | Shape) -> str:
     return "".join(atom[-1:] for atom in known)
 
 
-def attributes(text: str) -> dict[str, str]:
+@lru_cache(maxsize=256)
+def attributes(text: str) -> Mapping[str, str]:
     """The attributes that stand in a tag, whatever their quotes."""
     found = (match.groups() for match in _ATTRIBUTE.finditer(text))
     return {name: next((one for one in values if one is not None), "") for name, *values in found}
@@ -73,33 +76,49 @@ def attributes(text: str) -> dict[str, str]:
 class Tag:
     """A tag as its grammar writes it, and `others`: the ways in which models miss it.
 
-    `name` is what people call it.
+    `name` is what people call it. `covered` says that the others match what is exact as well.
     """
 
-    def __init__(self, name: str, *exact: Shape, others: Sequence[Shape] = ()) -> None:
+    def __init__(
+        self, name: str, *exact: Shape, others: Sequence[Shape] = (), covered: bool = False
+    ) -> None:
         self.name = name
-        self.shapes = (*exact, *others)
+        self.shapes = tuple(others) if covered else (*exact, *others)
         self._any, self._exact = _pattern(self.shapes), _pattern(exact)
+        self._has_others = bool(others)
+
+    @cached_property
+    def markers(self) -> Markers:
+        """The tag alone, to be searched for."""
+        return Markers(*self.shapes)
 
     def is_in(self, text: str) -> bool:
         """Whether this is such a tag, however it is spelt."""
         return self._any.match(text) is not None
 
     def is_exact(self, text: str) -> bool:
-        """Whether this is such a tag as its grammar writes it."""
-        return self._exact.match(text) is not None
+        """Whether such a tag is spelt as its grammar writes it."""
+        return not self._has_others or self._exact.match(text) is not None
+
+    def cut_off(self, text: str) -> str:
+        """The text after such a tag."""
+        return self._any.sub("", text, count=1)
 
     def after(self, *atoms: str) -> Iterator[Shape]:
         """The same tag after something else."""
         return (Shape((*atoms, *shape.atoms)) for shape in self.shapes)
 
 
-def closing(*texts: str, others: Sequence[Shape] = ()) -> Tag:
+def closing(*texts: str, others: Sequence[Shape] = (), covered: bool = False) -> Tag:
     """A tag that is always the same, in one of a few spellings."""
-    return Tag(texts[0], *map(literal, texts), others=others)
+    return Tag(texts[0], *map(literal, texts), others=others, covered=covered)
 
 
 def _pattern(shapes: Sequence[Shape]) -> re.Pattern[str]:
     # A tag that was taken stands alone: what had to follow it is no part of it.
     own = ([atom for atom in shape.atoms if not atom.startswith("(?=")] for shape in shapes)
-    return re.compile("|".join(map("".join, own)))
+    return re.compile("|".join(map("".join, own)) or "(?!)")
+
+
+NOTHING = Tag("")
+"""A tag that never stands anywhere."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
 from callblocks.parsing.json_scan import JsonScan, ScanState
 from callblocks.parsing.json_value import read_json
-from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.markers import Markers
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.stage import Reading
 
@@ -37,6 +36,8 @@ class ReadsBodies(Protocol):
 
 class JsonBody:
     """A JSON object, whose first brace was taken. In a string of it no tag is one."""
+
+    is_sure = True
 
     def __init__(self, block: Block, ends: Markers) -> None:
         self._block, self._ends = block, ends
@@ -77,13 +78,11 @@ class TextBody:
     An end in it is one where the body is whole before it, or where the text is over after it.
     """
 
-    def __init__(
-        self, block: Block, shape: ReadsBodies, ends: Sequence[Shape], blanks: str
-    ) -> None:
-        self._block, self._shape = block, shape
-        self._ends = Markers(*ends)
+    def __init__(self, block: Block, shape: ReadsBodies, ends: Markers, blanks: str) -> None:
+        self._block, self._shape, self._ends = block, shape, ends
         self._parts = [blanks]
         self.is_open = False
+        self.is_sure = True
 
     def read(self) -> Reading[str]:
         """Read up to the tag that ends the call; return it."""
@@ -99,6 +98,7 @@ class TextBody:
                 return end
             first = len(block.taken)
             if not (yield from block.peek()):
+                self.is_sure = False
                 return end
             rest = end + "".join(block.taken[first:])
             self._parts.append(rest)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
-from callblocks.parsing.markers import Markers
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.tags import Tag
 from callblocks.parsing.shapes.xml_bodies import Input, JsonBody, ReadsBodies, TextBody
@@ -29,8 +28,8 @@ _CDATA_END = re.compile(r"\]\]>\s*\Z")
 class XmlCall:
     """`repairs` are what was wrong with it. `over` says that the text ended before its end.
 
-    `inside` says that it ended within a value. `follows` is what was found right after its end,
-    where that had to be looked at.
+    `inside` says that it ended within a value, `sure` that what ended the call surely did.
+    `follows` is what was found right after its end, where that had to be looked at.
     """
 
     def __init__(self, shape: XmlParameters, block: Block) -> None:
@@ -39,6 +38,7 @@ class XmlCall:
         self.repairs: list[tuple[str, str]] = []
         self.follows: str | None = None
         self.over = self.inside = False
+        self.sure = True
         self._written: dict[str, tuple[str, str]] = {}
         self._fault: BadBody | None = None
         self._body: JsonBody | TextBody | None = None
@@ -70,14 +70,15 @@ class XmlCall:
         return tag
 
     def _read_text(self, bodies: ReadsBodies, name: str, stop: int) -> Reading[str | None]:
-        block, outer, first = self._block, self._tags.wrapper_end, len(self._block.taken)
+        block, first = self._block, len(self._block.taken)
         if not bodies.may_begin((yield from block.peek())):
             return None
         block.started(name, end=stop)
         blanks = "".join(block.taken[first:])
         if blanks:
             block.input(blanks)
-        ends = (*self.end.shapes, *(outer.shapes if outer else ()))
+        own = self._tags.call_end is self.end
+        ends = self._tags.call_ends if own else self.end.markers
         self._body = TextBody(block, bodies, ends, blanks)
         return (yield from self._read_body(self._body))
 
@@ -89,14 +90,13 @@ class XmlCall:
             return self._body.value(tool)
         return self._shape.typed_arguments(self._written, tool)
 
-    def missing(self, tag: Tag | None) -> None:
+    def missing(self, tag: Tag) -> None:
         """Note that a closing tag is missing."""
-        if tag is not None:
-            self.repair("missing-closer", f"{tag.name} is missing")
+        self.repair("missing-closer", f"{tag.name} is missing")
 
-    def note_spelling(self, tag: Tag | None, text: str) -> None:
+    def note_spelling(self, tag: Tag, text: str) -> None:
         """Note that a tag is not spelt as it should be, if so."""
-        if tag is not None and not tag.is_exact(text):
+        if not tag.is_exact(text):
             self.repair("misspelt-tag", f"{text!r:.80} stands for {tag.name}")
 
     def repair(self, code: str, detail: str) -> None:
@@ -105,7 +105,7 @@ class XmlCall:
 
     def _read_body(self, body: JsonBody | TextBody) -> Reading[str]:
         end = yield from body.read()
-        self.over, self.inside = not end, body.is_open
+        self.over, self.inside, self.sure = not end, body.is_open, body.is_sure
         return end
 
     def _read_argument(self, opening: str) -> Reading[str]:
@@ -141,19 +141,25 @@ class XmlCall:
     def _tag_after(self, end: str) -> Reading[str | None]:
         """What follows a value that `end` may have ended; None if it belongs to the value."""
         tags, bare = self._tags, end.lstrip()
-        if tags.argument.is_in(bare):
-            self._lost = bare == end
-            return self._next_argument(bare)
-        if tags.is_call_or_wrapper_end(bare):
-            return (yield from self._outer_end(bare))
         if not tags.argument_end.is_in(bare) and bare != f"</{self._key}>":
-            return None
-        tag = yield from self._match(tags.after_argument)
-        self.over = not tag and self._block.ends_within(tags.after_argument)
-        if not tag and not self.over:
-            return None
+            return (yield from self._tag_instead(end, bare))
+        tag = yield from self._block.match(tags.after_argument)
+        if not tag:
+            self.over = self._block.ends_within(tags.after_argument)
+            if not self.over:
+                return None
+        self._unsaid.append(tag)
         self.note_spelling(tags.argument_end, bare)
         return tag
+
+    def _tag_instead(self, end: str, bare: str) -> Reading[str | None]:
+        """What follows a value that another tag than its own may have ended."""
+        if self._tags.argument.is_in(bare):
+            self._lost = bare == end
+            return self._next_argument(bare)
+        if self._tags.is_call_or_wrapper_end(bare):
+            return (yield from self._outer_end(bare))
+        return None
 
     def _next_argument(self, opening: str) -> str | None:
         """An opening tag in a value is one if its key is still to come."""
@@ -168,14 +174,12 @@ class XmlCall:
         """The end of the call, or of the wrapper, in a value: one if a call or an end follows."""
         tags = self._tags
         after = tags.after_call if tags.call_end.is_in(end) else tags.after_wrapper
-        follows = yield from self._match(after)
+        follows = yield from self._block.match(after)
+        self._unsaid.append(follows)
         if not follows and not self._block.ends_within(after):
             return None
         self.missing(tags.argument_end)
         self.follows, self._lost = follows, True
+        # Where the text is over, more of it might have shown that this belongs to the value.
+        self.sure = bool(follows)
         return end
-
-    def _match(self, markers: Markers) -> Reading[str]:
-        tag = yield from self._block.match(markers)
-        self._unsaid.append(tag)
-        return tag

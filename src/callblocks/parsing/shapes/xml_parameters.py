@@ -169,10 +169,9 @@ class XmlParameters(Dialect):
 
 def _name(opening: str) -> str:
     """`<function=NAME>`, or `<invoke name="NAME">`."""
-    if name := attributes(opening).get("name"):
-        return name
-    bare = _NAMED.match(opening)
-    return bare[1].strip(_QUOTES) if bare else ""
+    if bare := _NAMED.match(opening):
+        return bare[1].strip(_QUOTES)
+    return attributes(opening).get("name", "")
 
 
 def _unwrapped(written: Mapping[str, tuple[str, str]], tool: ToolSpec) -> dict[str, Any] | None:

@@ -26,8 +26,7 @@ class XmlReader:
 
     def __init__(self, shape: XmlParameters, block: Block) -> None:
         self._shape, self._block, self._tags = shape, block, shape.tags
-        wrapper = self._tags.wrapper
-        self._wrapped = wrapper is not None and wrapper.is_in(block.opening)
+        self._wrapped = self._tags.wrapper.is_in(block.opening.lstrip())
         self._call = XmlCall(shape, block)
         self._first_part = 0
         self._begin = block.start
@@ -40,9 +39,9 @@ class XmlReader:
             opening = yield from block.match(self._tags.first)
             if not opening:
                 return (yield from self._read_no_call())
-        elif self._tags.wrapper and block.stage.strict:
+        elif self._tags.has_wrapper and block.stage.strict:
             return block.refuse()
-        elif self._tags.wrapper:
+        elif self._tags.has_wrapper:
             self._call.repair("missing-wrapper", f"{opening!r:.60} stands outside of its wrapper")
         refused: Refused | None = None
         while opening and not refused:
@@ -87,15 +86,16 @@ class XmlReader:
         follows = call.follows
         if call.end.is_in(bare):
             call.note_spelling(call.end, bare)
-        if tags.call.is_in(tags.bare(tag)):
+        elif tags.call.is_in(tags.bare(tag)):
             follows = tag
             call.missing(call.end)
-        elif tags.is_wrapper_end(tag):
+        elif tags.wrapper_end.is_in(bare):
             call.missing(call.end)
             call.note_spelling(tags.wrapper_end, bare)
-        elif follows is None and not call.over:
+            follows = follows or ""
+        if follows is None and not call.over:
             follows = yield from self._read_wrapper_end()
-        elif self._wrapped and not follows and not call.over:
+        elif self._wrapped and not follows and not call.over and call.end.is_in(bare):
             call.missing(tags.wrapper_end)
         opening = follows if follows and tags.call.is_in(tags.bare(follows)) else ""
         stop = block.offset - len(opening)
@@ -107,11 +107,12 @@ class XmlReader:
     def _read_wrapper_end(self) -> Reading[str]:
         """What follows the end of a call: the end of the wrapper, or another call in it."""
         block, tags = self._block, self._tags
-        if tags.wrapper is None:
+        if not tags.has_wrapper:
             return ""
         follows = yield from block.match(tags.after_call)
-        if tags.is_wrapper_end(follows):
+        if tags.wrapper_end.is_in(follows.lstrip()):
             self._call.note_spelling(tags.wrapper_end, follows.lstrip())
+            return ""
         if self._wrapped and not follows:
             block.ends_within(tags.after_call)
             self._call.missing(tags.wrapper_end)
@@ -133,7 +134,8 @@ class XmlReader:
         repairs = [one for one in problems if one[0].startswith("repaired-") or one[0] in _REPAIRS]
         if block.stage.strict and (call.repairs or repairs):
             return block.malformed(*(*call.repairs, *repairs)[0], stop, text)
-        block.ready(value, size=stop - start, ended=not call.over, end=stop, text=text)
+        ended = call.sure and not call.over
+        block.ready(value, size=stop - start, ended=ended, end=stop, text=text)
         for code, detail in found:
             block.problem(code, detail)
         return None

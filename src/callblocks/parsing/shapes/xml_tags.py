@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from functools import cached_property
-
 from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.shapes.tags import BLANKS, Tag
+from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag
 
 __all__ = ("XmlTags",)
 
@@ -15,7 +12,7 @@ _JSON = Shape((BLANKS, "\\{"))
 
 
 class XmlTags:
-    """The tags, each a `Tag`; the wrapper may be missing altogether.
+    """The tags, each a `Tag`; there may be no wrapper.
 
     With `json_bodies` a call may hold a JSON object instead of arguments. Where `starts_line`,
     the opening tag of an argument that is not closed must begin a line.
@@ -31,21 +28,22 @@ class XmlTags:
         call_end: Tag,
         argument: Tag,
         argument_end: Tag,
-        wrapper: Tag | None = None,
-        wrapper_end: Tag | None = None,
+        wrapper: Tag = NOTHING,
+        wrapper_end: Tag = NOTHING,
         starts_line: bool = True,
         json_bodies: bool = False,
     ) -> None:
         self.call, self.call_end = call, call_end
         self.argument, self.argument_end = argument, argument_end
         self.wrapper, self.wrapper_end = wrapper, wrapper_end
-        ends = (call_end, wrapper_end) if wrapper_end else (call_end,)
+        self.has_wrapper = wrapper is not NOTHING
+        ends = (call_end, wrapper_end)
         self.first = _after_blanks(call)
-        within = (argument, *ends, *((call,) if wrapper else ()))
+        within = (argument, *ends, *((call,) if self.has_wrapper else ()))
         self.inside = Markers(*_spaced(*within), *((_JSON,) if json_bodies else ()))
         self.after_argument = _after_blanks(argument, call, *ends)
-        self.after_call = _after_blanks(call, *([wrapper_end] if wrapper_end else []))
-        self.wrapper_ends = _after_blanks(*([wrapper_end] if wrapper_end else []))
+        self.after_call = _after_blanks(call, wrapper_end)
+        self.wrapper_ends = _after_blanks(wrapper_end)
         self.after_wrapper = Markers(*(self._wrapped_calls()))
         # Unless its line begins with it, an opening tag in a value is most likely text.
         before = ("\\n", "[ \\t]{0,40}") if starts_line else ()
@@ -55,34 +53,19 @@ class XmlTags:
 
     def bare(self, tag: str) -> str:
         """A tag without the blanks, and the opening of a wrapper, before it."""
-        return self._before.sub("", tag, count=1)
+        bare = tag.lstrip()
+        return self.wrapper.cut_off(bare).lstrip() if self.wrapper.is_in(bare) else bare
 
     def is_call_or_wrapper_end(self, tag: str) -> bool:
         """Whether a tag ends a call, or the wrapper."""
-        return self.call_end.is_in(tag) or bool(self.wrapper_end and self.wrapper_end.is_in(tag))
-
-    def is_wrapper_end(self, tag: str) -> bool:
-        """Whether a tag ends the wrapper, and no call."""
-        bare = tag.lstrip()
-        return bool(self.wrapper_end and self.wrapper_end.is_in(bare)) and not self.call_end.is_in(
-            bare
-        )
+        return self.call_end.is_in(tag) or self.wrapper_end.is_in(tag)
 
     @property
     def openers(self) -> tuple[Shape, ...]:
         """What may open a block."""
-        return (*(self.wrapper.shapes if self.wrapper else ()), *self.call.shapes)
-
-    @cached_property
-    def _before(self) -> re.Pattern[str]:
-        if self.wrapper is None:
-            return re.compile(BLANKS)
-        shapes = ("".join(shape.atoms) for shape in self.wrapper.shapes)
-        return re.compile(f"{BLANKS}(?:{'|'.join(shapes)})?{BLANKS}")
+        return (*(self.wrapper.shapes if self.has_wrapper else ()), *self.call.shapes)
 
     def _wrapped_calls(self) -> list[Shape]:
-        if self.wrapper is None:
-            return []
         openings = list(self.wrapper.after(BLANKS))
         return [shape for opening in openings for shape in self.call.after(*opening.atoms, BLANKS)]
 
