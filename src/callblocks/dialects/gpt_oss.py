@@ -59,7 +59,7 @@ class GptOss(Dialect):
     reasoning = ((THOUGHT, "<|end|>"),)
 
     def openers(self, setting: Setting) -> Sequence[str]:
-        return (*OPENERS, *TO, *ENDS) if setting.alone else OPENERS
+        return (*OPENERS, *TO, *ENDS) if setting.alone else (*OPENERS, *TO)
 
     def read(self, block: Block) -> Reading[Refused | None]:
         return (yield from read_message(block))

@@ -91,9 +91,10 @@ def openers() -> tuple[str | Shape, ...]:
 
 def is_marker(opener: str | Shape) -> bool:
     """Whether it begins a line, or is something that not any text has."""
-    if isinstance(opener, Shape) and opener.at_line_start:
-        return True
     pattern = Markers(opener).final
+    if isinstance(opener, Shape) and opener.at_line_start:
+        # What begins lines before a bracket begins its own line too.
+        return not any(pattern.match(text) for text in ("\n\n[", "\n\n{"))
     return not any(pattern.match(text) for text in _ANY_TEXT)
 
 
