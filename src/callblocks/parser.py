@@ -56,8 +56,11 @@ class Parser(Engine):
     ) -> None:
         if in_code_fences is None:
             in_code_fences = dialect != AUTO
+        owners = _resolve(dialect, model)
+        hinted = dialect == AUTO and dialect_of(model)
         super().__init__(
-            _resolve(dialect, model),
+            owners,
+            preferred=owners[0] if hinted else None,
             tools=tools,
             strict=strict,
             in_code_fences=in_code_fences,

@@ -154,6 +154,14 @@ def test_a_thought_that_the_prompt_opened_goes_on() -> None:
         assert told(text, in_reasoning=True) == [("thought", "Hm."), ("text", "Yes.")]
 
 
+def test_the_end_of_a_thought_that_the_prompt_opened_may_come_first() -> None:
+    assert told(" </think>Yes.</think>") == [
+        ("text", " "),
+        ("thought", ""),
+        ("text", "Yes.</think>"),
+    ]
+
+
 def test_a_thought_that_was_opened_needs_a_marker_to_end_it() -> None:
     with pytest.raises(CallerError, match="in_reasoning needs `reasoning`"):
         Parser("emoji-bracket", in_reasoning=True)

@@ -34,7 +34,7 @@ __all__ = ("verify",)
 
 def verify(text: str, events: Sequence[Event], reasoning: Sequence[tuple[str, str]] = ()) -> None:
     """Fail at the first event that cannot stand where it does; `events` are not yet joined."""
-    verifier = _Verifier(text, {marker for pair in reasoning for marker in pair})
+    verifier = _Verifier(text, {marker for pair in reasoning for marker in pair} | _thoughts())
     for event in events:
         verifier.take(event)
     verifier.end()
@@ -151,6 +151,13 @@ def _markers() -> re.Pattern[str]:
     openers = (opener for dialect in dialects.values() for opener in dialect.openers(Setting()))
     tags = (one for one in openers if isinstance(one, str) or one.atoms[0] == "<")
     return Markers(*tags).final
+
+
+@cache
+def _thoughts() -> frozenset[str]:
+    """The markers around what models think that some dialect knows."""
+    pairs = (pair for dialect in dialects.values() for pair in dialect.reasoning)
+    return frozenset(marker for pair in pairs for marker in pair)
 
 
 def _is_marker(written: str) -> bool:

@@ -60,10 +60,11 @@ def _opened(dialect: str, before: str, tail: str) -> bool:
 
 @cache
 def _openers(dialect: str) -> Markers:
-    """What opens a call, and what a thought stands between."""
+    """What opens a call, alone and among others, and what a thought stands between."""
     known = dialects[dialect]
     thinking = (marker for pair in known.reasoning for marker in pair)
-    return Markers(*known.openers(Setting()), *thinking)
+    openers = (*known.openers(Setting()), *known.openers(Setting(alone=False)))
+    return Markers(*openers, *thinking)
 
 
 def _short(before: str, tail: str) -> bool:

@@ -8,6 +8,10 @@ function call<|role_sep|>
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.json_calls import JsonCalls
 
 __all__ = ("Gigachat3",)
@@ -25,9 +29,16 @@ class Gigachat3(JsonCalls):
         "Write `<|message_sep|>`, an empty line, `function call<|role_sep|>`, and on the next line "
         "one JSON object: `name` is the tool's name, `arguments` an object with its input.",
     )
-    opening = ("<|message_sep|>\n\nfunction call<|role_sep|>", "function call<|role_sep|>")
+    opening = (
+        "<|message_sep|>\n\nfunction call<|role_sep|>",
+        "function call<|role_sep|>",
+        "<|function_call|>",
+    )
     starts = "{"
     frame = ("\n", "", "")
     many = False
     separators = ""
     trailing = ("</s>",)
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        return self.opening if setting.alone else self.opening[:-1]

@@ -13,7 +13,7 @@ from callblocks.parsing.block import Block
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.expressions import Expr, chars, lit, many, seq
 from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.markers import Markers, Shape, line
+from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.named_json import NamedJson
 from callblocks.parsing.shapes.named_reader import Head
 from callblocks.parsing.stage import Reading
@@ -39,10 +39,11 @@ class Gptme(NamedJson):
     )
     opening = ("\n@",)
     after_name = (": ",)
+    starts = "{"
     keeps_ids = True
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        return (line("@", indent=""),)
+        return (Shape(("@",), at_line_start=True),)
 
     def read_head(self, block: Block) -> Reading[Head | None]:
         head = yield from block.match(HEAD)

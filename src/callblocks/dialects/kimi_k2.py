@@ -47,7 +47,7 @@ class KimiK2(NamedJson):
     after_name = ("<|tool_call_argument_begin|>",)
     closing = ("<|tool_call_end|>",)
     section_end = ("<|tool_calls_section_end|>", "<|tool_call_section_end|>")
-    reasoning = (("<think>", "</think>"),)
+    reasoning = (("<think>", "</think>"), ("◁think▷", "◁/think▷"))
     calls_end_reasoning = True
 
     def read_head(self, block: Block) -> Reading[Head | None]:

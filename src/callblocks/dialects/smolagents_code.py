@@ -32,6 +32,7 @@ FENCES = (line("```py"), line("```python"))
 FENCE_ROW = PythonRow("```", in_list=False, beside=("```<end_code>", "```\n<end_code>"))
 CLOSING = Markers("</code>", "```")
 NEWLINE = Markers("\n", "\r\n")
+NOTHING = Markers()
 CODE_END = Markers("</code>")
 FENCE_END = Markers(line("```"))
 END = Markers("<end_code>", "\n<end_code>")
@@ -72,8 +73,10 @@ class SmolagentsCode(PythonMarked):
             block.give_back(start)
             row = FENCE_ROW if fenced else self.row
             return (yield from PythonRowReader(block, row).read())
+        # A text that ends among calls does not say what is code: all of it may be.
+        ends = NOTHING if _breaks_off(block) else FENCE_END if fenced else CODE_END
         block.give_back(start)
-        return (yield from self._read_code(block, fenced))
+        return (yield from self._read_code(block, fenced, ends))
 
     def _only_calls(self, block: Block) -> Reading[bool]:
         """Whether there is nothing but calls of tools with plain values; it is taken."""
@@ -89,13 +92,13 @@ class SmolagentsCode(PythonMarked):
                 return False
             count += 1
 
-    def _read_code(self, block: Block, fenced: bool) -> Reading[None]:
+    def _read_code(self, block: Block, fenced: bool, ends: Markers) -> Reading[None]:
         block.started(INTERPRETER)
         if fenced:
             block.stage.scan.fresh = True
         elif (yield from block.match(NEWLINE)):
             block.input("")
-        code, end = yield from block.stream(FENCE_END if fenced else CODE_END)
+        code, end = yield from block.stream(ends)
         yield from block.match(END)
         block.ready({"code": code.removesuffix("\n")}, size=len(code), ended=bool(end))
 
@@ -112,6 +115,13 @@ def _plain(block: Block) -> Reading[bool]:
     except ValueError:
         return False
     return True
+
+
+def _breaks_off(block: Block) -> bool:
+    """Whether the text ended where a call or the closing tag might still have come."""
+    scan = block.stage.scan
+    hits = (markers.growing.match(scan.text, scan.pos) for markers in (NAME, CLOSING))
+    return scan.closed and (scan.empty or any(hit and not hit.lastindex for hit in hits))
 
 
 def _is_tool(block: Block, name: str) -> bool:

@@ -77,9 +77,6 @@ _CLASSES = {
     "functiongemma": "functiongemma.FunctionGemma",
     "gemma4": "gemma4.Gemma4",
     # What only the start of a text or a line, and a known tool, can tell.
-    "cline": "cline.Cline",
-    "yaml_xml": "yaml_xml.YamlXml",
-    "morph_xml": "morph_xml.MorphXml",
     "pythonic": "pythonic.Pythonic",
     "llama3_json": "llama3_json.Llama3Json",
     "xlam": "xlam.Xlam",
@@ -90,6 +87,9 @@ _CLASSES = {
     "react_text": "react_text.ReactText",
     "gptme": "gptme.Gptme",
     "smolagents_code": "smolagents_code.SmolagentsCode",
+    "cline": "cline.Cline",
+    "morph_xml": "morph_xml.MorphXml",
+    "yaml_xml": "yaml_xml.YamlXml",
 }
 
 # Other names of the same grammar.

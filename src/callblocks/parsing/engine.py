@@ -34,6 +34,7 @@ class Engine(Stage):
         self,
         owners: Sequence[Owner],
         *,
+        preferred: Owner | None = None,
         tools: ToolSpecs = (),
         strict: bool = False,
         in_code_fences: bool = True,
@@ -45,8 +46,13 @@ class Engine(Stage):
             raise CallerError(f"limits are `Limits(…)`, not {limits!r:.60}")
         super().__init__(tools, limits or Limits(), strict=strict)
         self.alone = len(owners) == 1
-        setting = Setting(in_code_fences, alone=self.alone)
-        self._choose = partial(choose, setting=setting, reasoning=_pairs(reasoning))
+        self._preferred = owners[0] if self.alone else preferred
+        self._choose = partial(
+            choose,
+            preferred=self._preferred,
+            in_code_fences=in_code_fences,
+            reasoning=_pairs(reasoning),
+        )
         self._owners = tuple(owners)
         self._outside, self._inside, thinking = self._choose(self._owners)
         if in_reasoning and thinking is None:
@@ -134,6 +140,7 @@ class Engine(Stage):
             block, attempt = Block(self, reader.name, marker), Attempt(reader.name, marker, start)
             if self.attempts is not None:
                 self.attempts.append(attempt)
+            self.alone = len(self._owners) == 1 or reader is self._preferred
             refused = yield from reader.read(block)
             self._barred[reader] = block.barred
             if block.retired:

@@ -18,7 +18,8 @@ __all__ = ("read_json",)
 
 def read_json(text: str, max_depth: int | None = None) -> Any:
     """Return the value, or raise `ValueError` saying why this is no JSON that can be kept."""
-    if max_depth is not None:
+    # Text that has no more brackets than levels are allowed needs no scan.
+    if max_depth is not None and text.count("[") + text.count("{") > max_depth:
         scan = JsonScan(max_depth)
         scan.feed(text)
         if scan.too_deep:

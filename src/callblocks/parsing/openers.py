@@ -74,23 +74,33 @@ class Choice(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def choose(owners: tuple[Owner, ...], setting: Setting, reasoning: Pairs) -> Choice:
-    """Who may open a block; `reasoning` are pairs that the caller names beside the owners' own."""
+def choose(
+    owners: tuple[Owner, ...], preferred: Owner | None, in_code_fences: bool, reasoning: Pairs
+) -> Choice:
+    """Who may open a block; `reasoning` are pairs that the caller names beside the owners' own.
+
+    The one that is preferred opens all that it would if it were alone.
+    """
     own = dict.fromkeys(pair for owner in owners for pair in owner.reasoning)
     pairs = (*reasoning, *(pair for pair in own if pair not in reasoning))
+    readers: Rows = [
+        (owner, tuple(owner.openers(Setting(in_code_fences, alone=owner is preferred))))
+        for owner in owners
+    ]
     enders = tuple(
-        (owner, tuple(owner.openers(setting))) for owner in owners if owner.calls_end_reasoning
+        row for owner, row in zip(owners, readers, strict=True) if owner.calls_end_reasoning
     )
-    readers: Rows = [(owner, owner.openers(setting)) for owner in owners]
+    # Where it is only guessed what the model is, it thinks first, or not at all.
+    sure = (*reasoning, *(preferred.reasoning if preferred else ()))
     for open_, close in pairs:
-        # Where it is only guessed what the model is, it thinks first, or not at all.
-        only_first = not setting.alone and (open_, close) not in reasoning
+        only_first = (open_, close) not in sure
         readers.append((Thinking((close,), enders, only_first=only_first), (open_,)))
-    if enders and pairs:
-        readers.append((ThoughtEnd(), tuple(close for _, close in pairs)))
-    tracked = not setting.in_code_fences or any(owner.follows_fences for owner in owners)
+    ends = tuple(pair[1] for pair in pairs if enders or pair in own)
+    if ends:
+        readers.append((ThoughtEnd(), ends))
+    tracked = not in_code_fences or any(owner.follows_fences for owner in owners)
     fences: Rows = [(CodeFences(), CodeFences.OPENERS)] if tracked else []
-    inside = readers if setting.in_code_fences else []
+    inside = readers if in_code_fences else []
     closings = tuple(close for _, close in pairs)
     thinking = Thinking(closings, enders, openings=tuple(o for o, _ in pairs)) if pairs else None
     return Choice(Openers([*readers, *fences]), Openers([*inside, *fences]), thinking)

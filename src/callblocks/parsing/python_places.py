@@ -94,7 +94,9 @@ def _lead_strings() -> dict[Place, Callable[[str], re.Match[str] | None]]:
     strings: dict[Place, Callable[[str], re.Match[str] | None]] = {}
     for mark in "'\"":
         first, second, one, two, escape, escaped = (Place() for _ in range(6))
-        string, block = (Place(rf"[^{mark}\\]++") for _ in range(2))
+        plain = rf"[^{mark}\\]"
+        run = rf"{plain}++(?:\\.{plain}*+){{0,1000}}"
+        string, block = Place(run), Place(run)
         for place in (ITEM, VALUE, JOINED):
             place.lead(mark, first)
         first.lead(mark, second)

@@ -71,9 +71,14 @@ class PythonScan:
         return "".join(_CLOSING[char] for char in reversed(self._open))
 
     def absorb(self, text: str) -> Halt | None:
-        """Take all of a text, or say where the scan halted in it."""
+        """Take all of a text, or say where the scan halted in it.
+
+        It halts in a string that is longer than the piece, too: there is a quicker search for it.
+        """
+        was = self._place
         end = self.feed(text)
-        if end == len(text) and self.state is ScanState.OPEN and self._place not in STRINGS:
+        is_long = was is self._place and was in STRINGS
+        if end == len(text) and self.state is ScanState.OPEN and not is_long:
             return None
         self.halt = end
         return Halt(end)

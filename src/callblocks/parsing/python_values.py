@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, cast
 
 __all__ = ("Arguments", "read_arguments")
 
-_SOLID = re.compile(r"[^ \t\r\n]")
+_BLANKS = " \t\r\n"
+_SOLID = re.compile(rf"[^{_BLANKS}]")
 _KEYWORD = re.compile(r"([A-Za-z_][\w.-]*)[ \t\r\n]*=")
 _WORD = re.compile(r"[A-Za-z_][\w.-]*")
 _NUMBER = re.compile(r"[+-]?(?:[0-9A-DF-Za-df-z_.]|[eE][+-]?)+")
@@ -30,11 +31,12 @@ _STRING = re.compile(
 )
 _ESCAPE = re.compile(
     r"\\(?:(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|x([0-9a-fA-F]{2})"
-    r"|u([0-9a-fA-F]{4})|U(000[0-9a-fA-F]{5}|0010[0-9a-fA-F]{4})|([0-7]{1,3})|(\r\n|[\n'\"\\abfnrtv]))"
+    r"|u([0-9a-fA-F]{4})|U(000[0-9a-fA-F]{5}|0010[0-9a-fA-F]{4})|([0-7]{1,3})|\r\n|[\n'\"\\abfnrtv])"
 )
-_SHORT = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"} | {
-    "\n": "",
-    "\r\n": "",
+_LETTERS = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
+_SHORT = {f"\\{mark}": _LETTERS.get(mark, mark) for mark in "abfnrtv'\"\\"} | {
+    "\\\n": "",
+    "\\\r\n": "",
 }
 _PYTHON = {"True": True, "False": False, "None": None}
 _JSON = {"true": True, "false": False, "null": None}
@@ -91,6 +93,9 @@ class _Values:
 
     def _next(self) -> str:
         """The next character that is no blank."""
+        char = self.text[self.at : self.at + 1]
+        if char not in _BLANKS:
+            return char
         solid = _SOLID.search(self.text, self.at)
         self.at = solid.start() if solid else len(self.text)
         return self.text[self.at : self.at + 1]
@@ -161,7 +166,7 @@ class _Values:
             inside = next(part for part in found.groups() if part is not None)
             if "\n" in inside and not found[0].startswith(("'''", '"""')):
                 self._repair("repaired-strings", "a string over several lines", inside)
-            parts.append(_ESCAPE.sub(_unescaped, inside))
+            parts.append(_ESCAPE.sub(_unescaped, inside) if "\\" in inside else inside)
             self.at = found.end()
         return "".join(parts)
 
@@ -194,10 +199,10 @@ class _Values:
 
 
 def _unescaped(escape: re.Match[str]) -> str:
-    pair, *codes, octal, short = escape.groups()
+    short = _SHORT.get(escape[0])
+    if short is not None:
+        return short
+    pair, octal = escape[1], escape[5]
     if pair:  # as JSON writes what needs more than four digits
         return chr(0x10000 + (int(pair[1:5], 16) - 0xD800) * 0x400 + int(pair[7:], 16) - 0xDC00)
-    if short is not None:
-        return _SHORT.get(short, short)
-    code = next((int(one, 16) for one in codes if one), None)
-    return chr(int(octal, 8) if code is None else code)
+    return chr(int(octal, 8) if octal else int(escape[2] or escape[3] or escape[4], 16))

@@ -96,14 +96,20 @@ class Thinking:
 
 
 class ThoughtEnd:
-    """A closing marker after a call that ended the thought before it: it carries nothing."""
+    """A closing marker that carries nothing: the first of the text, or one after a call.
+
+    Where the prompt opens a thought, a text may begin with its end. A call may have ended the
+    thought before its marker came.
+    """
 
     name: ClassVar = "reasoning"
 
     def read(self, block: Block) -> Reading[Refused | None]:
         yield from ()  # a reader is a generator, also one that needs no more text
-        if not block.stage.unclosed:
+        stage = block.stage
+        if not stage.unclosed and not block.at_start:
             return block.refuse()
-        block.stage.unclosed = False
-        block.stage.say(Reasoning("", block.stage.span()))
+        stage.unclosed = False
+        stage.say(Reasoning("", stage.span()))
+        stage.solid, stage.scan.fresh = not block.at_start, block.at_start
         return None

@@ -33,8 +33,11 @@ class Brackets:
         return self
 
     def __call__(self, text: str) -> Halt | None:
-        self.halt = self.feed(text)
-        return Halt(self.halt) if self.state is ScanState.STOPPED else None
+        end = self.feed(text)
+        if self.state is ScanState.OPEN:
+            return None
+        self.halt = end
+        return Halt(end)
 
     def feed(self, text: str, at: int = 0) -> int:
         """Take text from `at` and say up to where: its end, or right after the last bracket."""

@@ -70,6 +70,8 @@ class BraceCalls(Dialect):
 
     def read(self, block: Block) -> Reading[Refused | None]:
         yield from block.peek()
+        if (yield from block.match(self._closers)):
+            return block.malformed("empty-calls", "there is no call in it")
         head = yield from block.match(NAME)
         if not head:
             return block.refuse()

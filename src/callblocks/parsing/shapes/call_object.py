@@ -89,7 +89,7 @@ class CallObject:
         if not (yield from self.block.match(self._heads[1])):
             return True
         self._seen.add((0, self.keys.input[0]))
-        return (yield from self._input((yield from self.block.peek())))
+        return (yield from self._input("{"))
 
     def _any(self, level: int) -> Reading[bool]:
         """Take a member; return whether it is whole."""

@@ -94,14 +94,13 @@ def _read_said(block: Block, channel: str) -> Reading[None]:
 def _read_call(block: Block, header: Header) -> Reading[None]:
     block.started(header.tool)
     mark = len(block.taken)
-    first = yield from block.peek()
-    if block.offset > block.stage.said:
-        block.input("".join(block.taken[mark:]))
-    scan = JsonScan(block.stage.limits.depth)
+    first = yield from _say_blanks(block)
+    scan = JsonScan(block.stage.limits.depth, exact=True)
     if header.is_json or (first == "{" and header.tool != "python"):
         yield from block.consume(scan, live=True)
     marker = ""
     if scan.state is ScanState.STOPPED:
+        yield from _say_blanks(block)
         marker = yield from block.match(_ENDS)
     if not marker:
         _, marker = yield from block.stream(_BODY_END)
@@ -114,6 +113,15 @@ def _read_call(block: Block, header: Header) -> Reading[None]:
         block.ready(_raw_input(block, body), size=len(body), ended=bool(marker))
         return None
     return _say_json(block, body, bool(marker))
+
+
+def _say_blanks(block: Block) -> Reading[str]:
+    """Say blanks as input; give the character after them."""
+    mark = len(block.taken)
+    char = yield from block.peek()
+    if block.offset > block.stage.said:
+        block.input("".join(block.taken[mark:]))
+    return char
 
 
 def _say_json(block: Block, body: str, is_ended: bool) -> None:

@@ -77,7 +77,6 @@ class JsonCalls(Dialect):
         cls.codes = {
             f"{cls.name}.json": "what follows the opening marker is not JSON, even with repairs",
             f"{cls.name}.call": "an object has no name, or its arguments are no object",
-            **cls.codes,
         }
 
     @cached_property
@@ -136,7 +135,7 @@ class JsonCalls(Dialect):
         fenced = char == "`" and not block.stage.strict and bool(self.closing)
         if not (fenced or (char and char in self.starts)):
             return block.refuse()
-        return (yield from RowReader(block, self.row_of(block, sure)).read())
+        return (yield from RowReader(block, self.row_of(block, sure)).read(char))
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
         parts: list[str] = []

@@ -60,7 +60,7 @@ class Keys(NamedTuple):
         plain = r'[^"\\\x00-\x1f]{1,64}'
         return (
             Markers(Shape((r"\{", _GAP, *name, '"', plain, '"'))),
-            Markers(Shape((_GAP, ",", _GAP, *value[:-1], _GAP, r'(?=[{"])'))),
+            Markers(Shape((_GAP, ",", _GAP, *value[:-1], _GAP, r"(?=\{)"))),
         )
 
 

@@ -49,11 +49,9 @@ class NamedJson(Dialect):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.codes = {
-            f"{cls.name}.json": "what follows the name is not JSON, even with repairs",
-            f"{cls.name}.call": "the arguments are no object",
-            **cls.codes,
-        }
+        cls.codes = {f"{cls.name}.json": "what follows the name is not JSON, even with repairs"}
+        if cls.starts != "{":
+            cls.codes[f"{cls.name}.call"] = "the arguments are no object"
 
     @cached_property
     def named(self) -> Named:

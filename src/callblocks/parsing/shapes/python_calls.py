@@ -7,6 +7,7 @@ written. It is ready when it is known what follows it, so the last call owns wha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from callblocks.model.specs import ToolSpec
@@ -68,7 +69,8 @@ class PythonRowReader:
                 self.block.problem("repaired-commas", "a comma is missing")
         if not self._ended:
             return (yield from self._rest())
-        self.block.give_back(self._end)
+        if self._end < self.block.offset:
+            self.block.give_back(self._end)
         return None
 
     def _call(self, name: str) -> Reading[bool]:
@@ -94,7 +96,7 @@ class PythonRowReader:
         except ValueError as error:
             return self._bad("arguments", str(error))
         value, problems = _bound(given, block.stage.tools.get(block.name))
-        written = self._telling.slice(self._since, self._end)
+        written = partial(self._telling.slice, self._since, self._end)
         block.ready(value, size=len(text), end=self._end, text=written)
         for code, detail in {**given.repairs, **repairs, **problems}.items():
             block.problem(code, detail, (self._since, self._end))

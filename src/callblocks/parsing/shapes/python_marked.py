@@ -60,6 +60,8 @@ class PythonMarked(Dialect):
 
     def read(self, block: Block) -> Reading[Refused | None]:
         char = yield from block.peek()
+        if (yield from block.match(self.row.closers)):
+            return block.malformed("empty-calls", "there is no call in it")
         if self.in_list:
             if char != "[":
                 return block.refuse()

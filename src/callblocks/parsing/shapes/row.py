@@ -85,9 +85,9 @@ class RowReader:
         self._ended = True
         self._repairs: list[str] = []
 
-    def read(self) -> Reading[Refused | None]:
-        """Say the calls of the row, or refuse it."""
-        char = yield from self.block.peek()
+    def read(self, char: str = "") -> Reading[Refused | None]:
+        """Say the calls of the row, or refuse it; `char` is what stands here, if that is known."""
+        char = char or (yield from self.block.peek())
         if char == "[":
             self.block.step()
             self._in_array = True
@@ -140,7 +140,8 @@ class RowReader:
             return True
         if self._in_array:
             self._close_array(char)
-        yield from self._close()
+            char = ""
+        yield from self._close(char)
         return False
 
     def _close_array(self, char: str) -> None:
@@ -151,13 +152,16 @@ class RowReader:
             self._repairs.append("repaired-closing")
             self._ended = bool(char)
 
-    def _close(self) -> Reading[None]:
-        """Take the marker that ends the row, and braces too many before it."""
+    def _close(self, char: str = "") -> Reading[None]:
+        """Take the marker that ends the row, and braces too many before it.
+
+        `char` is what stands here, if that is known.
+        """
         if self.row.trailing:
             yield from self._trail()
         if not self.row.closing:
             return
-        char = yield from self.block.peek()
+        char = char or (yield from self.block.peek())
         marker = yield from self.block.match(self.row.closers)
         while not marker and char in ("}", "]"):
             self.block.step()
