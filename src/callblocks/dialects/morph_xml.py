@@ -34,6 +34,9 @@ class MorphXml(NamedTags):
         "A call without arguments has nothing between its tags. Close every tag.",
     )
 
+    # Its calls look like those of `cline`: who means these must say so.
+    in_auto = False
+
     def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
         found, repairs = self._elements(body, tool)
         document = tool.parameters if tool else {}

@@ -37,6 +37,8 @@ class PoolsideV1(ArgKeyValue):
     rules = ("A call is a `<tool_call>`; the tool's name stands right after the tag.", *RULES)
     reasoning = (("<think>", "</think>"),)
     calls_end_reasoning = True
+    # Its calls look like those of `glm45`: who means these must say so.
+    in_auto = False
     tags = XmlTags(
         call=named_call("[\\s<]"),
         call_end=closing("</tool_call>", others=[Shape((*_KEY, *literal("</tool_call>").atoms))]),

@@ -77,6 +77,24 @@ BROKEN = {
         ("}\n]", "}\n"),
         ("[\n", "\n"),
     ],
+    "qwen3_coder": [
+        ("</tool_call>", ""),
+        ("</function>", ""),
+        ("</parameter>", "</param>"),
+        ("<function=create-file>", "<function=delete-file>"),
+        ("<parameter=limit>\n5", "<parameter=limit>\nfive"),
+        ("<parameter=limit>", "<parameter=most>"),
+    ],
+    "kimi_k3": [
+        ("<|close|>tools<|sep|>", ""),
+        ('type="number"<|sep|>5', 'type="string"<|sep|>5'),
+        ('tool="create-file"', 'tool="delete-file"'),
+    ],
+    "cline": [
+        ("</create-file>", ""),
+        ("<limit>5</limit>", "<limit>five</limit>"),
+        ("<path>", "<place>"),
+    ],
     "tool-fence": [
         ("tool create-file", "tool delete-file"),
         ("limit: 5", "limit: five"),
