@@ -17,7 +17,7 @@ GUARDS := src/callblocks/runtime/policy/*,src/callblocks/runtime/approvals/*,src
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test tests test-llm check format screens pictures docs bench fuzz mutate clean
+.PHONY: help setup run test tests conformance test-llm check format screens pictures docs bench fuzz mutate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -35,6 +35,10 @@ tests: $(READY) ## run the tests alone
 	@$(BIN)/python -m pytest --collect-only -qq >/dev/null
 	@$(BIN)/python -m pytest -n 4 --dist worksteal --cov --cov-report=
 	@$(BIN)/python -m coverage report --include='$(CORE),$(GUARDS)' --fail-under=100
+
+conformance: $(READY) ## read the cases of other parsers, where ../shared/vectors is
+	@PYTHONPATH=tests $(BIN)/python -m conformance
+	@PYTHONPATH=tests $(BIN)/python -m pytest -q tests/conformance
 
 test-llm: $(LLM_READY) ## hold a small real model to a grammar, and have it call a tool
 	@$(BIN)/python -m pytest tests/llm/smollm2.py

@@ -6,17 +6,23 @@ fed the same pieces in the same run.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
-from bench.samples import many_calls, one_call, prose
+from bench.samples import many_calls, one_call, prose, tools_of
 from bench.timing import best_of, print_table
 from callblocks import Parser, dialects
 from callblocks.model.events import Event, Text
 
-__all__ = ("main",)
+__all__ = ("every", "main")
 
 PIECE = 4
 KILO = 1000
+SIZES = (50, 100, 200)
+FULL = ("tool-fence", "scissors-cat", "chat-blocks", "emoji-bracket")
+"""Dialects that are looked at more closely."""
+RATIO = 4.0
+GROWTH = 2.2
 
 
 class PassThrough:
@@ -37,48 +43,60 @@ class PassThrough:
 
 
 def main() -> None:
-    """Print both tables."""
-    names = [*dialects, "auto"]
-    head = ["text", "pieces", "total ms", "µs/piece", "pass-through", "ratio"]
-    for name in names:
-        writer = "emoji-bracket" if name == "auto" else name
+    """Print the tables."""
+    for name in (*FULL, "auto"):
+        writer = _writer(name)
         texts = {"prose 50 KB": prose(50 * KILO)}
-        texts |= {
-            f"one call {size} KB": one_call(writer, size * KILO) for size in (1, 10, 100, 1000)
-        }
+        texts |= {f"one call {size} KB": one_call(writer, size * KILO) for size in (10, 1000)}
         texts["1,000 small calls"] = many_calls(writer, 1000)
+        head = ["text", "pieces", "total ms", "µs/piece", "pass-through", "ratio"]
         print_table(name, head, [_row(name, label, text) for label, text in texts.items()])
-    sizes = [125, 250, 500, 1000]
-    steps = [f"{small}→{large} KB" for small, large in pairwise(sizes)]
-    rows = [row for name in names for row in _growth(name, sizes)]
-    print_table("growth per doubling (2.0 is linear)", ["dialect and text", *steps], rows)
+    every()
+
+
+def every() -> None:
+    """One row for each dialect: what a call costs against the pass-through, and how it grows."""
+    steps = [f"{small}→{large} KB" for small, large in pairwise(SIZES)]
+    head = ["one call in pieces of four", "1 KB", "100 KB", "prose", *steps, "within"]
+    bounds = [f"at most {RATIO:g}", *[f"{RATIO:g}"] * 2, *[f"{GROWTH:g}"] * len(steps), ""]
+    rows = [_summary(name) for name in (*dialects, "auto")]
+    print_table("every dialect against the pass-through", head, [["bounds", *bounds], *rows])
+
+
+def _summary(dialect: str) -> list[str]:
+    writer = _writer(dialect)
+    texts = [*(one_call(writer, size * KILO) for size in (1, 100)), prose(10 * KILO)]
+    ratios = [ours / bare for ours, bare in (_times(dialect, text) for text in texts)]
+    grown = [_cut(one_call(writer, size * KILO)) for size in SIZES]
+    times = best_of([partial(_read_as, dialect, pieces) for pieces in grown], rounds=3)
+    growth = [large / small for small, large in pairwise(times)]
+    well = max(ratios) <= RATIO and max(growth) <= GROWTH
+    return [dialect, *(f"{each:.2f}" for each in (*ratios, *growth)), "yes" if well else "NO"]
 
 
 def _row(dialect: str, label: str, text: str) -> list[str]:
+    ours, bare = _times(dialect, text)
+    pieces = len(text) / PIECE
+    each, alone = (seconds / pieces * 1e6 for seconds in (ours, bare))
+    figures = (f"{pieces:,.0f}", f"{ours * 1e3:,.1f}", f"{each:.3f}", f"{alone:.3f}")
+    return [label, *figures, f"{ours / bare:.2f}"]
+
+
+def _times(dialect: str, text: str) -> tuple[float, float]:
+    """What a reading costs, and what handing each piece on costs."""
     pieces = _cut(text)
-    ours, bare = best_of(
-        [lambda: _read(Parser(dialect), pieces), lambda: _read(PassThrough(), pieces)],
-        rounds=max(5, 1_000_000 // len(text)),
-    )
-    each, alone = (seconds / len(pieces) * 1e6 for seconds in (ours, bare))
-    return [
-        label,
-        f"{len(pieces):,}",
-        f"{ours * 1e3:,.1f}",
-        f"{each:.3f}",
-        f"{alone:.3f}",
-        f"{ours / bare:.2f}",
-    ]
+    rounds = min(500, max(5, 500_000 // len(text)))
+    jobs = [partial(_read_as, dialect, pieces), lambda: _read(PassThrough(), pieces)]
+    ours, bare = best_of(jobs, rounds)
+    return ours, bare
 
 
-def _growth(dialect: str, sizes: list[int]) -> list[list[str]]:
-    writer = "emoji-bracket" if dialect == "auto" else dialect
-    rows: list[list[str]] = []
-    for label, make in (("prose", prose), ("one call", lambda size: one_call(writer, size))):
-        texts = [_cut(make(size * KILO)) for size in sizes]
-        times = best_of([lambda t=t: _read(Parser(dialect), t) for t in texts], rounds=5)
-        rows.append([f"{dialect}, {label}", *(f"{b / a:.2f}" for a, b in pairwise(times))])
-    return rows
+def _writer(dialect: str) -> str:
+    return "emoji-bracket" if dialect == "auto" else dialect
+
+
+def _read_as(dialect: str, pieces: list[str]) -> None:
+    _read(Parser(dialect, tools=tools_of(_writer(dialect))), pieces)
 
 
 def _cut(text: str) -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from callblocks import Call, dialects
+from callblocks import Call, ToolSpec, dialects
+from callblocks.model.errors import Unwritable
 
-__all__ = ("many_calls", "one_call", "prose")
+__all__ = ("many_calls", "one_call", "prose", "tools_of")
 
 SENTENCE = "The quick brown fox jumps over the lazy dog, and nobody asks it why it would.\n"
+STRING = {"type": "string"}
+TOOL = ToolSpec("drive_create", "", {"properties": {"name": STRING, "content": STRING}})
 LINE = "a line of a file, as long as such lines are\n"
 
 
@@ -16,15 +19,22 @@ def prose(size: int) -> str:
 
 
 def one_call(dialect: str, size: int) -> str:
-    """A sentence, and one call whose input has `size` characters."""
-    return _write(
-        dialect, ["Here it is.\n", _call(dialect, 0, (LINE * (size // len(LINE) + 1))[:size])]
-    )
+    """A sentence, if there is room for it, and one call whose input has `size` characters."""
+    call = _call(dialect, 0, (LINE * (size // len(LINE) + 1))[:size])
+    try:
+        return _write(dialect, ["Here it is.\n", call])
+    except Unwritable:
+        return _write(dialect, [call])
 
 
 def many_calls(dialect: str, count: int) -> str:
     """Small calls, one after the other."""
     return _write(dialect, [_call(dialect, number, "hello") for number in range(count)])
+
+
+def tools_of(dialect: str) -> tuple[ToolSpec, ...]:
+    """The tool that the calls are of; emoji brackets are read without, as head and body."""
+    return () if dialect.startswith("emoji") else (TOOL,)
 
 
 def _call(dialect: str, number: int, content: str) -> Call:
@@ -34,8 +44,8 @@ def _call(dialect: str, number: int, content: str) -> Call:
         value = {"shown": content.replace("\n", " ")}
     else:
         value = {"name": "notes.txt", "content": content}
-    return Call(id=f"c{number}", name="drive_create", input=value)
+    return Call(id=f"c{number}", name=TOOL.name, input=value)
 
 
 def _write(dialect: str, items: list[str | Call]) -> str:
-    return dialects[dialect].write(items)
+    return dialects[dialect].write(items, tools_of(dialect))

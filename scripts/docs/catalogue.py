@@ -24,6 +24,7 @@ from callblocks.tools.tool import Tool
 __all__ = ("dialect_sizes", "service_types", "type_table")
 
 OTHER = "other"
+TAUGHT = ("tool-fence", "scissors-cat", "emoji-bracket", "emoji-bracket+")
 
 
 def type_table() -> str:
@@ -116,8 +117,8 @@ def _service(name: str) -> str:
 
 
 def _spoken() -> list[Dialect]:
-    """The dialects that models write."""
-    return [dialect for dialect in dialects.values() if dialect.rules]
+    """The dialects that any model can be taught; those of model families say the same in theirs."""
+    return [dialects[name] for name in TAUGHT]
 
 
 @contextmanager

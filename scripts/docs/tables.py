@@ -12,6 +12,7 @@ from typing import Any, get_args
 import msgspec
 from catalogue import dialect_sizes, service_types, type_table
 from commands import command_tables, exit_codes
+from grammars import conformance_page, family_sections, family_table
 from markdown import about, code, drawing, fence, first, mark, sentence, table
 from running import (
     failure_table,
@@ -151,6 +152,9 @@ def method_table(path: str) -> str:
 TABLES: dict[str, Callable[..., str]] = {
     "dialects": dialect_table,
     "dialect": dialect_parts,
+    "families": family_table,
+    "family-dialects": family_sections,
+    "conformance": conformance_page,
     "events": event_table,
     "general-codes": general_codes,
     "timeline-codes": timeline_codes,

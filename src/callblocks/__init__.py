@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from callblocks.model.errors import ToolError
     from callblocks.model.outcomes import Failure, Outcome
     from callblocks.model.specs import ToolSpec
-    from callblocks.parser import Parser, convert, parse
+    from callblocks.parser import Parser, conversion, convert, parse
     from callblocks.parsing.limits import Limits
     from callblocks.runtime.policy.policy import Policy
     from callblocks.runtime.policy.rules import Rule
@@ -37,6 +37,7 @@ __all__ = (
     "Timeline",
     "ToolError",
     "ToolSpec",
+    "conversion",
     "convert",
     "dialects",
     "parse",
@@ -61,6 +62,7 @@ _HOMES = {
     "Timeline": "timeline.timeline",
     "ToolError": "model.errors",
     "ToolSpec": "model.specs",
+    "conversion": "parser",
     "convert": "parser",
     "parse": "parser",
     "tool": "tools.declare",

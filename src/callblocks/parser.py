@@ -2,25 +2,30 @@
 
     parsed = parse(text, dialect="emoji-bracket")
     parser = Parser(dialect=["tool-fence", "emoji-bracket"])
+    parsed = parse(text, model="qwen3-coder-30b")
     convert(text, source="auto", target="tool-fence")
 
 `auto` is every dialect that can be told by its markers: whichever opens first owns the text
-until its block ends.
+until its block ends. Where several know a marker, the one that the model writes is asked first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TypedDict, Unpack
 
-from callblocks.dialects import dialects
-from callblocks.model.errors import UnknownDialect
+from callblocks.dialects import dialect_of, dialects
+from callblocks.model.errors import CallerError, UnknownDialect, Unwritable
 from callblocks.model.specs import ToolSpecs
+from callblocks.parsing.conversion import Conversion
+from callblocks.parsing.conversion import conversion as write_parsed
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Engine
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.parsed import Parsed
 
-__all__ = ("AUTO", "Parser", "convert", "parse")
+__all__ = ("AUTO", "Options", "Parser", "conversion", "convert", "parse")
 
 AUTO = "auto"
 
@@ -29,10 +34,12 @@ class Parser(Engine):
     """Fed pieces of text, answers with events; `close` says that the text is over.
 
     `dialect` is a name, a list of names, or `auto`. `tools` let arguments be bound and typed.
+    `model` is the name of the model that writes: `auto` prefers the dialect of its family.
     `strict` repairs nothing: what breaks a dialect's grammar is malformed.
     `in_code_fences` says whether calls quoted in Markdown code fences are calls: yes where
     dialects are named, no with `auto`, which guesses. `reasoning` names pairs of markers that
-    wrap what the model thinks.
+    wrap what the model thinks, beside those that a dialect has. `in_reasoning` says that the
+    prompt opened a thought, which the text goes on with.
     """
 
     def __init__(
@@ -40,42 +47,48 @@ class Parser(Engine):
         dialect: str | Dialect | Sequence[str | Dialect] = AUTO,
         *,
         tools: ToolSpecs = (),
+        model: str = "",
         strict: bool = False,
         in_code_fences: bool | None = None,
         reasoning: Sequence[tuple[str, str]] = (),
+        in_reasoning: bool = False,
         limits: Limits | None = None,
     ) -> None:
         if in_code_fences is None:
             in_code_fences = dialect != AUTO
+        owners = _resolve(dialect, model)
+        hinted = dialect == AUTO and dialect_of(model)
         super().__init__(
-            _resolve(dialect),
+            owners,
+            preferred=owners[0] if hinted else None,
             tools=tools,
             strict=strict,
             in_code_fences=in_code_fences,
             reasoning=reasoning,
+            in_reasoning=in_reasoning,
             limits=limits,
         )
+
+
+class Options(TypedDict, total=False):
+    """The options of `Parser` beside its dialect."""
+
+    tools: ToolSpecs
+    model: str
+    strict: bool
+    in_code_fences: bool | None
+    reasoning: Sequence[tuple[str, str]]
+    in_reasoning: bool
+    limits: Limits | None
 
 
 def parse(
     text: str,
     dialect: str | Dialect | Sequence[str | Dialect] = AUTO,
-    *,
-    tools: ToolSpecs = (),
-    strict: bool = False,
-    in_code_fences: bool | None = None,
-    reasoning: Sequence[tuple[str, str]] = (),
-    limits: Limits | None = None,
+    **options: Unpack[Options],
 ) -> Parsed:
     """Read a whole text; the options are those of `Parser`."""
-    parser = Parser(
-        dialect,
-        tools=tools,
-        strict=strict,
-        in_code_fences=in_code_fences,
-        reasoning=reasoning,
-        limits=limits,
-    )
+    parser = Parser(dialect, **options)
     return Parsed(parser.feed(text) + parser.close())
 
 
@@ -85,22 +98,50 @@ def convert(
     target: str | Dialect,
     source: str | Dialect | Sequence[str | Dialect] = AUTO,
     tools: ToolSpecs = (),
+    model: str = "",
 ) -> str:
     """Read text in one dialect and write it in another, or raise `Unwritable`."""
-    known = tuple(tools)
-    dialect = _named(target)
-    return dialect.write(parse(text, source, tools=known).items, known)
+    made = conversion(text, target=target, source=source, tools=tools, model=model)
+    faults = [one.what for one in made.unsaid if one.kind in ("call", "text")]
+    if made.text is None or faults:
+        raise Unwritable(_named(target).name, "; ".join(faults))
+    return made.text
 
 
-def _resolve(dialect: str | Dialect | Sequence[str | Dialect]) -> tuple[Dialect, ...]:
+def conversion(
+    text: str,
+    *,
+    target: str | Dialect,
+    source: str | Dialect | Sequence[str | Dialect] = AUTO,
+    tools: ToolSpecs = (),
+    model: str = "",
+) -> Conversion:
+    """Like `convert`, but what the target cannot say stays as it was written, and is listed."""
+    known, dialect = tuple(tools), _named(target)
+    return write_parsed(parse(text, source, tools=known, model=model), text, dialect, known)
+
+
+def _resolve(dialect: str | Dialect | Sequence[str | Dialect], model: str) -> tuple[Dialect, ...]:
+    if not isinstance(model, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+        raise CallerError(f"a model is named by a text, as 'qwen3-8b', not {model!r:.60}")
     if dialect == AUTO:
-        return tuple(known for known in dialects.values() if known.in_auto)
+        return _guessed(dialect_of(model))
     if isinstance(dialect, str | Dialect) or not isinstance(dialect, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
         return (_named(dialect),)
     named = tuple(map(_named, dialect))
     if not named:
         raise UnknownDialect(dialect, (AUTO, *dialects))
     return named
+
+
+@cache
+def _guessed(preferred: str | None) -> tuple[Dialect, ...]:
+    """All that markers can tell, in the order of the table; but the preferred one is first."""
+    known = tuple(one for one in dialects.values() if one.in_auto)
+    if preferred is None:
+        return known
+    first = dialects[preferred]
+    return (first, *(one for one in known if one is not first))
 
 
 def _named(dialect: str | Dialect) -> Dialect:

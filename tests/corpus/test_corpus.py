@@ -8,49 +8,22 @@ The folder is the dialect's name.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
-from callblocks import Limits
 from callblocks.model.events import join
-from callblocks.model.specs import read_specs
 from callblocks.parser import AUTO
+from support.corpus import CASES, CORPUS, content, options
 from support.reading import NAMES, alike, cut, lines, read
 from support.verifying import verify
 
-CORPUS = Path(__file__).parent
-CASES = sorted(CORPUS.glob("*/*.txt"))
 LEAST = 15
 LEAST_FOR_AUTO = 20
 RANDOM_CUTS = 5
 
 case = pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-
-
-def content(path: Path) -> str:
-    with path.open(encoding="utf-8", newline="") as file:
-        return file.read()
-
-
-def options(path: Path) -> dict[str, Any]:
-    files = (path.with_name("options.json"), path.with_suffix(".json"))
-    given = {key: value for file in files if file.exists() for key, value in _object(file).items()}
-    readers = {
-        "tools": read_specs,
-        "reasoning": lambda pairs: tuple(map(tuple, pairs)),
-        "limits": lambda limits: Limits(**limits),
-        "in_code_fences": bool,
-        "strict": bool,
-    }
-    return {name: readers[name](value) for name, value in given.items()}
-
-
-def _object(path: Path) -> dict[str, Any]:
-    return json.loads(content(path))
 
 
 @case

@@ -105,4 +105,4 @@ def test_twice_the_text_is_twice_the_work(shape: str) -> None:
 
 
 def _work(pieces: list[str]) -> int:
-    return work(DIALECT, pieces)  # pyright: ignore[reportArgumentType] a parser takes both
+    return work(DIALECT, pieces)

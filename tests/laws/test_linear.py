@@ -115,6 +115,51 @@ SHAPES = {
     ),
 }
 SHAPES["emoji-bracket+"] = SHAPES["emoji-bracket"]
+SHAPES["lfm2"] = (
+    ("", "<|tool_call_start|>[ls(", ""),
+    ("", "<|tool_call_start|>[ls() x", ""),
+    ("", "<|tool_call_start|>[ls(x='a", ""),
+    ("<|tool_call_start|>[", "ls(x=[a]),", "]<|tool_call_end|>"),
+    ("<|tool_call_start|>[", "ls() ", "]<|tool_call_end|>"),
+    ("<|tool_call_start|>[ls(a=", "[", ""),
+    ("<|tool_call_start|>[ls(a='", "\\\\", "')]<|tool_call_end|>"),
+    ("<|tool_call_start|>[ls(a='", "', a='", "')]<|tool_call_end|>"),
+    ("<|tool_call_start|>[ls(a='x'", " 'y' ", ")]<|tool_call_end|>"),
+)
+SHAPES["pythonic"] = (
+    ("", "[ls(", ""),
+    ("x", "[ls(x=1", ""),
+    ("x", "[f(x=1)]", ""),
+    ("[", "ls() ", ""),
+    ("", "<|python_start|>[ls() x", ""),
+)
+SHAPES["gemma4"] = (
+    ("", "<|tool_call>call:ls{", ""),
+    ("<|tool_call>call:ls{a:", "[1,", ""),
+    ("<|tool_call>call:ls{", "a:{", ""),
+    ("<|tool_call>call:ls{a:", '<|"|><|"|>', "}<tool_call|>"),
+    ("", "<|channel>thought", ""),
+)
+SHAPES["gpt_oss"] = (
+    ("", "<|channel|>final ", ""),
+    ("", "<|channel|>final x<|channel|>final ", ""),
+    ("", "<|channel|>commentary to=functions.ls<|message|>{", ""),
+    ("<|channel|>", "to=functions.ls ", ""),
+    ("<|channel|>", "y<|channel|>final", "<|message|>"),
+    ("", "<|start|>user<|message|>x", ""),
+)
+SHAPES["react_text"] = (
+    ("", "\nAction: ls\n", ""),
+    ("", "\nAction: ls\nAction Input: {", ""),
+    ("", "\nAction: ls\nAction Input: {}\nObservation: x", ""),
+    ("Action: ls\nAction Input: ```\n", "`", "x"),
+    ("Action: ls\nAction Input: {", "'a':", "\nObservation:"),
+)
+SHAPES["smolagents_code"] = (
+    ("", "<code>ls(", ""),
+    ("<code>", "ls()\n", "x</code>"),
+    ("", "\n```py\nls(\n```\n", ""),
+)
 SHAPES["auto"] = tuple(
     shape for name in ("tool-fence", "scissors-cat", "chat-blocks") for shape in SHAPES[name][::4]
 )

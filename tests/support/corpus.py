@@ -1,14 +1,50 @@
-"""The texts of the corpus, for laws that need something to begin with."""
+"""The cases of the corpus: texts, options of the parser, and what laws begin with.
+
+A case is `<case>.txt` in a folder named as the dialect. Options of the parser stand in
+`<case>.json` beside it, over those of the folder's `options.json`.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-__all__ = ("CORPUS", "fragments", "texts_of")
+from callblocks import Limits
+from callblocks.model.specs import read_specs
+
+__all__ = ("CASES", "CORPUS", "content", "fragments", "options", "texts_of")
 
 CORPUS = Path(__file__).parent.parent / "corpus"
+CASES = sorted(CORPUS.glob("*/*.txt"))
+_READERS = {
+    "tools": read_specs,
+    "reasoning": lambda pairs: tuple(map(tuple, pairs)),
+    "in_reasoning": bool,
+    "limits": lambda limits: Limits(**limits),
+    "in_code_fences": bool,
+    "strict": bool,
+    "model": str,
+}
+
+
+def content(path: Path) -> str:
+    """A file as it is, line ends and all."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return file.read()
+
+
+def options(path: Path) -> dict[str, Any]:
+    """How a case is to be read."""
+    given = _read(path.with_name("options.json")) | _read(path.with_suffix(".json"))
+    return {name: _READERS[name](value) for name, value in given.items()}
+
+
+@cache
+def _read(path: Path) -> dict[str, Any]:
+    return json.loads(content(path)) if path.exists() else {}
 
 
 @cache
@@ -20,6 +56,10 @@ def texts_of(dialect: str) -> tuple[str, ...]:
 
 @cache
 def fragments(dialect: str) -> tuple[str, ...]:
-    """Words, blanks and marks of a dialect's cases: what a random text of it is made of."""
-    found = (part for text in texts_of(dialect) for part in re.findall(r"\w+|\s+|[^\w\s]+", text))
+    """Tags, words, blanks and marks of a dialect's cases: what a random text of it is made of."""
+    found = (
+        part
+        for text in texts_of(dialect)
+        for part in re.findall(r"<[^<>\n]*>|\w+|\s+|[^\w\s]+", text)
+    )
     return tuple(dict.fromkeys(found))[:200]

@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from callblocks import Call, Result, ToolSpec
+from callblocks import Call, Result, ToolSpec, dialects
 from callblocks.model.calls import Item
 from callblocks.model.catalogue import CATALOGUE
 from support.soup import COMMON, PARTS, texts
@@ -32,6 +32,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(STRINGS, inner, max_size=3),
     max_leaves=6,
 )
+TEXTS = st.dictionaries(WORDS, STRINGS, max_size=3)
 OBJECTS = st.dictionaries(WORDS | STRINGS, VALUES, max_size=3)
 NOTHING: st.SearchStrategy[dict[str, Any]] = st.just({})
 ONE_LINE = (PLAIN | SOUP).map(lambda text: text.translate(dict.fromkeys(map(ord, "]\n\r"))))
@@ -74,18 +75,20 @@ def items(draw: st.DrawFn, dialect: str) -> list[Item]:
     calls = st.builds(
         lambda name, value, extra: Call(id="", name=name, input=value, extra=extra),
         names if kind == "scissors-cat" else NAMES,
-        INPUTS.get(kind, OBJECTS),
+        INPUTS.get(kind, TEXTS if dialects[dialect].values_are_text else OBJECTS),
         EXTRAS.get(kind, NOTHING),
     )
     return draw(_row(calls, PROSE.get(kind, RARELY_SOUP), with_results=kind in WITH_RESULTS))
 
 
 @st.composite
-def bound_items(draw: st.DrawFn) -> tuple[list[Item], Sequence[ToolSpec]]:
+def bound_items(
+    draw: st.DrawFn, *, with_results: bool = True
+) -> tuple[list[Item], Sequence[ToolSpec]]:
     """Calls of tools whose parameters have an order, as positional arguments need it."""
     tools = [draw(_tools(f"tool-{number}")) for number in range(draw(st.integers(1, 2)))]
     calls = st.sampled_from(tools).flatmap(_calls_of)
-    return draw(_row(calls, PLAIN, with_results=True)), tools
+    return draw(_row(calls, PLAIN, with_results=with_results)), tools
 
 
 @st.composite

@@ -19,7 +19,7 @@ NAMES = (*dialects, AUTO)
 """Everything that can be read: each dialect, and all of them at once."""
 
 
-def read(dialect: str, pieces: Iterable[str], **options: Any) -> list[Event]:
+def read(dialect: Any, pieces: Iterable[str], **options: Any) -> list[Event]:
     """All events of a text that arrives in these pieces, as they were said."""
     parser = Parser(dialect, **options)
     seen = [event for piece in pieces for event in parser.feed(piece)]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from callblocks import dialects
 from callblocks.parsing.engine import Setting
+from callblocks.parsing.shapes.tags import begun
 from callblocks.parsing.spelling import damaged
 from support.corpus import fragments
 
@@ -115,10 +116,10 @@ PARTS["auto"] = tuple(part for parts in PARTS.values() for part in parts)
 
 
 def markers(dialect: str) -> tuple[str, ...]:
-    """The literal markers that open a dialect's blocks."""
+    """The markers that open a dialect's blocks, as far as they are literal."""
     owners = dialects.values() if dialect == "auto" else [dialects[dialect]]
     openers = (opener for owner in owners for opener in owner.openers(Setting()))
-    return tuple(opener for opener in openers if isinstance(opener, str))
+    return tuple(dict.fromkeys(opener for opener in map(begun, openers) if len(opener) > 1))
 
 
 def texts(parts: tuple[str, ...], max_size: int = 20) -> st.SearchStrategy[str]:

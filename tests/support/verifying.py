@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
+from callblocks import dialects
 from callblocks.dialects.scissors_cat import CUTS
 from callblocks.model.events import (
     CallInput,
@@ -24,13 +26,15 @@ from callblocks.model.events import (
     Text,
 )
 from callblocks.model.shown import unescape_prose
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.markers import Markers
 
 __all__ = ("verify",)
 
 
 def verify(text: str, events: Sequence[Event], reasoning: Sequence[tuple[str, str]] = ()) -> None:
     """Fail at the first event that cannot stand where it does; `events` are not yet joined."""
-    verifier = _Verifier(text, {marker for pair in reasoning for marker in pair})
+    verifier = _Verifier(text, {marker for pair in reasoning for marker in pair} | _thoughts())
     for event in events:
         verifier.take(event)
     verifier.end()
@@ -56,14 +60,14 @@ class _Verifier:
             case Text():
                 self.prose(event, written)
             case Reasoning():
-                marker = not event.text and written in self.thinking
-                _hold(event.text == written or marker, "it does not quote its span", event)
+                marker = not event.text and (written in self.thinking or _TAG.search(written))
+                _hold(event.text == written or bool(marker), "it does not quote its span", event)
                 _hold(self.open is None, "a call is open", event)
             case CallStarted():
                 self.started(event)
             case CallInput():
-                markup = not event.text and written in ("\n", "\r\n")
-                _hold(event.text == written or markup, "it does not quote its span", event)
+                # Inside a call, markup stands between the name and the input.
+                _hold(event.text in (written, ""), "it does not quote its span", event)
                 self.opened(event)
             case CallReady():
                 self.call_ready(event)
@@ -88,7 +92,12 @@ class _Verifier:
 
     def prose(self, event: Text, written: str) -> None:
         _hold(self.open is None, "a call is open", event)
-        markup = not event.text and (_BLANK_LINE.fullmatch(written) or _ends_with_cut(written))
+        markup = not event.text and (
+            _BLANK_LINE.fullmatch(written)
+            or _ends_with_cut(written)
+            or _TAG.search(written)
+            or _is_marker(written)
+        )
         if event.text != written and not markup:
             _hold(event.text == unescape_prose(written), "it does not quote its span", event)
 
@@ -129,8 +138,28 @@ def _hold(claim: bool, fault: str, about: object) -> None:
         raise AssertionError(fault, about)
 
 
+_TAG = re.compile("<[^<>]+>")
 _BLANK_LINE = re.compile("(\r?\n){1,2}")
 
 
 def _ends_with_cut(written: str) -> bool:
     return written.rstrip("\r\n").endswith(CUTS)
+
+
+@cache
+def _markers() -> re.Pattern[str]:
+    openers = (opener for dialect in dialects.values() for opener in dialect.openers(Setting()))
+    tags = (one for one in openers if isinstance(one, str) or one.atoms[0] == "<")
+    return Markers(*tags).final
+
+
+@cache
+def _thoughts() -> frozenset[str]:
+    """The markers around what models think that some dialect knows."""
+    pairs = (pair for dialect in dialects.values() for pair in dialect.reasoning)
+    return frozenset(marker for pair in pairs for marker in pair)
+
+
+def _is_marker(written: str) -> bool:
+    """Whether it begins with a marker that some dialect knows, blanks aside."""
+    return _markers().match(written.lstrip()) is not None

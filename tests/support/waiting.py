@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 
 from callblocks import dialects
 from callblocks.dialects.chat_blocks import LEGACY_CALLS, LEGACY_RESULTS
@@ -53,9 +53,18 @@ def may_wait(dialect: str, text: str, said: int, *, in_call: bool) -> bool:
 
 def _opened(dialect: str, before: str, tail: str) -> bool:
     """Where nothing more is known of a dialect: one of its openers stands here, or may come to."""
-    openers = Markers(*dialects[dialect].openers(Setting()))
+    openers = _openers(dialect)
     fresh = openers.fresh if _in_line_start(before, tail) else None
     return bool(openers.growing.match(tail) or (fresh and fresh.match(tail)))
+
+
+@cache
+def _openers(dialect: str) -> Markers:
+    """What opens a call, alone and among others, and what a thought stands between."""
+    known = dialects[dialect]
+    thinking = (marker for pair in known.reasoning for marker in pair)
+    openers = (*known.openers(Setting()), *known.openers(Setting(alone=False)))
+    return Markers(*openers, *thinking)
 
 
 def _short(before: str, tail: str) -> bool:

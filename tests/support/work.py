@@ -29,11 +29,11 @@ COPIES = (
 )
 
 
-def work(dialect: str, pieces: Iterable[str]) -> int:
+def work(dialect: Any, pieces: Iterable[str], **options: Any) -> int:
     """Count what it takes to read a text that arrives in these pieces."""
     parts = list(pieces)
     with _counting() as count:
-        read(dialect, parts)
+        read(dialect, parts, **options)
     return count.total
 
 

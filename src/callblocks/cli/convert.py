@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import click
 
 from callblocks.cli.dialect_name import AUTO, DIALECT, ONE_DIALECT
-from callblocks.cli.exits import EXIT_CODES, Refusal, say
+from callblocks.cli.exits import EXIT_CODES, PROBLEMS, Refusal, say
 from callblocks.cli.files import FILE
 from callblocks.cli.io import STDIN, BadByte, name_of, pieces
 from callblocks.cli.progress import progress
-from callblocks.cli.reading import NO_LIMIT
+from callblocks.cli.reading import NO_LIMIT, model_option
 from callblocks.cli.tools_file import Tools, tools_option
 from callblocks.dialects import dialects
 from callblocks.model.errors import Unwritable
-from callblocks.model.events import Malformed
 from callblocks.parser import parse
+from callblocks.parsing.conversion import Unsaid, conversion
 from callblocks.parsing.limits import Limits
 
 __all__ = ("command",)
@@ -28,25 +29,44 @@ __all__ = ("command",)
 @click.option(
     "--from", "source", type=DIALECT, default=AUTO, show_default=True, help="The dialect to read."
 )
+@click.option("--keep", is_flag=True, help="Keep as it is what the dialect cannot say.")
 @tools_option("Tools to bind and order arguments by.")
-def command(file: str, target: str, source: str, tools: Tools) -> None:
+@model_option
+def command(file: str, target: str, source: str, keep: bool, tools: Tools, model_hint: str) -> None:
     """Write a text in another dialect, to standard output.
 
-    FILE is a path, or - for standard input, which is also the default. What the other dialect
-    cannot say is named on standard error, and then nothing is written.
+    FILE is a path, or - for standard input, which is also the default. Everything that the other
+    dialect cannot say is named on standard error, and then nothing is written; with --keep, it
+    stays in the text as it was written.
     """
-    parsed = parse(_read(file), source, tools=tools, limits=Limits(calls=NO_LIMIT))
+    text, limits = _read(file), Limits(calls=NO_LIMIT)
+    parsed = parse(text, source, tools=tools, model=model_hint, limits=limits)
+    made = conversion(parsed, text, dialects[target], tools)
+    faults = [one.what for one in made.unsaid if one.kind in ("call", "text")]
+    for what in faults:
+        say(f"{name_of(file)}: {Unwritable(target, what)}")
+    if made.text is not None and (keep or not faults):
+        _write(file, made.text)
+        _tell_kept(file, made.unsaid)
+    if faults:
+        raise click.exceptions.Exit(PROBLEMS)
+
+
+def _write(file: str, text: str) -> None:
     try:
-        text = dialects[target].write(parsed.items, tools)
         written = text.encode()
-    except Unwritable as error:
-        raise Refusal(f"{name_of(file)}: {error}") from error
     except UnicodeEncodeError as error:
         raise Refusal(f"{name_of(file)}: half a character cannot be written") from error
     sys.stdout.buffer.write(written)
-    broken = [event.code for event in parsed.problems if isinstance(event, Malformed)]
-    if broken:
-        say(f"{name_of(file)}: {len(broken)} not converted, kept as text: {', '.join(broken)}")
+
+
+def _tell_kept(file: str, unsaid: Sequence[Unsaid]) -> None:
+    """Say what is no call in the new text either, and what else of the calls it does not say."""
+    said = (("broken", "not converted, kept as text"), ("id", "of the calls not written"))
+    for kind, words in said:
+        what = [one.what for one in unsaid if one.kind == kind]
+        if what:
+            say(f"{name_of(file)}: {len(what)} {words}: {', '.join(what)}")
 
 
 def _read(path: str) -> str:

@@ -11,7 +11,7 @@ AUTO = "auto"
 
 
 class DialectName(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] generic only in click 8.4 and later
-    """One of the dialects, or `auto` where that is allowed.
+    """One of the dialects, by any of its names, or `auto` where that is allowed.
 
     For a `model` it is one that it can be taught.
     """
@@ -23,10 +23,13 @@ class DialectName(click.ParamType):  # pyright: ignore[reportMissingTypeArgument
         self._model = model
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from callblocks.dialects import dialects
+
         known = self._known()
-        if value not in known:
+        name = dialects[value].name if value in dialects else value
+        if name not in known:
             self.fail(f"no dialect {value!r}; choose from: {', '.join(known)}", param, ctx)
-        return value
+        return name
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Unpack
 
 import click
 
+from callblocks.cli.dialect_name import AUTO
 from callblocks.cli.exits import EXIT_CODES, PROBLEMS
 from callblocks.cli.files import file_heading, files_argument
 from callblocks.cli.io import pieces
@@ -16,9 +17,12 @@ from callblocks.cli.paint import Paper
 from callblocks.cli.progress import progress
 from callblocks.cli.quoted_calls import QuotedCalls
 from callblocks.cli.reading import Read, ReadingOptions, make_parser, read, reading_options
+from callblocks.dialects import dialect_of
 from callblocks.model.events import Malformed, Problem
+from callblocks.parser import Parser
 from callblocks.views.explain import Explained
 from callblocks.views.listing import Listing
+from callblocks.views.safe import visible_line
 
 __all__ = ("command",)
 
@@ -49,14 +53,15 @@ def command(
     paper = None if as_json else Paper()
     found = 0
     for path in files:
-        writer = (
-            _json_writer(path, files)
-            if paper is None
-            else _rows_writer(path, files, paper, explain)
-        )
+        parser = make_parser(options)
+        if paper is None:
+            writer = _json_writer(path, files)
+        else:
+            view = _explained(parser, options, paper) if explain else Listing(paper.width)
+            writer = _rows_writer(path, files, paper, view)
         quoted = QuotedCalls(options)
         with progress(path, quiet=sys.stdout.isatty()) as advance:
-            for one in read(pieces(path, advance), make_parser(options)):
+            for one in read(pieces(path, advance), parser):
                 found += sum(isinstance(event, Malformed | Problem) for event in one[1])
                 quoted.feed(one)
                 writer(one)
@@ -81,8 +86,20 @@ def _json_writer(path: str, files: tuple[str, ...]) -> _Writer:
     return write
 
 
-def _rows_writer(path: str, files: tuple[str, ...], paper: Paper, explain: bool) -> _Writer:
-    view = Explained(paper.width) if explain else Listing(paper.width)
+def _explained(parser: Parser, options: ReadingOptions, paper: Paper) -> Explained:
+    """A view that also knows who was asked to read what, and who was asked first."""
+    parser.attempts = []
+    model, first = options["model_hint"], dialect_of(options["model_hint"])
+    why = ""
+    if model and AUTO in options["dialect"]:
+        why = f"{first} was asked first" if first else "no dialect is known"
+        why = f"{why} for {visible_line(model)}"
+    return Explained(paper.width, parser.attempts, why)
+
+
+def _rows_writer(
+    path: str, files: tuple[str, ...], paper: Paper, view: Explained | Listing
+) -> _Writer:
     if len(files) > 1:
         paper.print(file_heading(path, first=path == files[0]))
 

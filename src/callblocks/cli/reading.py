@@ -14,7 +14,7 @@ from callblocks.model.events import Event, Problem
 from callblocks.parser import Parser
 from callblocks.parsing.limits import Limits
 
-__all__ = ("Read", "ReadingOptions", "make_parser", "read", "reading_options")
+__all__ = ("Read", "ReadingOptions", "make_parser", "model_option", "read", "reading_options")
 
 F = TypeVar("F", bound=Callable[..., Any])
 Read: TypeAlias = tuple[str, list[Event]]
@@ -23,13 +23,24 @@ Read: TypeAlias = tuple[str, list[Event]]
 NO_LIMIT = 1 << 62
 
 
+model_option = click.option(
+    "--model-hint",
+    default="",
+    metavar="NAME",
+    help="The model that wrote it, as qwen3-coder: auto asks its dialect first.",
+)
+
+
 class ReadingOptions(TypedDict):
     """What `reading_options` give to a command."""
 
     dialect: tuple[str, ...]
     tools: Tools
+    model_hint: str
+    strict: bool
     in_code_fences: bool | None
     reasoning: tuple[tuple[str, str], ...]
+    in_reasoning: bool
     max_calls: int
     max_input: int
     max_depth: int
@@ -48,6 +59,8 @@ def reading_options(command: F) -> F:
             help="Read this dialect; may be given again.  [default: auto, all of them]",
         ),
         tools_option("Tools to bind and type arguments by."),
+        model_option,
+        click.option("--strict", is_flag=True, help="Repair nothing: what is broken is no call."),
         click.option(
             "--in-code-fences/--no-in-code-fences",
             default=None,
@@ -60,6 +73,11 @@ def reading_options(command: F) -> F:
             metavar="OPEN CLOSE",
             callback=_check_markers,
             help="Markers around what the model thinks, as <think> </think>; may be given again.",
+        ),
+        click.option(
+            "--in-reasoning",
+            is_flag=True,
+            help="The text goes on with a thought that the prompt has opened.",
         ),
         _limit("--max-calls", standard.calls, "Calls in a text; 0: any."),
         _limit("--max-input", standard.input_size, "Characters of one call's input; 0: any."),
@@ -80,8 +98,11 @@ def make_parser(options: ReadingOptions) -> Parser:
     return Parser(
         named(options["dialect"]),
         tools=options["tools"],
+        model=options["model_hint"],
+        strict=options["strict"],
         in_code_fences=options["in_code_fences"],
         reasoning=options["reasoning"],
+        in_reasoning=options["in_reasoning"],
         limits=limits,
     )
 

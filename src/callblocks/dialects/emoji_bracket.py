@@ -71,8 +71,6 @@ class EmojiBracket(Dialect):
         "emoji-bracket.empty-head": "a start marker without a tool's name",
         "emoji-bracket.unended-result": "a result whose end marker is missing",
         "emoji-bracket.result": "a result that says it is JSON and is not",
-        "unbound-arguments": "the arguments do not fit the tool's parameters; they were kept raw",
-        "mistyped-argument": "an argument is not of the type its schema says; it was kept as text",
         "named-argument": "arguments were written `name=value`; they were bound by their names",
     }
     keeps_ids = False

@@ -1,6 +1,7 @@
 """The table of all dialects. To add one: its file, a line here, and `tests/corpus/<name>/`.
 
 Nothing else knows which dialects exist. A dialect's file is imported when it is asked for.
+Where two families write the same grammar, the second name is an alias of the first.
 """
 
 from __future__ import annotations
@@ -13,21 +14,106 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from callblocks.parsing.dialect import Dialect
 
-__all__ = ("dialects",)
+__all__ = ("aliases_of", "dialects")
 
 # In the order in which `auto` asks them.
 _CLASSES = {
+    # The five specifications.
     "tool-fence": "tool_fence.ToolFence",
     "scissors-cat": "scissors_cat.ScissorsCat",
     "chat-blocks": "chat_blocks.ChatBlocks",
     "emoji-bracket": "emoji_bracket.EmojiBracket",
     "emoji-bracket+": "emoji_bracket.EmojiBracketPlus",
+    # Messages and channels.
+    "gpt_oss": "gpt_oss.GptOss",
+    "muse_glimmer": "muse_glimmer.MuseGlimmer",
+    "kimi_k3": "kimi_k3.KimiK3",
+    "inkling": "inkling.Inkling",
+    # JSON between markers of its own.
+    "hermes": "hermes.Hermes",
+    "longcat": "longcat.Longcat",
+    "ernie45": "ernie45.Ernie45",
+    "nemotron_v2": "nemotron_v2.NemotronV2",
+    "granite3": "granite3.Granite3",
+    "granite20b_fc": "granite20b_fc.Granite20bFc",
+    "internlm2": "internlm2.Internlm2",
+    "phi4_mini": "phi4_mini.Phi4Mini",
+    "mistral_v11": "mistral_v11.MistralV11",
+    "mistral_old": "mistral_old.MistralOld",
+    "cohere_command3": "cohere_command3.CohereCommand3",
+    "cohere_command4": "cohere_command4.CohereCommand4",
+    "apertus": "apertus.Apertus",
+    "gigachat3": "gigachat3.Gigachat3",
+    "gigachat31": "gigachat31.Gigachat31",
+    "sarashina": "sarashina.Sarashina",
+    "deepseek_v3": "deepseek_v3.DeepseekV3",
+    "deepseek_v31": "deepseek_v31.DeepseekV31",
+    "kimi_k2": "kimi_k2.KimiK2",
+    # A row of JSON objects: where it is an array, Hunyuan's has more around it.
+    "hunyuan_a13b": "hunyuan_a13b.HunyuanA13b",
+    "jamba": "jamba.Jamba",
+    "minimax_m1": "minimax_m1.MinimaxM1",
+    # Arguments in tags. A function with a name in quotes is MiniCPM's unless it has parameters.
+    "minicpm5_xml": "minicpm5_xml.Minicpm5Xml",
+    "qwen3_coder": "qwen3_coder.Qwen3Coder",
+    "functionary_v31": "functionary_v31.FunctionaryV31",
+    "seed_oss": "seed_oss.SeedOss",
+    "glm45": "glm45.Glm45",
+    "glm47": "glm47.Glm47",
+    "poolside_v1": "poolside_v1.PoolsideV1",
+    "hy_v3": "hy_v3.HyV3",
+    "minimax_m2": "minimax_m2.MinimaxM2",
+    "minimax_m3": "minimax_m3.MinimaxM3",
+    "dots": "dots.Dots",
+    "deepseek_v32": "deepseek_v32.DeepseekV32",
+    "deepseek_v4": "deepseek_v4.DeepseekV4",
+    "step3": "step3.Step3",
+    "anthropic_xml": "anthropic_xml.AnthropicXml",
+    "claude_legacy": "claude_legacy.ClaudeLegacy",
+    "use_tool": "use_tool.UseTool",
+    # Calls as in a programming language.
+    "lfm2": "lfm2.Lfm2",
+    "olmo3": "olmo3.Olmo3",
+    "functiongemma": "functiongemma.FunctionGemma",
+    "gemma4": "gemma4.Gemma4",
+    # What only the start of a text or a line, and a known tool, can tell.
+    "pythonic": "pythonic.Pythonic",
+    "llama3_json": "llama3_json.Llama3Json",
+    "xlam": "xlam.Xlam",
+    "openai_json_text": "openai_json_text.OpenaiJsonText",
+    "generic_json": "generic_json.GenericJson",
+    "cohere_r_plus": "cohere_r_plus.CohereRPlus",
+    "functionary_v32": "functionary_v32.FunctionaryV32",
+    "react_text": "react_text.ReactText",
+    "gptme": "gptme.Gptme",
+    "smolagents_code": "smolagents_code.SmolagentsCode",
+    "cline": "cline.Cline",
+    "morph_xml": "morph_xml.MorphXml",
+    "yaml_xml": "yaml_xml.YamlXml",
+}
+
+# Other names of the same grammar.
+_ALIASES = {
+    "qwen25": "hermes",
+    "apriel": "hunyuan_a13b",
+    "firefunction": "phi4_mini",
+    "deepseek_r1": "deepseek_v3",
+    "qwen3_xml": "qwen3_coder",
+    "glm46": "glm45",
+    "glm5": "glm47",
+    "ling3": "glm47",
+    "roo": "cline",
+    "sijawara": "morph_xml",
+    "llama4": "pythonic",
+    "react": "react_text",
+    "smolagents": "smolagents_code",
+    "harmony": "gpt_oss",
 }
 
 
 class _Dialects(Mapping[str, "Dialect"]):
     def __getitem__(self, name: str) -> Dialect:
-        return _load(_CLASSES[name])
+        return _load(_CLASSES[_ALIASES.get(name, name)])
 
     def __iter__(self) -> Iterator[str]:
         return iter(_CLASSES)
@@ -45,5 +131,10 @@ def _load(path: str) -> Dialect:
     return getattr(import_module(f"callblocks.dialects.{module}"), name)()
 
 
+def aliases_of(name: str) -> tuple[str, ...]:
+    """The other names under which a dialect is found."""
+    return tuple(alias for alias, known in _ALIASES.items() if known == name)
+
+
 dialects: Mapping[str, Dialect] = _Dialects()
-"""Every dialect by its name; read only."""
+"""Every dialect by its name; read only. An alias finds it too, and is not listed."""

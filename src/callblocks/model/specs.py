@@ -67,7 +67,8 @@ class SpecBook(Protocol):
 
 def specs_by_name(tools: ToolSpecs) -> Mapping[str, ToolSpec]:
     """Index tools by name; a later one wins. What has an index already is not walked over."""
-    if isinstance(tools, SpecBook):
+    # Looking for the protocol costs more than all else that a parser is made of.
+    if not isinstance(tools, tuple) and isinstance(tools, SpecBook):
         return tools.specs
     known: dict[str, ToolSpec] = {}
     if not isinstance(tools, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] callers err

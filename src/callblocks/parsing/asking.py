@@ -1,20 +1,41 @@
 """What a reader may ask of the text of its block, each with `yield from`.
 
 `until` takes all or nothing; `stream` says the call's input while it comes; `match` takes what
-stands right here; `consume` takes a JSON value. All that was taken is kept, so that it can be
-given back.
+stands right here; `peek` looks at what comes next; `consume` takes a JSON value. All that was
+taken is kept, so that it can be given back.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 from callblocks.model.events import CallInput
-from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.json_scan import ScanState
 from callblocks.parsing.markers import Markers
-from callblocks.parsing.stage import Reading, Stage
+from callblocks.parsing.stage import Hit, Reading, Speak, Stage
 
 __all__ = ("Asking",)
+
+_find_solid = re.compile(r"[^ \t\r\n]").search
+
+
+class Scan(Protocol):
+    """Whoever knows where a value ends while its text comes."""
+
+    state: ScanState
+    halt: int
+
+    def feed(self, text: str, at: int = 0) -> int:
+        """Take text from `at` and say up to where."""
+        ...
+
+    @property
+    def search(self) -> Callable[[str], Hit | None]:
+        """What takes all of a text, or says where the scan halted in it."""
+        ...
 
 
 class Asking:
@@ -53,20 +74,46 @@ class Asking:
             marker, certain = scan.match(markers)
             if certain:
                 return self._take(scan.pos + len(marker)) if marker else ""
+            if not scan.fresh:
+                self.stage.settle(markers.here.match, None, None)
             yield
 
-    def consume(self, json: JsonScan) -> Reading[None]:
-        """Take text for as long as it is one JSON value and the blanks after it."""
+    def stands(self, markers: Markers) -> Reading[bool]:
+        """Whether a marker stands right here; it is not taken."""
+        found = yield from self.match(markers)
+        if found:
+            self.give_back(self.offset - len(found))
+        return bool(found)
+
+    def peek(self) -> Reading[str]:
+        """Take blanks; give the character after them, which is not taken, or `""` at the end."""
         scan = self.stage.scan
+        while True:
+            solid = _find_solid(scan.text, scan.pos)
+            self._take(solid.start() if solid else len(scan.text))
+            if solid:
+                return solid[0]
+            if scan.closed:
+                return ""
+            yield
+
+    def step(self) -> None:
+        """Take the character that `peek` gave."""
+        self._take(self.stage.scan.pos + 1)
+
+    def consume(self, json: Scan, *, live: bool = False) -> Reading[None]:
+        """Take text for as long as it is one JSON value; `live` says it as the call's input."""
+        scan, speak = self.stage.scan, self._speak(live)
         while json.state in (ScanState.OPEN, ScanState.CLOSED):
             if not scan.empty:
-                self._take(json.feed(scan.text, scan.pos))
+                self._pass(self._take(json.feed(scan.text, scan.pos)), speak)
             elif scan.closed:
                 return
             else:
-                self.stage.settle(json.absorb, None, self.taken.append)
+                json.halt = 0
+                self.stage.settle(json.search, speak, self.taken.append)
                 yield
-                self._take(scan.pos + json.halt)
+                self._pass(self._take(scan.pos + json.halt), speak)
 
     def stops_within(self, text: str) -> bool:
         """Whether the whole input ends inside `text`, right here; then take what there is."""
@@ -77,18 +124,45 @@ class Asking:
             self._take(len(scan.text))
         return stops
 
+    @property
+    def rest(self) -> str:
+        """What has come and was not taken."""
+        scan = self.stage.scan
+        return scan.text[scan.pos :]
+
+    def ends_within(self, markers: Markers) -> bool:
+        """Whether the whole input ends inside one of the markers; then take what there is."""
+        scan = self.stage.scan
+        hit = markers.growing.match(scan.text, scan.pos) if scan.closed else None
+        if hit is None or hit.lastindex:
+            return False
+        self._take(len(scan.text))
+        return True
+
     def give_back(self, offset: int) -> None:
         """End the block here: what was taken after `offset` is read again."""
-        text, keep = self.text, offset - self.start
+        parts: list[str] = []
+        at = self.offset
+        while at > offset:
+            parts.append(self.taken.pop())
+            at -= len(parts[-1])
+        text, keep = "".join(reversed(parts)), offset - at
+        self.taken.append(text[:keep])
         self.stage.scan.rewind(offset, [text[keep:]], fresh=False)
-        self.taken = [text[:keep]]
 
     def _read(self, markers: Markers, live: bool) -> Reading[tuple[str, str]]:
-        speak = partial(CallInput, self.index) if live and self.index is not None else None
         first = len(self.taken)
-        end = yield from self.stage.stream(markers, speak, self.taken.append)
+        end = yield from self.stage.stream(markers, self._speak(live), self.taken.append)
         text = "".join(self.taken[first:])
         return text, self._take(end) if end is not None else ""
+
+    def _speak(self, live: bool) -> Speak | None:
+        return partial(CallInput, self.index) if live and self.index is not None else None
+
+    def _pass(self, text: str, speak: Speak | None) -> None:
+        """Say text that was taken, if there is any to say."""
+        if text and speak:
+            self.stage.say(speak(text, self.stage.span()))
 
     def _take(self, end: int) -> str:
         text = self.stage.scan.take(end)

@@ -69,7 +69,7 @@ def bind(args: str, body: str, tool: ToolSpec) -> Bound:
     misfits: list[str] = []
     for name in tool.properties:
         if name in texts and not (name == tool.body and tool.body_is_lines):
-            given[name], fits = typed(texts[name], tool.properties[name])
+            given[name], fits, _ = typed(texts[name], tool.properties[name], tool.parameters)
             misfits += [] if fits else [name]
     if tool.body and tool.body_is_lines:
         lines = [*_read_lines(named.get(tool.body, "")), *left, *_read_lines(body)]
@@ -108,7 +108,7 @@ def _bind_body(given: dict[str, Any], misfits: list[str], body: str, tool: ToolS
         return not body.strip()
     if tool.body_is_json:
         if body.strip() or is_required:
-            given[target], fits = typed(body, tool.properties[target])
+            given[target], fits, _ = typed(body, tool.properties[target], tool.parameters)
             misfits += [] if fits else [target]
     elif body or is_required:
         given[target] = body

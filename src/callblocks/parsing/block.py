@@ -7,6 +7,7 @@ saying that the block is `ready`, `malformed` or `prose` after all, or by `refus
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -75,7 +76,7 @@ class Block(Asking):
         extra: dict[str, Any] | None = None,
         ended: bool = True,
         end: int | None = None,
-        text: str | None = None,
+        text: str | Callable[[], str] | None = None,
     ) -> Call | None:
         """Say that the call can be used, unless it passes a limit. `size` is its input's length."""
         if size > self.stage.limits.input_size:
@@ -109,11 +110,15 @@ class Block(Asking):
         self.stage.say(CallResult(index, result.id, result, self.stage.span()))
 
     def malformed(
-        self, code: str, detail: str = "", end: int | None = None, text: str | None = None
+        self,
+        code: str,
+        detail: str = "",
+        end: int | None = None,
+        text: str | Callable[[], str] | None = None,
     ) -> None:
         """Say that this, or the part that `text` gives, opened like a block but is not one."""
         self.stage.solid = True
-        whole = self.text if text is None else text
+        whole = self.text if text is None else text if isinstance(text, str) else text()
         self.stage.say(Malformed(code, whole, self.stage.span(end), detail, self.index))
         self.index = None
 

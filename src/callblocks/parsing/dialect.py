@@ -23,6 +23,7 @@ from callblocks.parsing.parsed import Parsed
 from callblocks.parsing.readback import difference, joined
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.teaching import example_items, prompt
+from callblocks.parsing.thinking import Pairs
 
 __all__ = ("Dialect",)
 
@@ -45,7 +46,15 @@ class Dialect(ABC):
     keeps_ids: ClassVar[bool] = True
     keeps_order: ClassVar[bool] = True
     """Whether prose can stand between calls."""
+    values_are_text: ClassVar[bool] = False
+    """Whether a value has its type from the tool's schema alone: without one it is a string."""
+    needs_tools: ClassVar[bool] = False
+    """Whether only tools that are known can be called: their names are its tags."""
     in_auto: ClassVar[bool] = True
+    reasoning: ClassVar[Pairs] = ()
+    """The markers around what the models of this dialect think, such as `<think>`, `</think>`."""
+    calls_end_reasoning: ClassVar[bool] = False
+    """Whether a complete call of a known tool ends what a model thinks."""
 
     @abstractmethod
     def openers(self, setting: Setting) -> Sequence[str | Shape]:

@@ -12,49 +12,19 @@ read at most once by each owner, and the whole is linear.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
-from typing import ClassVar, NamedTuple, Protocol
+from functools import partial
 
 from callblocks.model.errors import CallerError, NotText, ParserClosed
 from callblocks.model.events import Event, Text
 from callblocks.model.specs import ToolSpecs
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.fences import CodeFences
+from callblocks.parsing.attempts import Attempt
+from callblocks.parsing.block import Block
 from callblocks.parsing.limits import Limits
-from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.openers import Openers, Owner, Setting, choose
+from callblocks.parsing.reader import Reader
 from callblocks.parsing.stage import Reading, Stage
-from callblocks.parsing.thinking import Thinking
 
 __all__ = ("Engine", "Owner", "Reader", "Setting")
-
-
-class Reader(Protocol):
-    """Whoever can own a block: a dialect, a code fence, a stretch of reasoning."""
-
-    name: ClassVar[str]
-    """What it is called in events."""
-
-    def read(self, block: Block) -> Reading[Refused | None]:
-        """Read the block that a marker opened, or refuse it."""
-        ...
-
-
-class Setting(NamedTuple):
-    """Where a dialect's markers are looked for: quoted in code too? is no other dialect read?"""
-
-    in_code_fences: bool = True
-    alone: bool = True
-
-
-class Owner(Reader, Protocol):
-    """A reader and the markers that open its blocks."""
-
-    follows_fences: ClassVar[bool]
-    """Whether Markdown code fences must be tracked for it."""
-
-    def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        """The markers that may open a block."""
-        ...
 
 
 class Engine(Stage):
@@ -64,20 +34,33 @@ class Engine(Stage):
         self,
         owners: Sequence[Owner],
         *,
+        preferred: Owner | None = None,
         tools: ToolSpecs = (),
         strict: bool = False,
         in_code_fences: bool = True,
         reasoning: Sequence[tuple[str, str]] = (),
+        in_reasoning: bool = False,
         limits: Limits | None = None,
     ) -> None:
         if not isinstance(limits, Limits | None):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
             raise CallerError(f"limits are `Limits(…)`, not {limits!r:.60}")
         super().__init__(tools, limits or Limits(), strict=strict)
-        setting = Setting(in_code_fences, alone=len(owners) == 1)
-        self._choose = partial(_openers, setting=setting, reasoning=_pairs(reasoning))
+        self.alone = len(owners) == 1
+        self._preferred = owners[0] if self.alone else preferred
+        self._choose = partial(
+            choose,
+            preferred=self._preferred,
+            in_code_fences=in_code_fences,
+            reasoning=_pairs(reasoning),
+        )
         self._owners = tuple(owners)
-        self._outside, self._inside = self._choose(self._owners)
+        self._outside, self._inside, thinking = self._choose(self._owners)
+        if in_reasoning and thinking is None:
+            raise CallerError("in_reasoning needs `reasoning`: no dialect here names its markers")
+        self._opened = thinking if in_reasoning else None
         self._barred: dict[Reader, float] = {}
+        self.attempts: list[Attempt] | None = None
+        """Who was asked to read what; kept where a list is put here."""
         self._loop = self._run()
 
     def feed(self, piece: str) -> list[Event]:
@@ -137,42 +120,41 @@ class Engine(Stage):
         return self.out
 
     def _run(self) -> Reading[None]:
+        if self._opened:
+            yield from self._opened.go_on(self)
         while True:
             openers = self._inside if self.fence else self._outside
             if (yield from self.stream(openers.markers, Text)) is None:
                 return
             yield from self._open(openers)
 
-    def _open(self, openers: _Openers) -> Reading[None]:
+    def _open(self, openers: Openers) -> Reading[None]:
         scan, start, fresh = self.scan, self.scan.offset, self.scan.fresh
-        for reader, markers in openers.readers:
+        for reader, markers in openers.at(scan.text[scan.pos], fresh):
             marker, certain = scan.match(markers)
             while not certain:
                 yield
                 marker, certain = scan.match(markers)
             if marker is None or self._barred.get(reader, 0) > start:
                 continue
-            block = Block(self, reader.name, marker)
+            block, attempt = Block(self, reader.name, marker), Attempt(reader.name, marker, start)
+            if self.attempts is not None:
+                self.attempts.append(attempt)
+            self.alone = len(self._owners) == 1 or reader is self._preferred
             refused = yield from reader.read(block)
             self._barred[reader] = block.barred
             if block.retired:
                 self._retire(reader)
             if not refused:
                 return
+            if self.attempts is not None:
+                attempt.refused_after = block.text[len(marker) :]
             scan.rewind(start, block.taken, fresh)
         self.prose(scan.take(scan.pos + 1))
 
     def _retire(self, reader: Reader) -> None:
         self._owners = tuple(owner for owner in self._owners if owner is not reader)
-        self._outside, self._inside = self._choose(self._owners)
-
-
-class _Openers:
-    """Who may open a block here, each with its own markers, and all of them as one search."""
-
-    def __init__(self, readers: Sequence[tuple[Reader, Sequence[str | Shape]]]) -> None:
-        self.readers = [(reader, Markers(*openers)) for reader, openers in readers]
-        self.markers = Markers(*(marker for _, openers in readers for marker in openers))
+        self._outside, self._inside, _ = self._choose(self._owners)
 
 
 def _pairs(reasoning: Sequence[Sequence[object]]) -> tuple[tuple[str, str], ...]:
@@ -180,18 +162,3 @@ def _pairs(reasoning: Sequence[Sequence[object]]) -> tuple[tuple[str, str], ...]
     if not all(len(pair) == 2 and all(isinstance(m, str) and m for m in pair) for pair in pairs):
         raise CallerError(f"reasoning is pairs like ('<think>', '</think>'), not {reasoning!r:.80}")
     return tuple((str(open_), str(close)) for open_, close in pairs)
-
-
-@lru_cache(maxsize=64)
-def _openers(
-    owners: tuple[Owner, ...], setting: Setting, reasoning: tuple[tuple[str, str], ...]
-) -> tuple[_Openers, _Openers]:
-    """The openers outside Markdown code fences, and those inside."""
-    readers: list[tuple[Reader, Sequence[str | Shape]]] = [
-        *((owner, owner.openers(setting)) for owner in owners),
-        *((Thinking(close), (open_,)) for open_, close in reasoning),
-    ]
-    tracked = not setting.in_code_fences or any(owner.follows_fences for owner in owners)
-    fences = [(CodeFences(), CodeFences.OPENERS)] if tracked else []
-    inside = readers if setting.in_code_fences else []
-    return _Openers([*readers, *fences]), _Openers([*inside, *fences])

@@ -29,6 +29,8 @@ class Grammar:
     """Collects rules, and prints them."""
 
     def __init__(self) -> None:
+        self.words = {"true": "true", "false": "false", "null": "null"}
+        """How JSON's three words are spelled."""
         self._rules: dict[str, Expr | None] = {}
         self._shared: dict[str, Ref] = {}
 

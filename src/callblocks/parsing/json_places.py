@@ -37,6 +37,7 @@ __all__ = (
     "AFTER_ITEM",
     "AFTER_MEMBER",
     "FIRST_KEY",
+    "ITEM",
     "NOWHERE",
     "START",
     "STRING",
@@ -45,6 +46,7 @@ __all__ = (
     "Place",
     "all_characters",
     "find_special",
+    "find_stop",
 )
 
 Note: TypeAlias = Literal["", "start", "open", "name", "end", "close"]
@@ -74,6 +76,9 @@ _PLAIN = r'[^"\\\x00-\x1f]'
 # of each turn, so the turns are bounded: a longer run is taken in parts.
 _CHARACTERS = rf"(?:{_PLAIN}|{_ESCAPE}){_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+){{0,1000}}"
 
+# For a quick look: where a string may end or break. Backslashes at the end wait, as markers do.
+# It begins with a class, which the engine of `re` looks for three times as fast as for a choice.
+find_stop = re.compile(r'[\\"\x00-\x1f](?:(?<=[^\\])()|\\?\Z|(?![/bfnrt]|\\[^"\\])())').search
 find_special = re.compile(r'["\\\x00-\x1f]').search
 all_characters = re.compile(_CHARACTERS).fullmatch
 

@@ -114,12 +114,14 @@ def number(grammar: Grammar) -> Ref:
 
 def boolean(grammar: Grammar) -> Ref:
     """True or false."""
-    return grammar.once("json-boolean", lambda: alt(lit("true"), lit("false")))
+    return grammar.once(
+        "json-boolean", lambda: alt(*(lit(grammar.words[word]) for word in ("true", "false")))
+    )
 
 
 def null(grammar: Grammar) -> Expr:
     """Null."""
-    return lit("null")
+    return lit(grammar.words["null"])
 
 
 def any_value(grammar: Grammar) -> Ref:
@@ -176,7 +178,8 @@ def constant(grammar: Grammar, value: object) -> Expr:
             elements = [constant(grammar, inner) for inner in cast("list[Any]", value)]
             return bracketed(grammar, "[]", _listed(grammar, elements), may_be_empty=False)
         case _:
-            return lit(json.dumps(value))
+            word = json.dumps(value)
+            return lit(grammar.words.get(word, word))
 
 
 def _listed(grammar: Grammar, found: list[Expr]) -> Expr:

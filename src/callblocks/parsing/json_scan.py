@@ -15,7 +15,9 @@ The places of the grammar are listed in `json_places`.
 
 from __future__ import annotations
 
+import re
 from array import array
+from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
 
@@ -24,6 +26,7 @@ from callblocks.parsing.json_places import (
     AFTER_ITEM,
     AFTER_MEMBER,
     FIRST_KEY,
+    ITEM,
     NOWHERE,
     START,
     STRING,
@@ -32,9 +35,12 @@ from callblocks.parsing.json_places import (
     Place,
     all_characters,
     find_special,
+    find_stop,
 )
 
 __all__ = ("Halt", "JsonScan", "ScanState")
+
+LONG = 16  # characters of a string, from which on it is worth a search of its own
 
 
 class ScanState(Enum):
@@ -64,11 +70,14 @@ class Halt(NamedTuple):
 class JsonScan:
     """Fed text, says where one JSON object or array ends, or that it can no longer be one.
 
-    All offsets count from the first character ever fed.
+    All offsets count from the first character ever fed. With `exact` it may be any JSON value, and
+    the scan stops right where it ends: blanks after it are not taken. Then nobody asks for
+    offsets, and long strings are not counted.
     """
 
     __slots__ = (
         "_bounds",
+        "_exact",
         "_marks",
         "_max_depth",
         "_place",
@@ -82,7 +91,7 @@ class JsonScan:
         "too_deep",
     )
 
-    def __init__(self, max_depth: int = 100) -> None:
+    def __init__(self, max_depth: int = 100, *, exact: bool = False) -> None:
         self.state = ScanState.OPEN
         self.end: int | None = None
         """Right after the closing bracket; None until it was taken."""
@@ -95,7 +104,8 @@ class JsonScan:
         self.halt = 0
         """Where the text that `absorb` was given last halted the scan, if it did."""
         self._max_depth = max_depth
-        self._place = START
+        self._exact = exact
+        self._place = ITEM if exact else START
         self._taken = 0
         self._start = 0
         # One number for each open bracket: where it stands, `~where` for an object.
@@ -133,12 +143,21 @@ class JsonScan:
         # Most pieces lie inside a long string: one search settles them, or one match.
         if self._place is STRING and (find_special(text) is None or all_characters(text)):
             self._taken += len(text)
-            return None
+            if not self._exact or self._taken - self._start < LONG:
+                return None
+            self.halt = len(text)
+            return Halt(self.halt)
         end = self.feed(text)
-        if end == len(text):
+        if end == len(text) and self.state is not ScanState.STOPPED:
             return None
         self.halt = end
         return Halt(end)
+
+    @property
+    def search(self) -> Callable[[str], re.Match[str] | Halt | None]:
+        """What settles the next pieces: `absorb`, or in a long string a search without a count."""
+        long = self._exact and self._place is STRING and self._taken - self._start >= LONG
+        return find_stop if long else self.absorb
 
     @property
     def taken(self) -> int:
@@ -191,11 +210,16 @@ class JsonScan:
         self.looked_like_calls = self.looked_like_calls or not self._bounds
         if mark < 0:
             self._bounds.extend(self.last_closed)
+        return self._finished(end)
+
+    def _finished(self, end: int) -> Place:
         self.end = end
-        self.state = ScanState.CLOSED
-        return TAIL
+        self.state = ScanState.STOPPED if self._exact else ScanState.CLOSED
+        return NOWHERE if self._exact else TAIL
 
     def _ended(self, start: int, end: int) -> Place:
+        if not self._marks:
+            return self._finished(end)
         if self._marks[-1] < 0:
             return AFTER_MEMBER
         if len(self._marks) == 1:

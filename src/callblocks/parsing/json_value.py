@@ -18,18 +18,14 @@ __all__ = ("read_json",)
 
 def read_json(text: str, max_depth: int | None = None) -> Any:
     """Return the value, or raise `ValueError` saying why this is no JSON that can be kept."""
-    if max_depth is not None:
+    # Text that has no more brackets than levels are allowed needs no scan.
+    if max_depth is not None and text.count("[") + text.count("{") > max_depth:
         scan = JsonScan(max_depth)
         scan.feed(text)
         if scan.too_deep:
             raise ValueError(f"it is nested deeper than {max_depth}")
     try:
-        return json.loads(
-            text,
-            parse_float=_read_float,
-            parse_constant=_refuse,
-            object_pairs_hook=_read_object,
-        )
+        return _decode(text)
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
 
@@ -50,3 +46,9 @@ def _read_float(text: str) -> float:
 
 def _refuse(text: str) -> NoReturn:
     raise ValueError(f"{text:.80} is not a number that JSON can say")
+
+
+# Made once: a decoder costs more to make than a small value to read.
+_decode = json.JSONDecoder(
+    parse_float=_read_float, parse_constant=_refuse, object_pairs_hook=_read_object
+).decode

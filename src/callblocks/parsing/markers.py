@@ -52,6 +52,14 @@ class Markers:
         return _compiled(_growing(_with_newline(shape)) for shape in self.shapes)
 
     @cached_property
+    def here(self) -> re.Pattern[str]:
+        """The growing pattern for text that begins right where a marker may stand.
+
+        It always matches: with a group, unless a marker may still come to stand there.
+        """
+        return re.compile(f"{self.growing.pattern}|()")
+
+    @cached_property
     def final(self) -> re.Pattern[str]:
         return _compiled(_final(_with_newline(shape)) for shape in self.shapes)
 

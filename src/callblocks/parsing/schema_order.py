@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from callblocks.parsing.schema_shape import Plain, Schemas, elements, kind, members
 
-__all__ = ("in_schema_order",)
+__all__ = ("fits", "in_schema_order")
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "string": str,
@@ -29,6 +29,11 @@ def in_schema_order(value: Any, schema: object, document: object = None) -> Any:
     `document` is what `$ref` points into, where that is not the schema itself.
     """
     return _Order(schema if document is None else document).ordered(value, schema)
+
+
+def fits(value: Any, schema: object, document: object = None) -> bool:
+    """Whether a value has the shape that its schema says, all the way down."""
+    return _Order(schema if document is None else document).fits(value, schema)
 
 
 class _Order:
@@ -53,7 +58,7 @@ class _Order:
         names = dict.fromkeys([name for name in said.known if name in value] + list(value))
         return {name: self.ordered(value[name], said.known.get(name, said.extra)) for name in names}
 
-    def _fits(self, value: Any, schema: object) -> bool:
+    def fits(self, value: Any, schema: object) -> bool:
         return any(self._fits_plain(value, plain) for plain in self._schemas.plain(schema))
 
     def _fits_plain(self, value: Any, plain: Plain) -> bool:
@@ -70,14 +75,14 @@ class _Order:
     def _object_fits(self, value: dict[str, Any], plain: Plain) -> bool:
         said = members(plain)
         return said.required <= value.keys() and all(
-            self._fits(inner, said.known.get(name, said.extra)) for name, inner in value.items()
+            self.fits(inner, said.known.get(name, said.extra)) for name, inner in value.items()
         )
 
     def _array_fits(self, value: list[Any], plain: Plain) -> bool:
         said = elements(plain)
         most = len(value) if said.most is None else said.most
         return said.least <= len(value) <= most and all(
-            self._fits(*each) for each in _elements(value, plain)
+            self.fits(*each) for each in _elements(value, plain)
         )
 
 

@@ -41,10 +41,12 @@ class Hit(Protocol):
 class Stage:
     """`said` is the offset up to which events own the text.
 
-    `strict` says that nothing is repaired: what breaks the grammar is malformed.
+    `strict` says that nothing is repaired: what breaks the grammar is malformed. `alone` says
+    that one dialect is read: what a guess would need to be sure of is then taken at its word.
     `ready` holds the id and index of each call that was read. `solid` says that something
     other than blanks has been said. `fence` is the run of backticks or tildes that opened the
-    Markdown code fence we are in, if any.
+    Markdown code fence we are in, if any. `unclosed` says that a call ended the last thought
+    before its closing marker.
     """
 
     def __init__(self, tools: ToolSpecs, limits: Limits, *, strict: bool = False) -> None:
@@ -52,10 +54,12 @@ class Stage:
         self.tools = specs_by_name(tools)
         self.limits = limits
         self.strict = strict
+        self.alone = True
         self.ids = Ids()
         self.calls = 0
         self.ready: list[tuple[str, int]] = []
         self.fence = ""
+        self.unclosed = False
         self.said = 0
         self.solid = False
         self.out: list[Event] = []

@@ -1,7 +1,7 @@
 """Text that a model wrote for a parameter, as the type that the tool's schema says.
 
-A string stays exactly as written. Text that does not fit its schema stays text, and the
-caller is told.
+A string stays exactly as written. Of a union the first type that the text can be is taken, and
+text last. Text that does not fit its schema stays text, and the caller is told.
 """
 
 from __future__ import annotations
@@ -9,38 +9,111 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from callblocks.parsing.json_value import read_json
 from callblocks.parsing.limits import Limits
+from callblocks.parsing.repair.tolerant import Tolerant
+from callblocks.parsing.schema_order import fits
+from callblocks.parsing.schema_shape import Plain, Schemas, kind
 
-__all__ = ("typed",)
+__all__ = ("Typed", "read_any", "type_name", "typed", "types_of")
 
+_STRING = {"type": "string"}  # what most parameters are
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _MAX_DIGITS = 4000  # beyond this Python refuses to read an integer
+# Tools described by hand name their types like a programming language does.
+_ALIASES = {
+    **dict.fromkeys(("str", "text", "varchar", "char"), "string"),
+    **dict.fromkeys(("int", "long", "short"), "integer"),
+    **dict.fromkeys(("float", "double", "decimal"), "number"),
+    **dict.fromkeys(("bool",), "boolean"),
+    **dict.fromkeys(("list", "tuple", "arr"), "array"),
+    **dict.fromkeys(("dict", "map", "mapping"), "object"),
+}
 
 
-def typed(text: str, schema: Mapping[str, Any] | bool) -> tuple[Any, bool]:
-    """Return the value, and whether it fits the schema."""
-    types = list(_types(schema))
-    if not types:
-        return text, True
-    for kind in sorted(types, key=lambda kind: kind == "string"):
-        if kind == "string":
-            return text, True
-        value = _READERS.get(kind, _read_nothing)(text.strip())
-        if value is not None:
-            return value[0], True
-    return text, False
+class Typed(NamedTuple):
+    """The value, whether it fits its schema, and the codes of what was repaired in it."""
+
+    value: Any
+    fits: bool
+    repairs: tuple[str, ...] = ()
 
 
-def _types(schema: Mapping[str, Any] | bool) -> Iterator[str]:
-    if isinstance(schema, bool):  # JSON Schema's "anything" and "nothing"
+def typed(text: str, schema: object, document: object = None, *, repair: bool = False) -> Typed:
+    """Read a text by a schema; `document` is what `$ref` points into, where not the schema.
+
+    With `repair`, a list or an object need not be quite JSON.
+    """
+    if schema == _STRING or schema is True:
+        return Typed(text, True)
+    whole = schema if document is None else document
+    choices = Schemas(whole).plain(schema)
+    if not any(map(types_of, choices)):
+        return Typed(text, True)
+    found = list(_readings(text, choices, repair))
+    for one in found:
+        if fits(one.value, schema, whole):
+            return one
+    return found[0] if found else Typed(text, False)
+
+
+def types_of(plain: Plain) -> set[str]:
+    """The types that a plain schema lets a value have; none where it says nothing of it."""
+    chosen = [plain["const"]] if "const" in plain else plain.get("enum") or ()
+    if chosen:
+        return {type_name(value) for value in chosen} - {""}
+    said = kind(plain)
+    return {_ALIASES.get(said, said)} if said else set()
+
+
+def type_name(value: object) -> str:
+    """What JSON Schema calls the type of a value; nothing if it is no JSON."""
+    return _NAMES.get(type(value), "")
+
+
+def read_any(text: str) -> Any:
+    """What a text is as JSON, or the text itself where it is none."""
+    try:
+        return read_json(text, Limits().depth)
+    except ValueError:
+        return text
+
+
+def _readings(text: str, choices: list[Plain], repair: bool) -> Iterator[Typed]:
+    """Each value that the text can be, in the order of the choices, text last."""
+    types = [name for plain in choices for name in sorted(types_of(plain))]
+    for name in dict.fromkeys(types):
+        read = _READERS.get(name)
+        if read is not None and (value := read(text.strip())) is not None:
+            yield Typed(value[0], True)
+    if repair:
+        yield from _repaired(text, [name for name in types if name in ("array", "object")])
+    if "string" in types or not all(map(types_of, choices)):
+        yield Typed(text, True)
+
+
+def _repaired(text: str, types: list[str]) -> Iterator[Typed]:
+    """The list or object that was meant by text that is not quite JSON."""
+    if not types or text.strip()[:1] not in ("[", "{"):
         return
-    given = schema.get("type", ())
-    yield from [given] if isinstance(given, str) else given
-    for branch in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
-        yield from _types(branch)
+    inner = read_any(f'"{text}"') if '\\"' in text else None
+    for written in (text, inner):
+        if isinstance(written, str) and (found := _tolerant(written)):
+            value, repairs = found
+            codes = (*repairs, *(() if written is text else ("repaired-escapes",)))
+            if type_name(value) in types:
+                yield Typed(value, True, codes)
+
+
+def _tolerant(text: str) -> tuple[Any, tuple[str, ...]] | None:
+    tolerant = Tolerant(text, ended=True, max_depth=Limits().depth)
+    try:
+        value, end = tolerant.read(tolerant.solid(0))
+    except ValueError:
+        return None
+    return (value, tuple(tolerant.repairs)) if tolerant.solid(end) == len(text) else None
 
 
 def _read_integer(text: str) -> tuple[int] | None:
@@ -81,10 +154,15 @@ def _read_object(text: str) -> tuple[Any] | None:
     return _read_json(dict, text)
 
 
-def _read_nothing(text: str) -> None:
-    return None
-
-
+_NAMES: Mapping[type, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+    list: "array",
+    dict: "object",
+}
 _READERS = {
     "integer": _read_integer,
     "number": _read_number,

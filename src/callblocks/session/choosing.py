@@ -95,9 +95,10 @@ def taught_dialects(dialect: str) -> tuple[Sequence[Dialect], Dialect]:
     taught = {name: one for name, one in dialects.items() if one.rules}
     if dialect == AUTO:
         return [one for one in taught.values() if one.in_auto], taught[_TAUGHT]
-    if dialect not in taught:
+    name = dialects[dialect].name if dialect in dialects else dialect
+    if name not in taught:
         raise UnknownDialect(dialect, (AUTO, *taught))
-    return [taught[dialect]], taught[dialect]
+    return [taught[name]], taught[name]
 
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> CallerError:

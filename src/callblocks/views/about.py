@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from callblocks.dialects import FAMILIES, aliases_of
 from callblocks.model.calls import Call, Result
 from callblocks.model.errors import CallerError
 from callblocks.model.specs import ToolSpec
@@ -12,7 +13,7 @@ from callblocks.parsing.teaching import example_items
 from callblocks.views.rows import Bit, Row, wrap
 from callblocks.views.safe import visible, visible_line
 
-__all__ = ("PARTS", "abilities", "about", "part_of", "table")
+__all__ = ("PARTS", "abilities", "about", "known_as", "part_of", "table")
 
 _Part = Callable[[Dialect, Sequence[ToolSpec]], str]
 _PARTS: Mapping[str, _Part] = {
@@ -67,12 +68,22 @@ def table(dialects: Iterable[Dialect], tools: Sequence[ToolSpec]) -> list[Row]:
         ]
         rows.append((("strong", dialect.name.ljust(first)), *marks))
         rows.append((("plain", "  "), ("quiet", dialect.summary)))
+        if names := known_as(dialect):
+            rows.append((("plain", "  "), ("quiet", names)))
     return rows
+
+
+def known_as(dialect: Dialect) -> str:
+    """Its other names, and the models that write it."""
+    said = [("also", aliases_of(dialect.name)), ("of", FAMILIES.get(dialect.name, ()))]
+    return "; ".join(f"{word} {', '.join(names)}" for word, names in said if names)
 
 
 def about(dialect: Dialect, tools: Sequence[ToolSpec], width: int) -> list[Row]:
     """All about a dialect, under headings; what it does not have is said."""
     rows: list[Row] = [(("name", dialect.name), ("quiet", f"  {dialect.summary}"))]
+    if names := known_as(dialect):
+        rows += wrap((("quiet", f"  {names}"),), width, (("plain", "  "),))
     for part, title in _TITLES.items():
         try:
             text = visible(part_of(dialect, part, tools).strip("\n"))

@@ -10,7 +10,8 @@
         │       ^^^^^^^^
         │       ⚠ emoji-bracket.stray-end: no block is open here
 
-A line is drawn when nothing more can be said of it.
+A line is drawn when nothing more can be said of it. With what the parser tried, a marker that
+several dialects know has a note too: who refused it, and after what.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from callblocks.model.events import (
     Reasoning,
     Text,
 )
+from callblocks.parsing.attempts import Attempt
+from callblocks.views.asked import Asked
 from callblocks.views.rows import Kind, Row, wrap
 from callblocks.views.safe import visible_line
 from callblocks.views.sheet import Sheet
@@ -43,8 +46,10 @@ _QUOTE = 40
 class Explained:
     """Fed pieces and their events, answers with rows."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, attempts: Sequence[Attempt] = (), preferred: str = "") -> None:
         self.tally = Tally()
+        self._asked = Asked(attempts)
+        self._preferred = preferred
         self._width = width
         self._sheet = Sheet(width)
         self._opening: Span | None = None
@@ -57,13 +62,18 @@ class Explained:
         for event in events:
             self._take(event)
             self._said = event.span[1]
+        for offset, marker, who in self._asked.tell(self._said):
+            start = self._solid((offset, self._said))
+            head: Row = (("mark", visible_line(marker)), ("quiet", f" at {self._place(start)}: "))
+            self._sheet.note(start, (*head, *who))
         # A block that is open may turn out to be none, so all of it waits.
         return self._sheet.draw(self._said if self._opening is None else self._opening[0])
 
     def close(self) -> list[Row]:
         """Draw what is left, and count."""
         rows = self._sheet.draw(self._sheet.window.end, last=True)
-        return [*rows, (), *wrap((("plain", "  "), *self.tally.row()), self._width)]
+        first: Row = (("quiet", f"; {self._preferred}"),) if self._preferred else ()
+        return [*rows, (), *wrap((("plain", "  "), *self.tally.row(), *first), self._width)]
 
     def _take(self, event: Event) -> None:
         match event:

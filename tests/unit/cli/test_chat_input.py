@@ -96,7 +96,7 @@ def test_commands_are_completed_and_nothing_else_is() -> None:
 
 def test_dialects_and_models_are_completed() -> None:
     assert texts("/dialect tool") == ["tool-fence"]
-    assert texts("/dialect a") == ["auto"]
+    assert texts("/dialect au") == ["auto"]
     assert texts("/model scr") == ["scripted", "scripted:"]
     assert "http://" in texts("/model ")
 

@@ -57,3 +57,27 @@ def test_there_is_no_limit_of_calls() -> None:
 def test_the_other_dialect_must_be_named() -> None:
     assert run("convert", text=TEXT).exit_code == 2
     assert run("convert", "--to", "auto", text=TEXT).exit_code == 2
+
+
+OPEN = "🛠️[ls src]\n🛠️[/end] and 🛠️[save a.txt]\nhalf"
+
+
+def test_every_thing_that_cannot_be_said_has_a_line() -> None:
+    result = run("convert", "--to", "scissors-cat", text=OPEN)
+    assert (result.exit_code, result.stdout) == (1, "")
+    said = [line.partition(" cannot write ")[2] for line in result.stderr.splitlines()]
+    assert [what.partition(":")[0] for what in said] == ["'ls'", "'save'"]
+
+
+def test_what_cannot_be_said_can_be_kept_as_it_is() -> None:
+    result = run("convert", "--to", "tool-fence", "--keep", text=OPEN)
+    assert result.exit_code == 1
+    assert result.stdout.endswith(" and 🛠️[save a.txt]\nhalf")
+    assert "cannot write the call 'tool-call-2' of 'save', which did not end" in result.stderr
+
+
+def test_ids_that_are_not_written_are_named() -> None:
+    text = "```tool ls c1\ninput: {args: src, body: ''}\n```\n"
+    result = run("convert", "--to", "emoji-bracket", text=text)
+    assert result.exit_code == 0
+    assert result.stderr.endswith("1 of the calls not written: the id 'c1'\n")

@@ -25,8 +25,12 @@ def test_a_number_and_a_parameter_of_any_type_can_be_written(
     assert accepts(dialects[dialect].grammar([TOOL], kind), kind, text)
 
 
+# JSON inside of a string is held to be a string.
+TYPED = [name for name in CONSTRAINING if name != "openai_json_text"]
+
+
 @pytest.mark.parametrize("kind", ["gbnf", "lark"])
-@pytest.mark.parametrize("dialect", CONSTRAINING)
+@pytest.mark.parametrize("dialect", TYPED)
 def test_a_word_is_no_number(dialect: str, kind: Kind) -> None:
     text = dialects[dialect].write([Call(id="a", name="weigh", input={"x": 15})], [TOOL])
     assert not accepts(dialects[dialect].grammar([TOOL], kind), kind, text.replace("15", "much"))

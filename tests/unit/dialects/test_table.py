@@ -1,11 +1,45 @@
-"""Dialects are loaded when they are asked for."""
+"""Dialects are loaded when they are asked for, by any name that a family has for them."""
 
 from __future__ import annotations
 
 import pytest
 
-from callblocks import dialects
-from callblocks.dialects import table
+from callblocks import Parser, dialects, parse
+from callblocks.dialects import FAMILIES, aliases_of, dialect_of, table
+from callblocks.model.errors import CallerError
+
+GRAMMARS = (
+    *("hermes", "qwen25", "longcat", "ernie45", "jamba", "hunyuan_a13b", "minimax_m1"),
+    *("nemotron_v2", "granite3", "granite20b_fc", "internlm2", "phi4_mini", "firefunction"),
+    *("llama3_json", "xlam", "mistral_old", "mistral_v11", "cohere_command3", "cohere_command4"),
+    *("cohere_r_plus", "apertus", "gigachat3", "gigachat31", "inkling", "sarashina"),
+    *("functionary_v31", "functionary_v32", "generic_json", "openai_json_text"),
+    *("deepseek_v3", "deepseek_r1", "deepseek_v31", "deepseek_v32", "deepseek_v4", "step3"),
+    *("qwen3_coder", "qwen3_xml", "seed_oss", "minimax_m2", "minimax_m3", "glm45", "glm46"),
+    *("glm47", "glm5", "ling3", "poolside_v1", "hy_v3", "dots", "minicpm5_xml", "kimi_k2"),
+    *("kimi_k3", "muse_glimmer", "anthropic_xml", "claude_legacy", "cline", "roo", "morph_xml"),
+    *("sijawara", "yaml_xml", "use_tool", "gptme", "pythonic", "llama4", "lfm2", "olmo3"),
+    *("functiongemma", "gemma4", "react_text", "react", "smolagents_code", "smolagents"),
+    *("gpt_oss", "harmony", "apriel", "scissors-cat", "emoji-bracket", "tool-fence"),
+)
+"""Every grammar that models are known to write, by each of its names."""
+MODELS = {
+    "qwen3-coder-30b": "qwen3_coder",
+    "Qwen/Qwen3-8B": "hermes",
+    "qwen3:8b": "hermes",
+    "qwen2.5-coder:7b": "hermes",
+    "deepseek-ai/DeepSeek-V3.1": "deepseek_v31",
+    "DeepSeek-R1-Distill-Qwen-7B": "deepseek_v3",
+    "gpt-oss-20b": "gpt_oss",
+    "llama-3.3-70b-instruct": "llama3_json",
+    "llama3.3:70b": "llama3_json",
+    "mistral-small3.2:24b": "mistral_v11",
+    "mistralai/Mistral-7B-Instruct-v0.3": "mistral_old",
+    "zai-org/GLM-4.5-Air": "glm45",
+    "moonshotai/Kimi-K2-Thinking": "kimi_k2",
+    "unsloth/gemma-4-31B-it-GGUF": "gemma4",
+    "LiquidAI/LFM2-8B-A1B": "lfm2",
+}
 
 
 @pytest.mark.parametrize("name", dialects)
@@ -13,3 +47,48 @@ def test_a_dialect_is_made_by_its_own_module(name: str) -> None:
     path = table._CLASSES[name]
     made = table._load.__wrapped__(path)
     assert (made.name, type(made)) == (name, type(dialects[name]))
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_every_grammar_is_found_by_its_name(name: str) -> None:
+    found = dialects[name]
+    assert found is dialects[found.name]
+    assert name == found.name or name in aliases_of(found.name)
+
+
+def test_an_alias_is_no_dialect_of_its_own() -> None:
+    aliases = [alias for name in dialects for alias in aliases_of(name)]
+    assert len(set(aliases)) == len(aliases) == len(table._ALIASES)
+    assert not set(aliases) & {*dialects}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_model_names_its_dialect(model: str) -> None:
+    assert dialect_of(model) == MODELS[model]
+
+
+def test_every_family_has_a_dialect_and_every_name_one_family() -> None:
+    assert {*FAMILIES} <= {*dialects}
+    assert [dialect_of(start) for starts in FAMILIES.values() for start in starts] == [
+        name for name, starts in FAMILIES.items() for _ in starts
+    ]
+
+
+@pytest.mark.parametrize("model", ["", "my-own-model", "7b", "/", "模型"])
+def test_a_model_that_nobody_knows_prefers_nothing(model: str) -> None:
+    assert dialect_of(model) is None
+    assert parse("x", model=model).text == "x"
+
+
+def test_a_model_is_named_by_a_text() -> None:
+    with pytest.raises(CallerError, match="a model is named by a text"):
+        Parser(model=5)  # pyright: ignore[reportArgumentType]
+
+
+def test_auto_asks_the_dialect_of_the_model_first() -> None:
+    text = "<tool_call>\n<function=now>\n</function>\n</tool_call>"
+    parser = Parser(model="qwen3-coder")
+    parser.attempts = []
+    parser.feed(text)
+    parser.close()
+    assert parser.attempts[0].owner == "qwen3_coder"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from callblocks import Limits, dialects, parse
+from callblocks import Call, Limits, ToolSpec, dialects, parse
 from callblocks.model.events import CallReady, CallStarted, Malformed, Problem
+from callblocks.parsing.parsed import Parsed
 
 ONE_CALL = {
     "tool-fence": "```tool search a\ninput:\n  q: [1]\n```\n",
@@ -14,32 +17,43 @@ ONE_CALL = {
     "emoji-bracket": "🛠️[search q]\n[1]🛠️[/end]",
     "emoji-bracket+": "🛠️[search [1 /]",
 }
+SEARCH = ToolSpec("search", parameters={"properties": {"q": {"type": "string"}}})
 each = pytest.mark.parametrize("dialect", dialects)
+
+
+def one_call(dialect: str) -> str:
+    """A text of one call: by hand, or as the dialect writes it."""
+    call = Call(id="a", name="search", input={"q": "[1]"})
+    return ONE_CALL.get(dialect) or dialects[dialect].write([call], [SEARCH])
+
+
+def read_one(dialect: str, **options: Any) -> Parsed:
+    tools = () if dialect in ONE_CALL else [SEARCH]
+    return parse(one_call(dialect), dialect, tools=tools, **options)
 
 
 @each
 def test_the_span_of_a_call_is_its_block(dialect: str) -> None:
-    text = ONE_CALL[dialect]
-    (call,) = parse(f"{text}", dialect).calls
-    assert call.span == (0, len(text))
+    (call,) = read_one(dialect).calls
+    assert call.span == (0, len(one_call(dialect)))
     assert call.ended
     assert call.dialect == dialect
 
 
 @each
 def test_an_input_beyond_the_limit_is_malformed_and_its_text_kept(dialect: str) -> None:
-    parsed = parse(ONE_CALL[dialect], dialect, limits=Limits(input_size=1))
+    parsed = read_one(dialect, limits=Limits(input_size=1))
     assert parsed.calls == []
     (fault,) = (event for event in parsed.events if isinstance(event, Malformed))
     assert fault.code == "too-large"
     assert fault.index == 0
-    assert fault.text in ONE_CALL[dialect]
+    assert fault.text in one_call(dialect)
     assert "search" in fault.text
 
 
 @each
 def test_calls_beyond_the_limit_are_malformed_and_never_started(dialect: str) -> None:
-    parsed = parse(ONE_CALL[dialect], dialect, limits=Limits(calls=0))
+    parsed = read_one(dialect, limits=Limits(calls=0))
     assert parsed.calls == []
     assert not any(isinstance(event, CallStarted) for event in parsed.events)
     (fault,) = (event for event in parsed.events if isinstance(event, Malformed))

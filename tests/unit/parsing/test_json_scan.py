@@ -453,3 +453,28 @@ def test_long_runs_of_everything_are_taken() -> None:
 def test_a_halt_tells_its_place_as_a_match_does() -> None:
     assert Halt(3).start() == 3
     assert Halt(3).lastindex
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(ANYTHING, st.integers(1, 7), st.sampled_from([" x", "\n", ",", "}", '"', "\\"]))
+@example('a long string, with a \\ and a "quote" in it', 4, "}")
+def test_an_exact_scan_stops_right_after_any_value(value: Any, piece: int, rest: str) -> None:
+    text = json.dumps(value, ensure_ascii=False)
+    whole = text + rest
+    scan, at, held = JsonScan(exact=True), 0, ""
+    while at < len(whole) and scan.state is ScanState.OPEN:
+        given_text, scan.halt = held + whole[at : at + piece], 0
+        start, at = at - len(held), at + piece
+        hit = scan.search(given_text)
+        held = given_text[hit.start() :] if hit and not hit.lastindex else ""
+        if hit and hit.lastindex:
+            # As a reader does: what the search did not take itself is fed.
+            at = start + scan.feed(given_text, scan.halt)
+    assert scan.state is ScanState.STOPPED
+    assert at == len(text)

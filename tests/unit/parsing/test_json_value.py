@@ -44,3 +44,7 @@ def test_what_is_nested_too_deep_is_refused_before_it_is_built() -> None:
     assert read_json("[" * 100 + "]" * 100, 100) is not None
     with pytest.raises(ValueError, match="deeper than 100"):
         read_json("[" * 101 + "]" * 101, 100)
+
+
+def test_many_brackets_beside_each_other_are_not_deep() -> None:
+    assert read_json("[[1], [2], [3]]", 2) == [[1], [2], [3]]

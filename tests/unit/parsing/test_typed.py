@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callblocks import ToolSpec
+from callblocks.parsing.arguments import typed_argument
 from callblocks.parsing.same import same
 from callblocks.parsing.typed import typed
 
@@ -33,13 +35,34 @@ from callblocks.parsing.typed import typed
         ("x", {"type": ["string", "integer"]}, "x"),
         ("null", {"anyOf": [{"type": "integer"}, {"type": "null"}]}, None),
         ("7", {"oneOf": [{"type": "boolean"}, {"type": "integer"}]}, 7),
+        ("02134", {"type": ["string", "integer"]}, "02134"),
+        ("false", {"type": ["boolean", "string"]}, False),
+        ("None", {"anyOf": [{"type": "string"}, {"type": "null"}]}, None),
+        ("7", {"allOf": [{"type": "integer"}, {"minimum": 1}]}, 7),
+        ("7", {"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}}, 7),
+        ("7", {"$ref": "#/$defs/gone"}, "7"),
+        ("7", {"enum": ["a", 7]}, 7),
+        ("a", {"enum": ["a", 7]}, "a"),
+        ("7", {"enum": ["7"]}, "7"),
+        ("b", {"enum": ["a"]}, "b"),
+        ("true", {"const": True}, True),
+        ("[1]", {"properties": {"a": {}}, "type": ["object", "array"]}, [1]),
+        ('{"a": 1}', {"properties": {"a": {}}}, {"a": 1}),
+        (
+            '["a"]',
+            {"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "string"}]},
+            '["a"]',
+        ),
+        ('["a"]', {"type": "array", "items": {"type": "integer"}}, ["a"]),
+        ("7", {"type": "int"}, 7),
+        ("[]", {"type": "list"}, []),
         ("7", {}, "7"),
         ("7", True, "7"),
         ("7", False, "7"),
     ],
 )
 def test_text_that_fits_is_the_value_it_says(text: str, schema: Any, value: Any) -> None:
-    found, fits = typed(text, schema)
+    found, fits, _ = typed(text, schema)
     assert same(found, value)
     assert fits
 
@@ -67,16 +90,66 @@ def test_text_that_fits_is_the_value_it_says(text: str, schema: Any, value: Any)
     ],
 )
 def test_text_that_does_not_fit_stays_text(text: str, kind: str) -> None:
-    assert typed(text, {"type": kind}) == (text, False)
+    assert typed(text, {"type": kind}) == (text, False, ())
 
 
 @given(st.text())
 def test_a_string_stays_exactly_as_written(text: str) -> None:
-    assert typed(text, {"type": "string"}) == (text, True)
-    assert typed(text, {}) == (text, True)
+    assert typed(text, {"type": "string"}) == (text, True, ())
+    assert typed(text, {}) == (text, True, ())
 
 
 @given(st.text(), st.sampled_from(["integer", "number", "boolean", "null", "array", "object"]))
 def test_any_text_is_taken_for_any_type(text: str, kind: str) -> None:
-    value, fits = typed(text, {"type": kind})
+    value, fits, _ = typed(text, {"type": kind})
     assert fits or value == text
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value", "repairs"),
+    [
+        ("{'a': True}", "object", {"a": True}, {"repaired-quotes", "repaired-literals"}),
+        ("[1, 2,]", "array", [1, 2], {"repaired-commas"}),
+        ('[\\"a\\"]', "array", ["a"], {"repaired-escapes"}),
+    ],
+)
+def test_a_list_or_an_object_may_be_repaired_and_says_so(
+    text: str, kind: str, value: Any, repairs: set[str]
+) -> None:
+    found = typed(text, {"type": kind}, repair=True)
+    assert (found.value, found.fits) == (value, True)
+    assert repairs <= set(found.repairs)
+    assert typed(text, {"type": kind}) == (text, False, ())
+
+
+@pytest.mark.parametrize("text", ["{'a': 1}", "[x", "{'a'", "one", '\\"'])
+def test_what_cannot_be_repaired_stays_text(text: str) -> None:
+    assert typed(text, {"type": "array"}, repair=True) == (text, False, ())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "value"),
+    [
+        ({"properties": {"n": {"type": "integer"}}}, 7),
+        ({"allOf": [{"properties": {"n": {"type": "integer"}}}]}, 7),
+        ({"additionalProperties": {"type": "integer"}}, 7),
+        (
+            {
+                "anyOf": [
+                    {"properties": {"n": {"type": "null"}}},
+                    {"properties": {"n": {"$ref": "#/$defs/n"}}},
+                ],
+                "$defs": {"n": {"type": "integer"}},
+            },
+            7,
+        ),
+        ({"properties": {"n": True}}, "7"),
+        ({"properties": {"m": {"type": "integer"}}}, "7"),
+    ],
+)
+def test_a_parameter_has_the_type_that_its_tool_says_somewhere(parameters: Any, value: Any) -> None:
+    assert typed_argument("7", ToolSpec("f", parameters=parameters), "n").value == value
+
+
+def test_without_a_tool_a_parameter_is_text() -> None:
+    assert typed_argument("7", None, "n") == ("7", True, ())

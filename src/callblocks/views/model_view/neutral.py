@@ -22,10 +22,10 @@ from itertools import accumulate, pairwise, product
 
 from callblocks.dialects import dialects
 from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import Shape
+from callblocks.parsing.markers import Markers, Shape
 from callblocks.views.model_view.reserved import RESERVED
 
-__all__ = ("ESCAPE", "ESCAPE_NOTE", "neutralize", "openers", "restore")
+__all__ = ("ESCAPE", "ESCAPE_NOTE", "is_marker", "neutralize", "openers", "restore")
 
 ESCAPE = "␛"
 ESCAPE_NOTE = (
@@ -36,6 +36,18 @@ ESCAPE_NOTE = (
 
 # What the view puts after a text: a marker must not be completed by it.
 _AFTER = "\n["
+# Links, lists, objects, tags and fences.
+_ANY_TEXT = (
+    "[x](y)",
+    "[1, 2]",
+    '[{"a": 1}]',
+    '{"a": 1}',
+    "{'a': 1}",
+    "{x}",
+    "<b>x",
+    "```\n",
+    "```json\n",
+)
 
 
 def neutralize(text: str, *, fresh: bool = True) -> str:
@@ -60,15 +72,30 @@ def restore(text: str, *, fresh: bool = True) -> str:
 
 @cache
 def openers() -> tuple[str | Shape, ...]:
-    """Every marker that is neutralised: what opens a block in any setting, and what is reserved."""
+    """Every marker that is neutralised: what opens a block in any setting, and what is reserved.
+
+    A bracket in the middle of a line is none: text is full of them, and only where a text begins
+    does one open a call.
+    """
     settings = [Setting(*flags) for flags in product((True, False), repeat=2)]
     of_dialects = (
         opener
         for dialect in dialects.values()
         for setting in settings
         for opener in dialect.openers(setting)
+        if is_marker(opener)
     )
-    return tuple(dict.fromkeys((*of_dialects, *RESERVED)))
+    thoughts = (marker for one in dialects.values() for pair in one.reasoning for marker in pair)
+    return tuple(dict.fromkeys((*of_dialects, *thoughts, *RESERVED)))
+
+
+def is_marker(opener: str | Shape) -> bool:
+    """Whether it begins a line, or is something that not any text has."""
+    pattern = Markers(opener).final
+    if isinstance(opener, Shape) and opener.at_line_start:
+        # What begins lines before a bracket begins its own line too.
+        return not any(pattern.match(text) for text in ("\n\n[", "\n\n{"))
+    return not any(pattern.match(text) for text in _ANY_TEXT)
 
 
 def _apart(text: str) -> tuple[str, list[int]]:

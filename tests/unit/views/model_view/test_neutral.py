@@ -19,7 +19,14 @@ from callblocks.parsing.engine import Setting
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.stage import Reading
 from callblocks.views.model_view import neutral
-from callblocks.views.model_view.neutral import ESCAPE, ESCAPE_NOTE, neutralize, openers, restore
+from callblocks.views.model_view.neutral import (
+    ESCAPE,
+    ESCAPE_NOTE,
+    is_marker,
+    neutralize,
+    openers,
+    restore,
+)
 from support.corpus import texts_of
 from support.soup import COMMON, PARTS, markers, texts
 
@@ -37,12 +44,14 @@ CONTROL = (
 SIGNS = (ESCAPE, ESCAPE * 2, f"<{ESCAPE}tool>", f"\n{ESCAPE}```tool a\n", f"\n{ESCAPE}{{")
 ALL = (*PARTS["auto"], *markers("auto"), *OWN, *CONTROL, *SIGNS, *COMMON)
 ANY = texts(ALL) | st.text(max_size=30) | st.text(f"<tol>[{{\n `~{ESCAPE}&", max_size=30)
-READERS: list[str | list[str]] = [*dialects, "auto", list(dialects)]
-CORPUS = [text for name in (*dialects, "auto") for text in texts_of(name)]
+# The others may open a call with a bracket, where a text begins with it.
+MARKED = [name for name in dialects if all(map(is_marker, dialects[name].openers(Setting())))]
+READERS: list[str | list[str]] = [*MARKED, "auto", list(dialects)]
+CORPUS = [(name, text) for name in (*dialects, "auto") for text in texts_of(name)]
 
 
-def assert_prose(text: str) -> None:
-    for reader in READERS:
+def assert_prose(text: str, readers: Sequence[str | list[str]] = READERS) -> None:
+    for reader in readers:
         for fenced in (True, False):
             for thought in ((), [("<think>", "</think>"), ("[THINK]", "[/THINK]")]):
                 events = parse(text, reader, in_code_fences=fenced, reasoning=thought).events
@@ -66,12 +75,14 @@ def test_neutral_text_is_prose_to_every_reader(text: str) -> None:
     assert_prose(neutralize(text))
 
 
-@pytest.mark.parametrize("text", CORPUS)
-def test_each_text_of_the_corpus_becomes_prose_and_itself_again(text: str) -> None:
+@pytest.mark.parametrize(("dialect", "text"), CORPUS)
+def test_each_text_of_the_corpus_becomes_prose_and_itself_again(dialect: str, text: str) -> None:
     once = neutralize(text)
     assert restore(once) == text
-    assert_prose(once)
-    assert_prose(neutralize(once))
+    # What is no call to its own dialect, nor to any among all, is none.
+    readers = [*([dialect] if dialect in MARKED else []), list(dialects)]
+    assert_prose(once, readers)
+    assert_prose(neutralize(once), readers)
 
 
 @given(ANY)
@@ -93,7 +104,9 @@ def test_a_whole_view_can_be_undone_at_once(a: str, b: str) -> None:
     assert restore(view) == f"{head}{a}\n{head}{b}"
 
 
-@pytest.mark.parametrize("marker", [*OWN, *CONTROL, *markers("auto")])
+@pytest.mark.parametrize(
+    "marker", [*OWN, *CONTROL, *(one for one in openers() if isinstance(one, str))]
+)
 def test_every_marker_is_told(marker: str) -> None:
     assert marker not in neutralize(f"x {marker}", fresh=False)
 

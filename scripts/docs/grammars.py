@@ -1,0 +1,83 @@
+"""Tables about the dialects of model families, what they share, and how peers read their texts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from markdown import code, fence, sentence, table
+
+from callblocks.cli.tools_file import SAMPLE_TOOLS
+from callblocks.dialects import FAMILIES, aliases_of, dialects
+from callblocks.parsing.dialect import Dialect
+
+__all__ = ("conformance_page", "family_sections", "family_table")
+
+OWN = ("tool-fence", "scissors-cat", "chat-blocks", "emoji-bracket", "emoji-bracket+")
+GROUPS = {
+    "JsonCalls": "JSON between markers",
+    "NamedJson": "A name, then JSON",
+    "XmlParameters": "Arguments in tags",
+    "PythonMarked": "Calls as code",
+    "BraceCalls": "Calls as code",
+    "Dialect": "Messages and lines",
+}
+"""The shape that a dialect stands on, and what its group is called."""
+REASONS = Path(__file__).parents[2] / "tests" / "conformance" / "reasons.json"
+
+
+def family_table() -> str:
+    """Each dialect of a model family, its other names, and the beginnings of its models' names."""
+    rows = [
+        [
+            f"[{code(name)}](#{name})",
+            ", ".join(map(code, aliases_of(name))) or "–",
+            ", ".join(FAMILIES.get(name, ())) or "–",
+        ]
+        for name in dialects
+        if name not in OWN
+    ]
+    return table(["dialect", "also", "models whose names begin with"], rows)
+
+
+def family_sections() -> str:
+    """A section for each dialect, under the shape that it stands on."""
+    groups: dict[str, list[Dialect]] = {title: [] for title in dict.fromkeys(GROUPS.values())}
+    for name, dialect in dialects.items():
+        if name not in OWN:
+            groups[_group(dialect)].append(dialect)
+    return "\n\n".join(
+        "\n\n".join([f"## {title}", *map(_section, members)])
+        for title, members in groups.items()
+        if members
+    )
+
+
+def conformance_page() -> str:
+    """How many cases of peers agree, and each that does not, under its reason."""
+    given = json.loads(REASONS.read_text("utf-8"))
+    agree, of = given["agree"], given["of"]
+    parts = [f"{agree:,} of {of:,} agree: {agree / of:.1%}."]
+    for group in sorted(given["groups"], key=lambda each: -len(each["cases"])):
+        cases = "\n".join(f"- {code(case)}" for case in sorted(group["cases"]))
+        parts.append(f"**{group['reason']}**\n\n{cases}")
+    return "\n\n".join(parts)
+
+
+def _group(dialect: Dialect) -> str:
+    kinds = [kind.__name__ for kind in type(dialect).__mro__]
+    return next(GROUPS[kind] for kind in kinds if kind in GROUPS)
+
+
+def _section(dialect: Dialect) -> str:
+    facts = [sentence(dialect.summary)]
+    if aliases := aliases_of(dialect.name):
+        facts.append(f"Also found as {', '.join(map(code, aliases))}.")
+    if not dialect.in_auto:
+        facts.append("It is never guessed: name it.")
+    if dialect.reasoning:
+        pairs = (f"{code(open_)} … {code(close)}" for open_, close in dialect.reasoning)
+        ends = " A complete call of a known tool ends them." if dialect.calls_end_reasoning else ""
+        facts.append(f"Thoughts stand between {', '.join(pairs)}.{ends}")
+    example = dialect.example(SAMPLE_TOOLS)
+    return "\n\n".join([f"### {dialect.name}", " ".join(facts), fence(example)])

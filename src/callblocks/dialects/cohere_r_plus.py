@@ -1,0 +1,37 @@
+"""A heading and a JSON array of calls in a fence, as Command R and R+ write it::
+
+    Action:
+    ```json
+    [{"tool_name": "get_weather", "parameters": {"city": "Paris"}}]
+    ```
+
+The tool `directly_answer` is none: it says that no tool is needed.
+"""
+
+from __future__ import annotations
+
+from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing.shapes.keys import Keys
+
+__all__ = ("CohereRPlus",)
+
+
+class CohereRPlus(JsonCalls):
+    """`Action:` and an array of calls in a fence."""
+
+    name = "cohere_r_plus"
+    summary = "Action: and a JSON array of calls in a fence"
+    syntax = 'Action:\n```json\n[{"tool_name": NAME, "parameters": {KEY: VALUE}}]\n```'
+    rules = (
+        "Write `Action:` on a line, and below it a `json` fence with one JSON array of all calls.",
+        "Each call is an object: `tool_name` is the tool's name, `parameters` an object with its "
+        "input.",
+    )
+    opening = ("Action:\n```json\n", "Action: ```json\n", "Action:```json\n")
+    closing = ("```",)
+    keys = Keys(name=("tool_name", "name"), input=("parameters", "arguments"))
+    starts = "["
+    frame = ("[\n    ", ",\n    ", "\n]\n")
+    together = True
+    silent = ("directly_answer", "directly-answer")
+    hidden = ("<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>")

@@ -1,0 +1,26 @@
+"""A tag with the tool's name and JSON in it, as Functionary 3.1 and Llama 3's own format have it::
+
+<function=get_weather>{"city": "Paris"}</function>
+"""
+
+from __future__ import annotations
+
+from callblocks.parsing.shapes.named_json import NamedJson
+
+__all__ = ("FunctionaryV31",)
+
+
+class FunctionaryV31(NamedJson):
+    """`<function=NAME>`, a JSON object, `</function>`."""
+
+    name = "functionary_v31"
+    summary = "a JSON object in <function=NAME> tags"
+    syntax = "<function=NAME>{KEY: VALUE}</function>"
+    rules = (
+        "Write `<function=`, the tool's name, `>`, its input as one JSON object, `</function>`.",
+        "Write each call in its own tags.",
+    )
+    opening = ("<function=",)
+    after_name = (">",)
+    closing = ("</function>",)
+    starts = '{["`'

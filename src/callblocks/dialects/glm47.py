@@ -1,0 +1,51 @@
+"""The calls of GLM 4.7, 5 and later, and of Ling 3: those of 4.5 without line ends::
+
+<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.markers import Shape
+from callblocks.parsing.shapes.arg_key_value import (
+    ARGUMENT,
+    RULES,
+    ArgKeyValue,
+    argument,
+    named_call,
+)
+from callblocks.parsing.shapes.tags import Tag, closing, misspelt
+from callblocks.parsing.shapes.xml_form import XmlForm
+from callblocks.parsing.shapes.xml_tags import XmlTags
+
+__all__ = ("Glm47",)
+
+
+class Glm47(ArgKeyValue):
+    """`<tool_call>NAME`, then pairs of keys and values."""
+
+    name = "glm47"
+    summary = "<tool_call>name with <arg_key> and <arg_value> tags, all in a row"
+    syntax = "<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>"
+    rules = ("A call is a `<tool_call>`; the tool's name stands right after the tag.", *RULES)
+    reasoning = (("<think>", "</think>"),)
+    calls_end_reasoning = True
+    tags = XmlTags(
+        call=named_call("[\\s<]"),
+        call_end=closing("</tool_call>"),
+        argument=Tag(ARGUMENT, argument()),
+        argument_end=closing("</arg_value>", others=[misspelt("</arg_v")], covered=True),
+        starts_line=False,
+    )
+    form = XmlForm(
+        head=("<tool_call>", ""),
+        end="</tool_call>",
+        key=("<arg_key>", "</arg_key><arg_value>"),
+        value_end="</arg_value>",
+    )
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        # What follows the name tells the two forms of this family.
+        return super().openers(setting) if setting.alone else named_call("<").shapes

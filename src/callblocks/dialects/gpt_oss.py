@@ -1,0 +1,90 @@
+"""gpt-oss (Harmony): messages in channels, of which some are for tools::
+
+    <|channel|>analysis<|message|>Where is it?<|end|><|start|>assistant
+    <|channel|>commentary to=functions.ls <|constrain|>json<|message|>{"path": "."}<|call|>
+
+The text goes on after `<|start|>assistant`, which is the last of the prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from callblocks.model.calls import Call, Item
+from callblocks.model.errors import Unwritable
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.expressions import alt, lit, many, opt, seq
+from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.json_write import write_json
+from callblocks.parsing.machines import until
+from callblocks.parsing.schema_order import in_schema_order
+from callblocks.parsing.schema_rules import input_rule
+from callblocks.parsing.shapes.channels import ENDS, OPENERS, TO, read_message
+from callblocks.parsing.stage import Reading
+
+__all__ = ("GptOss",)
+
+NEXT = "<|start|>assistant"
+THOUGHT = "<|channel|>analysis<|message|>"
+SAID = "<|channel|>commentary<|message|>"
+FINAL = "<|channel|>final<|message|>"
+CALL = "<|channel|>commentary to=functions."
+INPUT = " <|constrain|>json<|message|>"
+
+
+class GptOss(Dialect):
+    """`<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`."""
+
+    name = "gpt_oss"
+    summary = "gpt-oss (Harmony): channels of messages, some of them for functions"
+    syntax = f"{CALL}NAME{INPUT}{{…}}<|call|>"
+    rules = (
+        "Every message begins with `<|channel|>` and the channel: `analysis` for what you think, "
+        "`commentary` for calls and what you say about them, `final` for your answer.",
+        "A call is a message in `commentary` for `functions.` and the tool's name; its body is one "
+        "JSON object with the arguments.",
+        "End a call with `<|call|>`, your answer with `<|return|>`, any other message with "
+        "`<|end|>`; after that write `<|start|>assistant` before the next message.",
+    )
+    codes: ClassVar = {
+        "gpt_oss.header": "a message's header is not as it should be",
+        "gpt_oss.role": "a message of somebody else than the assistant",
+        "gpt_oss.arguments": "the arguments of a call are not a JSON object",
+    }
+    keeps_ids = False
+    reasoning = ((THOUGHT, "<|end|>"),)
+
+    def openers(self, setting: Setting) -> Sequence[str]:
+        return (*OPENERS, *TO, *ENDS) if setting.alone else (*OPENERS, *TO)
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        return (yield from read_message(block))
+
+    def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
+        messages: list[str] = []
+        for at, item in enumerate(items, 1):
+            if isinstance(item, Call):
+                messages.append(self._compose_call(item, tools.get(item.name)))
+            elif isinstance(item, str):
+                is_last = at == len(items)
+                messages.append(f"{FINAL}{item}<|return|>" if is_last else f"{SAID}{item}<|end|>")
+            else:
+                raise Unwritable(self.name, f"the result of {item.id!r}: a model writes none")
+        return NEXT.join(messages)
+
+    def _compose_call(self, call: Call, tool: ToolSpec | None) -> str:
+        value = in_schema_order(call.input, tool.parameters) if tool else call.input
+        return f"{CALL}{call.name}{INPUT}{write_json(self.name, value)}<|call|>"
+
+    def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
+        """Thoughts, words and calls, and then an answer or nothing more."""
+        body = grammar.rule("message", until(["<|end|>"]))
+        said = grammar.rule("said", seq(alt(lit(THOUGHT), lit(SAID)), body))
+        calls = (seq(lit(f"{tool.name}{INPUT}"), input_rule(grammar, tool)) for tool in tools)
+        call = grammar.rule("call", seq(lit(CALL), alt(*calls), lit("<|call|>")))
+        final = seq(lit(FINAL), grammar.rule("answer", until(["<|return|>"])))
+        grammar.rule("root", opt(seq(many(seq(alt(said, call), lit(NEXT))), alt(call, final))))

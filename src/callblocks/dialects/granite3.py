@@ -1,0 +1,29 @@
+"""A marker and a JSON array of calls, as Granite 3 writes it::
+
+    <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]
+
+There is no closing marker. Some versions write `<tool_call>` before the array.
+"""
+
+from __future__ import annotations
+
+from callblocks.parsing.shapes.json_calls import JsonCalls
+
+__all__ = ("Granite3",)
+
+
+class Granite3(JsonCalls):
+    """`<|tool_call|>` and an array of calls."""
+
+    name = "granite3"
+    summary = "<|tool_call|> and a JSON array of calls"
+    syntax = '<|tool_call|>[{"name": NAME, "arguments": {KEY: VALUE}}]'
+    rules = (
+        "Write `<|tool_call|>` and then one JSON array with all calls.",
+        "Each call is an object: `name` is the tool's name, `arguments` an object with its input.",
+    )
+    opening = ("<|tool_call|>", "<tool_call>")
+    starts = "["
+    frame = ("[", ", ", "]")
+    together = True
+    reasoning = (("<think>", "</think>"),)

@@ -1,0 +1,55 @@
+"""JSON in `<tool_call>` tags, as Hermes, Qwen and many after them write it::
+
+    <tool_call>
+    {"name": "get_weather", "arguments": {"city": "Paris"}}
+    </tool_call>
+
+The keys may come in either order. Several objects in one pair of tags are several calls. Where it
+is read alone, an object with a name and arguments is a call without its opening tag too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.markers import Shape
+from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing.shapes.keys import Keys
+from callblocks.parsing.shapes.row import Row
+from callblocks.parsing.stage import Reading
+
+__all__ = ("Hermes",)
+
+BARE = Shape((r"(?=\{)",))
+UNOPENED = Row(
+    Keys(), ("<tool_call>",), ("</tool_call>",), repairs=("repaired-opening",), sure=False
+)
+
+
+class Hermes(JsonCalls):
+    """`<tool_call>`, a JSON object, `</tool_call>`."""
+
+    name = "hermes"
+    summary = "a JSON object in <tool_call> tags"
+    syntax = '<tool_call>\n{"name": NAME, "arguments": {KEY: VALUE}}\n</tool_call>'
+    rules = (
+        "Between `<tool_call>` and `</tool_call>` stands one JSON object: `name` is the tool's "
+        "name, `arguments` an object with its input.",
+        "Write each call in its own pair of tags. You may write prose before and between them.",
+    )
+    opening = ("<tool_call>",)
+    closing = ("</tool_call>",)
+    reasoning = (("<think>", "</think>"),)
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        return (*self.opening, BARE) if setting.alone else self.opening
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        if block.stage.strict and not block.opening:
+            return block.refuse()
+        return (yield from super().read(block))
+
+    def row_of(self, block: Block, sure: bool) -> Row:
+        return self.row if sure else UNOPENED

@@ -1,0 +1,69 @@
+"""Calls in a section, each an id with the name in it and JSON, as Kimi K2 writes it::
+
+    <|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0
+    <|tool_call_argument_begin|>{"city": "Paris"}<|tool_call_end|><|tool_calls_section_end|>
+
+The id is `functions.NAME:INDEX`; there is no newline in it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from callblocks.model.calls import Call
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.block import Block
+from callblocks.parsing.expressions import Expr, chars, lit, many, seq
+from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.markers import Markers
+from callblocks.parsing.shapes.named_json import NAME, NamedJson
+from callblocks.parsing.shapes.named_reader import Head
+from callblocks.parsing.stage import Reading
+
+__all__ = ("KimiK2",)
+
+ARGUMENTS = Markers("<|tool_call_argument_begin|>")
+_ID = re.compile(r"(?:functions\.)?(.+?)(:[0-9]+)?")
+
+
+class KimiK2(NamedJson):
+    """A section of calls: an id and a JSON object."""
+
+    name = "kimi_k2"
+    summary = "a section of calls, each an id with the name in it and a JSON object"
+    syntax = (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.NAME:INDEX"
+        "<|tool_call_argument_begin|>{KEY: VALUE}<|tool_call_end|><|tool_calls_section_end|>"
+    )
+    rules = (
+        "Write all calls in one section, from `<|tool_calls_section_begin|>` to "
+        "`<|tool_calls_section_end|>`.",
+        "Each call is `<|tool_call_begin|>`, then `functions.`, the tool's name, a colon and the "
+        "number of the call (the first is 0), then `<|tool_call_argument_begin|>`, its input as "
+        "one JSON object, and `<|tool_call_end|>`.",
+    )
+    section = ("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>")
+    opening = ("<|tool_call_begin|>",)
+    after_name = ("<|tool_call_argument_begin|>",)
+    closing = ("<|tool_call_end|>",)
+    section_end = ("<|tool_calls_section_end|>", "<|tool_call_section_end|>")
+    reasoning = (("<think>", "</think>"), ("◁think▷", "◁/think▷"))
+    calls_end_reasoning = True
+
+    def read_head(self, block: Block) -> Reading[Head | None]:
+        yield from block.peek()
+        id_ = yield from block.match(NAME)
+        yield from block.peek()
+        found = _ID.fullmatch(id_)
+        if found is None or not (yield from block.match(ARGUMENTS)):
+            return None
+        return Head(found[1], id_ if found[2] else None)
+
+    def written_head(self, call: Call, number: int) -> str:
+        id_ = f"functions.{call.name}:{number}"
+        return f"{self.opening[0]}{id_}{self.after_name[0]}"
+
+    def head_rule(self, grammar: Grammar, tool: ToolSpec) -> Expr:
+        number = many(chars("0-9"), 1)
+        begin = lit(f"{self.opening[0]}functions.{tool.name}:")
+        return seq(begin, number, lit(self.after_name[0]))

@@ -1,0 +1,85 @@
+"""Kimi K3's calls, in XTML::
+
+    <|open|>tools<|sep|><|open|>call tool="NAME" index="1"<|sep|>
+    <|open|>argument key="KEY" type="string"<|sep|>VALUE<|close|>argument<|sep|>
+    <|close|>call<|sep|><|close|>tools<|sep|>
+
+A string is as it stands, any other type JSON. In attributes `&` and `"` are escaped. What is said
+to the person stands in a `response`, what is thought in a `think`.
+"""
+
+from __future__ import annotations
+
+from html import escape, unescape
+
+from callblocks.parsing.markers import Shape
+from callblocks.parsing.shapes.framing import Framed
+from callblocks.parsing.shapes.json_values import MarkedValues
+from callblocks.parsing.shapes.tags import Tag, attributes, closing, literal
+from callblocks.parsing.shapes.xml_form import TYPES, XmlForm
+from callblocks.parsing.shapes.xml_tags import XmlTags
+
+__all__ = ("KimiK3",)
+
+_ATTRIBUTES = "(?:[^<]|<(?!\\|)){1,400}"
+
+
+def _opening(name: str) -> Tag:
+    start, end = literal(f"<|open|>{name} ").atoms, literal("<|sep|>").atoms
+    return Tag(f"<|open|>{name}<|sep|>", Shape((*start, _ATTRIBUTES, *end)))
+
+
+class KimiK3(Framed, MarkedValues):
+    """`call` and `argument` elements of XTML, in `tools`."""
+
+    name = "kimi_k3"
+    summary = "<|open|>call with <|open|>argument elements, in <|open|>tools"
+    syntax = (
+        '<|open|>tools<|sep|><|open|>call tool="NAME" index="1"<|sep|>'
+        '<|open|>argument key="KEY" type="string"<|sep|>VALUE<|close|>argument<|sep|>'
+        "<|close|>call<|sep|><|close|>tools<|sep|>"
+    )
+    rules = (
+        "A call is a `call` element inside `tools`, with its number among them as `index`. Each "
+        "argument stands in its own `argument` element.",
+        "The `type` of an argument is `string`, `number`, `boolean`, `null`, `object` or `array`. "
+        "Write a string as it is, without quotes; write any other value as JSON.",
+        'In a name write `&amp;` for `&` and `&quot;` for `"`. Close every element.',
+    )
+    reasoning = (("<|open|>think<|sep|>", "<|close|>think<|sep|>"),)
+    frames = (
+        *(f"<|{what}|>response<|sep|>" for what in ("open", "close")),
+        '<|open|>message role="assistant"<|sep|>',
+        "<|close|>message<|sep|>",
+    )
+    tags = XmlTags(
+        wrapper=closing("<|open|>tools<|sep|>"),
+        wrapper_end=closing("<|close|>tools<|sep|>"),
+        call=_opening("call"),
+        call_end=closing("<|close|>call<|sep|>"),
+        argument=_opening("argument"),
+        argument_end=closing("<|close|>argument<|sep|>"),
+        starts_line=False,
+    )
+    form = XmlForm(
+        wrapper=("<|open|>tools<|sep|>", "<|close|>tools<|sep|>"),
+        head=('<|open|>call tool="', '"<|sep|>'),
+        number='" index="',
+        end="<|close|>call<|sep|>",
+        key=('<|open|>argument key="', '"<|sep|>'),
+        value_end="<|close|>argument<|sep|>",
+        shared=True,
+        marks={kind: f'" type="{kind.replace("integer", "number")}' for kind in TYPES},
+    )
+
+    def is_text(self, opening: str) -> bool:
+        return attributes(opening).get("type") == "string"
+
+    def name_in(self, opening: str) -> str:
+        return unescape(attributes(opening).get("tool", ""))
+
+    def key_in(self, opening: str) -> str:
+        return unescape(attributes(opening).get("key", ""))
+
+    def written_name(self, name: str) -> str:
+        return escape(name).replace("&lt;", "<").replace("&gt;", ">").replace("&#x27;", "'")

@@ -1,0 +1,52 @@
+"""A marker, the tool's name and its arguments, as Mistral's newer models write it::
+
+    [TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}[TOOL_CALLS]now[ARGS]{}
+
+`[CALL_ID]` and an id may stand after the name. Without `[ARGS]` the brace parts the name from
+the arguments.
+"""
+
+from __future__ import annotations
+
+from callblocks.parsing.block import Block
+from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.shapes.named_json import NAME, NamedJson
+from callblocks.parsing.shapes.named_reader import Head
+from callblocks.parsing.stage import Reading
+
+__all__ = ("MistralV11",)
+
+CALL_ID = Markers("[CALL_ID]")
+ID = Markers(Shape((r"[\w-]{1,128}", r"(?![\w-])")))
+ARGS = Markers("[ARGS]")
+
+
+class MistralV11(NamedJson):
+    """`[TOOL_CALLS]`, a name, `[ARGS]`, a JSON object."""
+
+    name = "mistral_v11"
+    summary = "[TOOL_CALLS], the tool's name, [ARGS] and a JSON object"
+    syntax = "[TOOL_CALLS]NAME[ARGS]{KEY: VALUE}"
+    rules = (
+        "Write `[TOOL_CALLS]`, the tool's name, `[ARGS]`, and its input as one JSON object.",
+        "Write each call that way, one right after the other. You may write prose before them.",
+    )
+    opening = ("[TOOL_CALLS]",)
+    after_name = ("[ARGS]",)
+    reasoning = (("[THINK]", "[/THINK]"), ("<think>", "</think>"))
+
+    def read_head(self, block: Block) -> Reading[Head | None]:
+        yield from block.peek()
+        name = yield from block.match(NAME)
+        if not name:
+            return None
+        id_ = ""
+        if (yield from block.match(CALL_ID)):
+            id_ = yield from block.match(ID)
+        if (yield from block.match(ARGS)):
+            return Head(name, id_ or None)
+        char = yield from block.peek()
+        # A name alone is a call without arguments where it may be that of a tool.
+        tools = block.stage.tools
+        certain = char == "{" or (not char and (not tools or name in tools))
+        return Head(name, id_ or None) if certain else None

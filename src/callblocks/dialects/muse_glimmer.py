@@ -1,0 +1,103 @@
+"""Muse Glimmer's calls, in ATEM::
+
+    <|start|>assistant to=NAME<|message|><atem:function_calls>
+    <atem:invoke name="NAME">
+    <atem:parameter name="KEY">VALUE</atem:parameter>
+    </atem:invoke>
+    </atem:function_calls><|eom|>
+
+A message is for whom its header says: `to=self` is a thought, `to=user` is prose, also where it
+quotes a call. The start of the first header may stand in the prompt. A name that says itself
+twice, `now.now`, is said once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from callblocks.model.events import Reasoning, Text
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.shapes.framing import Framed
+from callblocks.parsing.shapes.invoke import RULES, invoke_tags
+from callblocks.parsing.shapes.json_values import JsonValues
+from callblocks.parsing.shapes.tags import BLANKS, Tag, closing, literal
+from callblocks.parsing.shapes.xml_form import XmlForm
+from callblocks.parsing.shapes.xml_tags import XmlTags
+from callblocks.parsing.stage import Reading
+
+__all__ = ("MuseGlimmer",)
+
+_TO = (*literal("to=").atoms, "[^\\s<]{1,200}", *literal("<|message|>").atoms)
+HEADERS = (
+    Shape((*literal("<|start|>assistant").atoms, "[ \\t]{0,9}", *_TO)),
+    Shape((" ?", *_TO), at_line_start=True),
+)
+ENDS = ("<|eom|>", "<|eot|>")
+END = "</atem:function_calls>"
+_TAGS = invoke_tags("function_calls", ("atem:",))
+_WRAPPER = literal("<atem:function_calls>").atoms
+_RECIPIENT = re.compile(r"to=([^\s<]+)<\|message\|>\Z")
+
+
+class MuseGlimmer(Framed, JsonValues):
+    """`<atem:invoke name="…">`, `<atem:parameter name="…">`, in messages with a recipient."""
+
+    name = "muse_glimmer"
+    summary = "<atem:invoke> with <atem:parameter> tags, in messages to a tool"
+    syntax = (
+        "<|start|>assistant to=NAME<|message|><atem:function_calls>\n"
+        '<atem:invoke name="NAME">\n<atem:parameter name="KEY">VALUE</atem:parameter>\n'
+        "</atem:invoke>\n</atem:function_calls><|eom|>"
+    )
+    rules = (
+        'A call is an `<atem:invoke name="NAME">` inside `<atem:function_calls>`. Each argument '
+        'stands in its own `<atem:parameter name="KEY">`.',
+        *RULES,
+    )
+    frames = ENDS
+    tags = XmlTags(
+        wrapper=Tag(
+            "<atem:function_calls>",
+            *(
+                Shape((*header.atoms, BLANKS, *_WRAPPER), header.at_line_start)
+                for header in HEADERS
+            ),
+        ),
+        wrapper_end=closing(END, *(f"{END}{end}" for end in ENDS)),
+        call=_TAGS.call,
+        call_end=_TAGS.call_end,
+        argument=_TAGS.argument,
+        argument_end=_TAGS.argument_end,
+    )
+    form = XmlForm(
+        head=('<atem:invoke name="', '">\n'),
+        end=f"</atem:invoke>\n{END}<|eom|>",
+        key=('<atem:parameter name="', '">'),
+        value_end="</atem:parameter>\n",
+    )
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        return (*self.tags.wrapper.shapes, *HEADERS, *ENDS)
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        if not block.opening.startswith("<") and not block.at_start:
+            return block.refuse()
+        recipient = _RECIPIENT.search(block.opening)
+        if recipient is None:
+            return (yield from super().read(block))
+        block.markup()
+        speak = Reasoning if recipient[1] == "self" else Text
+        yield from block.stage.stream(Markers(*ENDS), speak)
+        return None
+
+    def name_in(self, opening: str) -> str:
+        name = super().name_in(opening)
+        first, _, second = name.partition(".")
+        return first if first == second else name
+
+    def head_of(self, name: str) -> str:
+        header = f"<|start|>assistant to={name}<|message|><atem:function_calls>\n"
+        return f"{header}{super().head_of(name)}"

@@ -1,0 +1,63 @@
+"""Python calls in a list, as Llama 3.2 and 4 write them::
+
+    <|python_start|>[get_weather(city="Paris"), ping()]<|python_end|>
+
+The markers may be left out. A bare list is calls if the text begins with it; anywhere else it
+must be whole, and call a tool that is known. Where the dialect is guessed, both must hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.json_scan import ScanState
+from callblocks.parsing.markers import Shape
+from callblocks.parsing.python_scan import PythonScan
+from callblocks.parsing.shapes.python_calls import NAME_ATOMS, PythonRow, PythonRowReader
+from callblocks.parsing.shapes.python_marked import PythonMarked
+from callblocks.parsing.stage import Reading
+
+__all__ = ("Pythonic",)
+
+# A bare list that breaks is broken up to the end of its line.
+BARE_ROW = PythonRow("<|python_end|>", "<|python_start|>", "\n")
+BARE = Shape((r"\[", r"[ \t\r\n]{0,20}", *NAME_ATOMS))
+
+
+class Pythonic(PythonMarked):
+    """`<|python_start|>[NAME(KEY=VALUE)]<|python_end|>`."""
+
+    name = "pythonic"
+    summary = "Python calls in a list: [name(key=value)]"
+    syntax = "<|python_start|>[NAME(KEY=VALUE, …), …]<|python_end|>"
+    rules = (
+        "Between `<|python_start|>` and `<|python_end|>` stands one list of calls, as in Python: "
+        "the tool's name, and its arguments by name in parentheses.",
+        "Values are plain Python: strings in quotes, numbers, True, False, None, lists and "
+        "dictionaries of these.",
+        "You may write prose before and after the list.",
+    )
+    opening = "<|python_start|>"
+    closing = "<|python_end|>"
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        return (self.opening, BARE)
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        if block.opening == self.opening:
+            return (yield from super().read(block))
+        name = block.opening[1:].lstrip()
+        stage, is_known = block.stage, name[:-1] in block.stage.tools
+        is_first = block.at_start and (is_known or stage.alone)
+        if not (is_first or (is_known and stage.alone)):
+            return block.refuse()
+        if not is_first or not stage.alone or (stage.tools and not is_known):
+            scan = PythonScan(stage.limits.depth)
+            scan.feed(block.opening)
+            yield from block.consume(scan)
+            if scan.state is not ScanState.STOPPED:
+                return block.refuse(until=block.offset)
+            block.give_back(block.start + len(block.opening))
+        return (yield from PythonRowReader(block, BARE_ROW).read(name))

@@ -1,0 +1,130 @@
+"""Code as the CodeAgent of smolagents writes it: between tags, or in a fence of Python::
+
+    <code>
+    get_weather(city="Paris")
+    </code>
+
+Code that only calls tools with plain values is these calls. Any other code is one call of
+`python_interpreter`.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import ClassVar
+
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.fences import END_OF_LINE, read_fence
+from callblocks.parsing.json_scan import ScanState
+from callblocks.parsing.markers import Markers, Shape, line
+from callblocks.parsing.python_scan import PythonScan
+from callblocks.parsing.python_values import read_arguments
+from callblocks.parsing.shapes.python_calls import NAME, PythonRow, PythonRowReader
+from callblocks.parsing.shapes.python_marked import PythonMarked
+from callblocks.parsing.stage import Reading
+
+__all__ = ("SmolagentsCode",)
+
+INTERPRETER = "python_interpreter"
+FENCES = (line("```py"), line("```python"))
+FENCE_ROW = PythonRow("```", in_list=False, beside=("```<end_code>", "```\n<end_code>"))
+CLOSING = Markers("</code>", "```")
+NEWLINE = Markers("\n", "\r\n")
+NOTHING = Markers()
+CODE_END = Markers("</code>")
+FENCE_END = Markers(line("```"))
+END = Markers("<end_code>", "\n<end_code>")
+
+
+class SmolagentsCode(PythonMarked):
+    """`<code>`, Python, `</code>`."""
+
+    name = "smolagents_code"
+    summary = "smolagents CodeAgent: Python between <code> tags or in a fence"
+    syntax = "<code>\nNAME(KEY=VALUE, …)\n</code>"
+    rules = (
+        "Between `<code>` and `</code>` stands Python that calls tools, one on each line, with "
+        "their arguments by name.",
+        "Values are plain Python: strings in quotes, numbers, True, False, None, lists and "
+        "dictionaries of these.",
+        "You may write prose before and after the tags.",
+    )
+    codes: ClassVar = {}  # what is no plain call is code
+    opening = "<code>"
+    closing = "</code>"
+    in_list = False
+    # Any text about programs has code in it.
+    in_auto = False
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        return (self.opening, *FENCES)
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        fenced = block.opening != self.opening
+        if fenced:
+            rest, newline = yield from block.until(END_OF_LINE)
+            fence = read_fence(block.opening + rest)
+            if not newline or not fence or fence.info not in ("py", "python"):
+                return block.refuse()
+        start = block.offset
+        if (yield from self._only_calls(block)):
+            block.give_back(start)
+            row = FENCE_ROW if fenced else self.row
+            return (yield from PythonRowReader(block, row).read())
+        # A text that ends among calls does not say what is code: all of it may be.
+        ends = NOTHING if _breaks_off(block) else FENCE_END if fenced else CODE_END
+        block.give_back(start)
+        return (yield from self._read_code(block, fenced, ends))
+
+    def _only_calls(self, block: Block) -> Reading[bool]:
+        """Whether there is nothing but calls of tools with plain values; it is taken."""
+        count = 0
+        while True:
+            yield from block.peek()
+            name = yield from block.match(NAME)
+            if not name:
+                return bool(count) and bool((yield from block.match(CLOSING)))
+            if not _is_tool(block, name[:-1]):
+                return False
+            if not (yield from _plain(block)):
+                return False
+            count += 1
+
+    def _read_code(self, block: Block, fenced: bool, ends: Markers) -> Reading[None]:
+        block.started(INTERPRETER)
+        if fenced:
+            block.stage.scan.fresh = True
+        elif (yield from block.match(NEWLINE)):
+            block.input("")
+        code, end = yield from block.stream(ends)
+        yield from block.match(END)
+        block.ready({"code": code.removesuffix("\n")}, size=len(code), ended=bool(end))
+
+
+def _plain(block: Block) -> Reading[bool]:
+    """Whether the arguments whose bracket was taken are plain values."""
+    mark, scan = len(block.taken), PythonScan(block.stage.limits.depth)
+    scan.feed("(")
+    yield from block.consume(scan)
+    if scan.state is not ScanState.STOPPED:
+        return False
+    try:
+        read_arguments("(" + "".join(block.taken[mark:]), strict=True)
+    except ValueError:
+        return False
+    return True
+
+
+def _breaks_off(block: Block) -> bool:
+    """Whether the text ended where a call or the closing tag might still have come."""
+    scan = block.stage.scan
+    hits = (markers.growing.match(scan.text, scan.pos) for markers in (NAME, CLOSING))
+    return scan.closed and (scan.empty or any(hit and not hit.lastindex for hit in hits))
+
+
+def _is_tool(block: Block, name: str) -> bool:
+    """Whether a name is a tool's: one that is known, or, where none is, not Python's own."""
+    tools = block.stage.tools
+    return name in tools if tools else not hasattr(builtins, name)

@@ -1,0 +1,69 @@
+"""Step3's calls::
+
+<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="NAME">
+<steptml:parameter name="KEY">VALUE</steptml:parameter>
+</steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>
+"""
+
+from __future__ import annotations
+
+from callblocks.parsing.markers import Shape
+from callblocks.parsing.shapes.invoke import RULES
+from callblocks.parsing.shapes.tags import BLANKS, Tag, attributed, closing, literal, misspelt
+from callblocks.parsing.shapes.xml_form import XmlForm
+from callblocks.parsing.shapes.xml_parameters import XmlParameters
+from callblocks.parsing.shapes.xml_tags import XmlTags
+
+__all__ = ("Step3",)
+
+BEGIN, END = "<｜tool_call_begin｜>function<｜tool_sep｜>", "<｜tool_call_end｜>"
+_INVOKE, _INVOKE_END = attributed("<steptml:invoke"), literal("</steptml:invoke>")
+_BEGIN, _END = literal(BEGIN), literal(END)
+
+
+class Step3(XmlParameters):
+    """`<steptml:invoke name="…">` between special tokens."""
+
+    name = "step3"
+    summary = "<steptml:invoke> with <steptml:parameter> tags, between <｜tool_call_begin｜> tokens"
+    syntax = (
+        f'<｜tool_calls_begin｜>{BEGIN}<steptml:invoke name="NAME">\n'
+        '<steptml:parameter name="KEY">VALUE</steptml:parameter>\n'
+        f"</steptml:invoke>{END}<｜tool_calls_end｜>"
+    )
+    rules = (
+        f'A call is a `<steptml:invoke name="NAME">` between `{BEGIN}` and `{END}`. All calls '
+        "stand between `<｜tool_calls_begin｜>` and `<｜tool_calls_end｜>`.",
+        'Each argument stands in its own `<steptml:parameter name="KEY">`.',
+        *RULES,
+    )
+    reasoning = (("<think>", "</think>"),)
+    tags = XmlTags(
+        wrapper=closing("<｜tool_calls_begin｜>"),
+        wrapper_end=closing("<｜tool_calls_end｜>"),
+        call=Tag(
+            "<steptml:invoke>",
+            Shape((*_BEGIN.atoms, BLANKS, *_INVOKE.atoms)),
+            others=[
+                Shape((*literal("<｜tool_call_begin｜>").atoms, BLANKS, *_INVOKE.atoms)),
+                _INVOKE,
+            ],
+        ),
+        call_end=Tag(
+            "</steptml:invoke>",
+            Shape((*_INVOKE_END.atoms, BLANKS, *_END.atoms)),
+            others=[_END, misspelt("</steptml:invo")],
+        ),
+        argument=Tag("<steptml:parameter>", attributed("<steptml:parameter")),
+        argument_end=closing(
+            "</steptml:parameter>", others=[misspelt("</steptml:para")], covered=True
+        ),
+    )
+    form = XmlForm(
+        wrapper=("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>"),
+        head=(f'{BEGIN}<steptml:invoke name="', '">\n'),
+        end=f"</steptml:invoke>{END}",
+        key=('<steptml:parameter name="', '">'),
+        value_end="</steptml:parameter>\n",
+        shared=True,
+    )

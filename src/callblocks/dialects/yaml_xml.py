@@ -1,0 +1,102 @@
+"""Calls with the tool's name as the tag and YAML in it::
+
+    <NAME>
+      KEY: VALUE
+    </NAME>
+
+Only tools that are known are tags. A value that the schema wants as text is taken as it is written,
+also where YAML would make a number of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from callblocks.model.calls import Call
+from callblocks.model.errors import Unwritable
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.arguments import plain_values, problems_of, schema_of
+from callblocks.parsing.expressions import alt, lit, many, opt, seq
+from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.machines import without
+from callblocks.parsing.schema_order import fits, in_schema_order
+from callblocks.parsing.schema_shape import Schemas
+from callblocks.parsing.shapes.bad_body import BadBody
+from callblocks.parsing.shapes.element_bodies import NamedTags
+from callblocks.parsing.shapes.xml_bodies import Input
+from callblocks.parsing.typed import Typed, type_name, types_of
+from callblocks.parsing.yaml_core import YamlError, load
+from callblocks.parsing.yaml_rules import input_lines
+from callblocks.parsing.yaml_write import dump
+
+__all__ = ("YamlXml",)
+
+_PAIR = re.compile(r"^[ \t]*([^\s:#][^:\n]*?):[ \t]+([^\n]*?)[ \t]*$", re.MULTILINE)
+
+
+class YamlXml(NamedTags):
+    """`<NAME>` with a YAML mapping."""
+
+    name = "yaml_xml"
+    summary = "the tool's name as a tag, with YAML in it"
+    syntax = "<NAME>\n  KEY: VALUE\n</NAME>"
+    rules = (
+        "A call is a tag with the tool's name. Between its tags the arguments stand as YAML, "
+        "`key: value`, two spaces in.",
+        "Text of several lines is a block: `key: |` and the lines below it, four spaces in.",
+        "A call without arguments has nothing between its tags. Close every tag.",
+    )
+    values_are_text = False
+
+    def may_begin(self, blanks: str, char: str) -> bool:
+        return bool(char) and ("\n" in blanks or char in "{<")
+
+    def is_whole_body(self, text: str, tool: ToolSpec | None, *, is_all: bool) -> bool:
+        return text.endswith("\n") or (is_all and "\n" not in text)
+
+    def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
+        try:
+            value = load(body, depth)
+        except YamlError as error:
+            raise BadBody("arguments-not-yaml", error.reason) from error
+        if not isinstance(value, dict | None):
+            raise BadBody("arguments-not-yaml", "it is no mapping")
+        given = cast("dict[str, Any]", value or {})
+        values = {key: _fitted(one, body, tool, key) for key, one in given.items()}
+        return plain_values(values), problems_of(values)
+
+    def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
+        calls = [
+            seq(lit(f"<{tool.name}>\n"), lines if tool.required else opt(lines))
+            for tool in tools
+            for lines in [input_lines(grammar, tool)]
+        ]
+        call = alt(
+            *(seq(rule, lit(f"</{tool.name}>")) for rule, tool in zip(calls, tools, strict=True))
+        )
+        prose = grammar.rule("prose", without(self.openings(tools)))
+        grammar.rule("root", seq(prose, many(seq(grammar.rule("call", call), prose))))
+
+    def _compose_call(self, number: int, call: Call, tools: Mapping[str, ToolSpec]) -> str:
+        head = super()._compose_call(number, Call(id="", name=call.name, ended=False), tools)
+        value = in_schema_order(call.input, tools[call.name].parameters)
+        try:
+            body = dump({"input": value}).removeprefix("input:\n") if value else ""
+        except YamlError as error:
+            raise Unwritable(self.name, f"the input of {call.name!r}: {error.reason}") from error
+        return f"{head}{body}{self.tail_of(call.name) if call.ended else ''}"
+
+
+def _fitted(value: Any, body: str, tool: ToolSpec | None, key: str) -> Typed:
+    """A value as YAML reads it, or as it is written where the schema wants text."""
+    schema, document = schema_of(tool, key), tool.parameters if tool else True
+    if fits(value, schema, document):
+        return Typed(value, True)
+    if isinstance(value, bool | int | float | None):
+        written = dict(_PAIR.findall(body)).get(key)
+        if written and fits(written, schema, document):
+            return Typed(written, True)
+    types = {name for plain in Schemas(document).plain(schema) for name in types_of(plain)}
+    return Typed(value, type_name(value) in types)

@@ -1,0 +1,55 @@
+"""Arguments that were written as text, one by one, as the tool's schema types them.
+
+    typed_arguments({"days": "3"}, tool)      ({"days": 3}, [])
+
+A tool's parameters may stand in `$ref`, `allOf` or a union; a key that is none of them is of
+the type that `additionalProperties` gives, or stays text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from callblocks.model.brief import brief
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.schema_shape import Schemas, members
+from callblocks.parsing.typed import Typed, typed
+
+_COMPOSED = {"$ref", "allOf", "anyOf", "oneOf"}
+
+__all__ = ("plain_values", "problems_of", "schema_of", "typed_argument")
+
+
+def schema_of(tool: ToolSpec | None, key: str) -> object:
+    """The schema of a parameter; True, which says nothing, where there is none."""
+    if tool is None:
+        return True
+    given = tool.parameters.get("properties")
+    if isinstance(given, dict) and key in given and _COMPOSED.isdisjoint(tool.parameters):
+        return cast("dict[str, object]", given)[key]
+    found: list[object] = []
+    for plain in Schemas(tool.parameters).plain(tool.parameters):
+        said = members(plain)
+        schema = said.known.get(key, said.extra)
+        found += [] if isinstance(schema, bool) else [schema]
+    return {"anyOf": found} if len(found) > 1 else found[0] if found else True
+
+
+def typed_argument(text: str, tool: ToolSpec | None, key: str) -> Typed:
+    """A text as the type that the tool's schema says for this parameter."""
+    return typed(text, schema_of(tool, key), tool.parameters if tool else True, repair=True)
+
+
+def problems_of(values: Mapping[str, Typed]) -> list[tuple[str, str]]:
+    """What is wrong with values that were typed: code and detail."""
+    return [
+        (code, f"{key}: {brief(value.value)}")
+        for key, value in values.items()
+        for code in (*(() if value.fits else ("mistyped-argument",)), *value.repairs)
+    ]
+
+
+def plain_values(values: Mapping[str, Typed]) -> dict[str, Any]:
+    """The input that they are."""
+    return {key: value.value for key, value in values.items()}

@@ -1,0 +1,144 @@
+"""Values in braces whose strings have quotes of their own, in text that is all there.
+
+    {city:<q>Paris<q>,days:3,near:[<q>Rouen<q>],more:{wind:true}}
+
+Numbers, `true`, `false` and `null` are bare. A bare word is text, with a problem; so is anything
+bare where the schema wants a string. `quote` is the marker on both sides of a string.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from callblocks.parsing.json_value import read_json
+from callblocks.parsing.typed import typed
+
+__all__ = ("BraceValues",)
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_BARE = re.compile(r"[^,{}\[\]]*")
+_KEY = re.compile(r"[^,:{}\[\]]+")
+_PYTHON = {"True": True, "False": False, "None": None}
+
+
+class BraceValues:
+    """Reads one object; `repairs` are the codes of what was wrong, each with its reason."""
+
+    def __init__(self, text: str, quote: str, *, strict: bool) -> None:
+        self.text = text
+        self.repairs: dict[str, str] = {}
+        self._quote = quote
+        self._strict = strict
+        self._at = 0
+
+    def read(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """The object that is all of the text; `ValueError` says why it is none.
+
+        Its brackets match and its strings are closed: whoever delimited it has seen that.
+        """
+        try:
+            return self._object(schema)
+        except RecursionError as error:
+            raise ValueError("it is nested too deep") from error
+
+    def _next(self) -> str:
+        blanks = _BLANKS.match(self.text, self._at)
+        self._at = blanks.end() if blanks else self._at
+        return self.text[self._at : self._at + 1]
+
+    def _object(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        self._at += 1
+        found: dict[str, Any] = {}
+        while self._next() != "}":
+            key = self._key()
+            if self._next() != ":":
+                raise ValueError(f"a colon is missing after {key!r:.60}")
+            self._at += 1
+            if key in found:
+                raise ValueError(f"{key!r:.60} stands twice")
+            found[key] = self._value(_inner(schema.get("properties"), key))
+            self._comma("}")
+        self._at += 1
+        return found
+
+    def _array(self, schema: Mapping[str, Any]) -> list[Any]:
+        self._at += 1
+        found: list[Any] = []
+        while self._next() != "]":
+            found.append(self._value(_inner(schema, "items")))
+            self._comma("]")
+        self._at += 1
+        return found
+
+    def _comma(self, closing: str) -> None:
+        char = self._next()
+        if char == ",":
+            self._at += 1
+        elif char != closing:
+            raise ValueError(f"{char!r} cannot stand after a value")
+
+    def _key(self) -> str:
+        if (string := self._string()) is not None:
+            return string
+        bare = _KEY.match(self.text, self._at)
+        if not bare:
+            raise ValueError("a name is missing")
+        self._at = bare.end()
+        return bare[0].strip()
+
+    def _value(self, schema: Mapping[str, Any]) -> Any:
+        char = self._next()
+        if char == "{":
+            return self._object(schema)
+        if char == "[":
+            return self._array(schema)
+        string = self._string()
+        return self._bare(schema) if string is None else string
+
+    def _string(self) -> str | None:
+        """The string whose quote stands here."""
+        self._next()
+        if not self.text.startswith(self._quote, self._at):
+            return None
+        start = self._at + len(self._quote)
+        end = self.text.index(self._quote, start)
+        self._at = end + len(self._quote)
+        return self.text[start:end]
+
+    def _bare(self, schema: Mapping[str, Any]) -> Any:
+        match = _BARE.match(self.text, self._at)
+        self._at = match.end() if match else self._at
+        text = match[0].strip() if match else ""
+        if not text:
+            raise ValueError("a value is missing")
+        value = typed(text, schema) if schema.get("type") else None
+        if value and value[1]:
+            return self._unquoted(text) if isinstance(value[0], str) else value[0]
+        try:
+            return read_json(text)
+        except ValueError:
+            return self._word(text)
+
+    def _word(self, text: str) -> Any:
+        if text not in _PYTHON:
+            return self._unquoted(text)
+        self._repair("repaired-literals", f"a word of Python: {text}")
+        return _PYTHON[text]
+
+    def _unquoted(self, text: str) -> str:
+        self._repair("repaired-quotes", f"a string without quotes: {text!r:.60}")
+        return text
+
+    def _repair(self, code: str, detail: str) -> None:
+        if self._strict:
+            raise ValueError(detail)
+        self.repairs.setdefault(code, detail)
+
+
+def _inner(schema: Any, name: str) -> Mapping[str, Any]:
+    inner: Any = (
+        cast("Mapping[str, Any]", schema).get(name) if isinstance(schema, Mapping) else None
+    )
+    return cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else {}

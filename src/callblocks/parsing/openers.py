@@ -1,0 +1,106 @@
+"""Who may open a block, and by which markers.
+
+Beside the dialects that are these: pairs of markers around what a model thinks, and Markdown's
+code fences where account of them is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import ClassVar, NamedTuple, Protocol, TypeAlias
+
+from callblocks.parsing.fences import CodeFences
+from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.reader import Reader
+from callblocks.parsing.thinking import Pairs, Thinking, ThoughtEnd
+
+__all__ = ("Choice", "Openers", "Owner", "Setting", "choose")
+
+Rows: TypeAlias = list[tuple[Reader, Sequence[str | Shape]]]
+
+
+class Setting(NamedTuple):
+    """Where a dialect's markers are looked for: quoted in code too? is no other dialect read?"""
+
+    in_code_fences: bool = True
+    alone: bool = True
+
+
+class Owner(Reader, Protocol):
+    """A reader and the markers that open its blocks."""
+
+    follows_fences: ClassVar[bool]
+    """Whether Markdown code fences must be tracked for it."""
+    reasoning: ClassVar[Pairs]
+    """The markers around what its models think."""
+    calls_end_reasoning: ClassVar[bool]
+    """Whether a complete call of a known tool ends what a model thinks."""
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        """The markers that may open a block."""
+        ...
+
+
+class Openers:
+    """Who may open a block here, each with its own markers, and all of them as one search."""
+
+    def __init__(self, readers: Rows) -> None:
+        self.markers = Markers(*(marker for _, openers in readers for marker in openers))
+        self._readers = [(reader, Markers(*openers)) for reader, openers in readers]
+        self._found: dict[tuple[str, bool], list[tuple[Reader, Markers]]] = {}
+
+    def at(self, char: str, fresh: bool) -> list[tuple[Reader, Markers]]:
+        """Those of whom a marker may begin with this character, at the start of a line or not."""
+        found = self._found.get((char, fresh))
+        if found is None:
+            found = [pair for pair in self._readers if _may_begin(pair[1], char, fresh)]
+            self._found[char, fresh] = found
+        return found
+
+
+def _may_begin(markers: Markers, char: str, fresh: bool) -> bool:
+    in_line = markers.growing.match(char)
+    at_start = markers.fresh.match(char) if fresh and markers.fresh else None
+    return in_line is not None or at_start is not None
+
+
+class Choice(NamedTuple):
+    """The openers outside Markdown code fences, those inside, and what ends a thought."""
+
+    outside: Openers
+    inside: Openers
+    thinking: Thinking | None
+
+
+@lru_cache(maxsize=64)
+def choose(
+    owners: tuple[Owner, ...], preferred: Owner | None, in_code_fences: bool, reasoning: Pairs
+) -> Choice:
+    """Who may open a block; `reasoning` are pairs that the caller names beside the owners' own.
+
+    The one that is preferred opens all that it would if it were alone.
+    """
+    own = dict.fromkeys(pair for owner in owners for pair in owner.reasoning)
+    pairs = (*reasoning, *(pair for pair in own if pair not in reasoning))
+    readers: Rows = [
+        (owner, tuple(owner.openers(Setting(in_code_fences, alone=owner is preferred))))
+        for owner in owners
+    ]
+    enders = tuple(
+        row for owner, row in zip(owners, readers, strict=True) if owner.calls_end_reasoning
+    )
+    # Where it is only guessed what the model is, it thinks first, or not at all.
+    sure = (*reasoning, *(preferred.reasoning if preferred else ()))
+    for open_, close in pairs:
+        only_first = (open_, close) not in sure
+        readers.append((Thinking((close,), enders, only_first=only_first), (open_,)))
+    ends = tuple(pair[1] for pair in pairs if enders or pair in own)
+    if ends:
+        readers.append((ThoughtEnd(), ends))
+    tracked = not in_code_fences or any(owner.follows_fences for owner in owners)
+    fences: Rows = [(CodeFences(), CodeFences.OPENERS)] if tracked else []
+    inside = readers if in_code_fences else []
+    closings = tuple(close for _, close in pairs)
+    thinking = Thinking(closings, enders, openings=tuple(o for o, _ in pairs)) if pairs else None
+    return Choice(Openers([*readers, *fences]), Openers([*inside, *fences]), thinking)

@@ -1,0 +1,120 @@
+"""Where the arguments of a Python call end, or break, while their text arrives in pieces.
+
+    scan = PythonScan()
+    scan.feed("(city='Par")       # 10: taken, scan.state is ScanState.OPEN
+    scan.feed("is') and on")      # 4: stopped right after the bracket
+
+It begins with `(`, the arguments of one call, or with `[`, a list of calls. No value is built;
+the places of the grammar are listed in `python_places`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from callblocks.parsing.json_scan import Halt, ScanState
+from callblocks.parsing.python_places import (
+    AFTER,
+    AFTER_CALL,
+    START,
+    STRINGS,
+    Note,
+    Place,
+)
+
+__all__ = ("PythonScan",)
+
+_OPENING = {")": "(", "]": "[", "}": "{"}
+_CLOSING = {opening: closing for closing, opening in _OPENING.items()}
+
+
+class PythonScan:
+    """Fed text, says where the brackets that it begins with close."""
+
+    __slots__ = ("_level", "_max_depth", "_open", "_place", "halt", "state", "too_deep")
+
+    def __init__(self, max_depth: int = 100) -> None:
+        self.state = ScanState.OPEN
+        self.too_deep = False
+        self.halt = 0
+        """Where the text that `absorb` was given last halted the scan, if it did."""
+        self._max_depth = max_depth
+        self._place = START
+        self._open: list[str] = []
+        self._level = 1  # how many brackets are open among the arguments of a call
+
+    def feed(self, text: str, at: int = 0) -> int:
+        """Take text from `at` and say up to where: its end, or where the scan halted."""
+        place, size = self._place, len(text)
+        while at < size and self.state is ScanState.OPEN:
+            step = place.steps.get(text[at])
+            if step is not None:
+                place, note = step
+                if note and not (place := self._heed(note, text[at], place)):
+                    return at
+                at += 1
+            elif (run := place.run(text, at)) is not None:
+                at = run.end()
+            elif place.skip is not None:
+                at, place = at + 1, place.skip
+            elif place.then is not None:
+                place = place.then
+            else:
+                self.state = ScanState.BROKEN
+        self._place = place
+        return at
+
+    @property
+    def closing(self) -> str:
+        """The brackets that would close what is open."""
+        return "".join(_CLOSING[char] for char in reversed(self._open))
+
+    def absorb(self, text: str) -> Halt | None:
+        """Take all of a text, or say where the scan halted in it.
+
+        It halts in a string that is longer than the piece, too: there is a quicker search for it.
+        """
+        was = self._place
+        end = self.feed(text)
+        is_long = was is self._place and was in STRINGS
+        if end == len(text) and self.state is ScanState.OPEN and not is_long:
+            return None
+        self.halt = end
+        return Halt(end)
+
+    @property
+    def search(self) -> Callable[[str], re.Match[str] | Halt | None]:
+        """What settles the next pieces: `absorb`, or in a string a search for its end."""
+        return STRINGS.get(self._place, self.absorb)
+
+    def _heed(self, note: Note, char: str, place: Place) -> Place | None:
+        """Where a step leads, or None if it cannot be made among these brackets."""
+        match note:
+            case "open":
+                return self._opened(char, place)
+            case "close":
+                return self._closed(char)
+            case "colon":
+                fits = self._open[-1] == "{"
+            case _:
+                fits = len(self._open) == self._level and self._open[-1] == "("
+        return place if fits else self._broken()
+
+    def _opened(self, char: str, place: Place) -> Place:
+        if not self._open and char == "[":
+            self._level = 2
+        self._open.append(char)
+        self.too_deep = self.too_deep or len(self._open) > self._max_depth
+        return place
+
+    def _closed(self, char: str) -> Place | None:
+        if self._open[-1] != _OPENING[char]:
+            return self._broken()
+        self._open.pop()
+        if not self._open:
+            self.state = ScanState.STOPPED
+        return AFTER_CALL if len(self._open) < self._level else AFTER
+
+    def _broken(self) -> None:
+        self.state = ScanState.BROKEN

@@ -1,0 +1,21 @@
+"""Whoever can own a block of text."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.stage import Reading
+
+__all__ = ("Reader",)
+
+
+class Reader(Protocol):
+    """Whoever can own a block: a dialect, a code fence, a stretch of reasoning."""
+
+    name: ClassVar[str]
+    """What it is called in events."""
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        """Read the block that a marker opened, or refuse it."""
+        ...

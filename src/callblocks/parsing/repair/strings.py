@@ -1,0 +1,79 @@
+r"""A string as models write it: in either quotes, line breaks, quotes and backslashes in it raw.
+
+A quote ends the string if what follows it can follow a string there: a colon after a key; after
+a value a closing bracket, or a comma and what may come next. Any other quote is part of the text,
+unless it seems to end a key: then it is not known where the string ends.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+__all__ = ("Found", "read_string")
+
+_SPECIAL = {quote: re.compile(rf"[\\{quote}\x00-\x1f]") for quote in "\"'"}
+_UNICODE = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"} | {c: c for c in '"\\/'}
+# Blanks are bounded, so that a run of them is not looked through for each quote before it.
+_BLANKS = r"[ \t\r\n]{0,1000}"
+_FOLLOWS = {
+    "key": re.compile(rf"{_BLANKS}:"),
+    "{": re.compile(
+        rf"{_BLANKS}(?:[}}\]]|\Z|,{_BLANKS}(?:[\"'}}\]]|\Z|[A-Za-z_]\w{{0,60}}{_BLANKS}:))"
+    ),
+    "[": re.compile(
+        rf"{_BLANKS}(?:[}}\]]|\Z|,{_BLANKS}(?:[\"'\[\]{{}}\-0-9]|\Z|[tT]rue|[fF]alse|null|None))"
+    ),
+    "": re.compile(rf"{_BLANKS}(?:[,;)}}\]<`]|\Z)"),
+}
+# What stands after a key: a string that runs into it is not one that holds a quote.
+_MEMBER = re.compile(rf"{_BLANKS}:{_BLANKS}[\"'\[{{\-0-9tfnTFN]")
+
+
+class Found(NamedTuple):
+    """A string, where it ends, and the codes of what was repaired in it."""
+
+    value: str
+    end: int
+    repairs: tuple[str, ...]
+
+
+def read_string(text: str, at: int, place: str) -> Found | None:
+    """Read the string whose quote stands here; None if it has no end.
+
+    `place` is "key", the bracket that the string stands in, or "" outside of any.
+    """
+    quote, follows = text[at], _FOLLOWS[place]
+    repairs = {"repaired-quotes": None} if quote == "'" else {}
+    parts: list[str] = []
+    at += 1
+    while special := _SPECIAL[quote].search(text, at):
+        parts.append(text[at : special.start()])
+        at = special.end()
+        if special[0] == "\\":
+            part, at, plain = _escape(text, at - 1, quote)
+            parts.append(part)
+        elif special[0] == quote and follows.match(text, at):
+            return Found("".join(parts), at, tuple(repairs))
+        elif special[0] == quote and _MEMBER.match(text, at):
+            return None
+        else:
+            parts.append(special[0])
+            plain = False
+        if not plain:
+            repairs["repaired-strings"] = None
+    return None
+
+
+def _escape(text: str, at: int, quote: str) -> tuple[str, int, bool]:
+    """What a backslash and what follows it stand for, where that ends, and whether it is JSON."""
+    if run := _UNICODE.match(text, at):
+        return json.loads(f'"{run[0]}"'), run.end(), True
+    after = text[at + 1 : at + 2]
+    if after == quote:
+        return quote, at + 2, True
+    if after in _ESCAPES:
+        return _ESCAPES[after], at + 2, True
+    return "\\", at + 1, False

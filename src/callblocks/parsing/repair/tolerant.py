@@ -1,0 +1,187 @@
+"""JSON as models write it: one pass that reads what is meant, and names what it had to repair.
+
+    tolerant = Tolerant("{'a': True,}", ended=True, max_depth=100)
+    tolerant.read(0)      # ({"a": True}, 12)
+    tolerant.repairs      # repaired-quotes, repaired-literals, repaired-commas
+
+It never makes a value up: a value that is missing or cut off is `Unrepairable`. `ended` says that
+a marker closed the text: only then is an open number whole, or an empty bracket meant to be.
+Each character is looked at a bounded number of times.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from callblocks.model.calls import Span
+from callblocks.parsing.json_value import read_json
+from callblocks.parsing.repair.strings import read_string
+
+__all__ = ("Tolerant", "Unrepairable")
+
+_SOLID = re.compile(r"[^ \t\r\n]")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?![\w.+-])")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_LITERALS = {"true": True, "false": False, "null": None}
+_PYTHON = {"True": True, "False": False, "None": None}
+
+
+class Unrepairable(ValueError):
+    """It is not known what was meant; the message says where."""
+
+
+class Tolerant:
+    """Reads values out of a text; `repairs` are the codes of what was wrong, in order.
+
+    `members` has, for each object by its place, where the value of each key stands; `elements`
+    has the places of the elements of each array. `inside` are brackets that opened before it.
+    """
+
+    def __init__(self, text: str, *, ended: bool, max_depth: int, inside: str = "") -> None:
+        self.text = text
+        self.repairs: dict[str, None] = {}
+        self.members: dict[int, dict[str, Span]] = {}
+        self.elements: dict[int, list[Span]] = {}
+        self._ended = ended
+        self._max_depth = max_depth
+        self._open = list(inside)
+
+    def note(self, code: str) -> None:
+        """Say that something was repaired."""
+        self.repairs[code] = None
+
+    def solid(self, at: int) -> int:
+        """Where the next character that is no blank stands, or the end."""
+        found = _SOLID.search(self.text, at)
+        return found.start() if found else len(self.text)
+
+    def read(self, at: int) -> tuple[Any, int]:
+        """Read the value that begins here; give it, and where it ends."""
+        char = self.text[at : at + 1]
+        if char == "{":
+            return self._object(at)
+        if char == "[":
+            return self._array(at)
+        if char and char in "\"'":
+            return self._string(at, self._open[-1] if self._open else "")
+        return self._scalar(at)
+
+    def _scalar(self, at: int) -> tuple[Any, int]:
+        if number := _NUMBER.match(self.text, at):
+            if number.end() == len(self.text) and not self._ended:
+                raise Unrepairable("the text ends in a number")
+            return read_json(number[0]), number.end()
+        word = _WORD.match(self.text, at)
+        if word and word[0] in _LITERALS:
+            return _LITERALS[word[0]], word.end()
+        if word and word[0] in _PYTHON:
+            self.note("repaired-literals")
+            return _PYTHON[word[0]], word.end()
+        raise self._unexpected(at)
+
+    def _object(self, start: int) -> tuple[dict[str, Any], int]:
+        at = self.solid(start + 1)
+        if self.text[at : at + 1] == "{":
+            return self._doubled(start, at)
+        self.enter("{")
+        value: dict[str, Any] = {}
+        places = self.members[start] = {}
+        last = "{"
+        while not self._closes(at, last):
+            key, at = self._key(at)
+            if key in value:
+                raise Unrepairable(f"{key!r:.60} stands twice")
+            at = self._expect(at, ":")
+            value[key], end = self.read(at)
+            places[key] = (at, end)
+            at, last = self._after(end)
+        return value, self._leave(at, "}")
+
+    def _doubled(self, start: int, inner: int) -> tuple[dict[str, Any], int]:
+        """An object in one more pair of braces."""
+        self.note("repaired-braces")
+        value, end = self._object(inner)
+        self.members[start] = self.members[inner]
+        closing = self.solid(end)
+        return value, closing + 1 if self.text[closing : closing + 1] == "}" else end
+
+    def _array(self, start: int) -> tuple[list[Any], int]:
+        self.enter("[")
+        value: list[Any] = []
+        places = self.elements[start] = []
+        at, last = self.solid(start + 1), "["
+        while not self._closes(at, last):
+            element, end = self.read(at)
+            value.append(element)
+            places.append((at, end))
+            at, last = self._after(end)
+        return value, self._leave(at, "]")
+
+    def enter(self, bracket: str) -> None:
+        """Note that a bracket is open."""
+        self._open.append(bracket)
+        if len(self._open) > self._max_depth:
+            raise Unrepairable(f"it is nested deeper than {self._max_depth}")
+
+    def _closes(self, at: int, last: str) -> bool:
+        """Whether the innermost bracket ends here, as written or by what is missing.
+
+        `last` is the bracket or comma that stands before, or "" after a value.
+        """
+        char = self.text[at : at + 1]
+        if char not in ("}", "]", ""):
+            return False
+        if not char and last and not self._ended:
+            raise Unrepairable("the text ends before a value")
+        if last == ",":
+            self.note("repaired-commas")
+        return True
+
+    def _leave(self, at: int, bracket: str) -> int:
+        """Where a container ends: after its own bracket, or before what closes an outer one."""
+        self._open.pop()
+        char = self.text[at : at + 1]
+        if char == bracket:
+            return at + 1
+        if char and "[{"["]}".index(char)] not in self._open:
+            raise self._unexpected(at)
+        self.note("repaired-closing")
+        return at
+
+    def _after(self, end: int) -> tuple[int, str]:
+        """What comes after a member or an element: the next place, and the comma before it."""
+        at = self.solid(end)
+        char = self.text[at : at + 1]
+        if char == ",":
+            return self.solid(at + 1), char
+        if char in ("}", "]", ""):
+            return at, ""
+        raise self._unexpected(at)
+
+    def _key(self, at: int) -> tuple[str, int]:
+        if self.text[at : at + 1] in ('"', "'"):
+            return self._string(at, "key")
+        if word := _WORD.match(self.text, at):
+            self.note("repaired-quotes")
+            return word[0], word.end()
+        raise self._unexpected(at)
+
+    def _string(self, at: int, place: str) -> tuple[str, int]:
+        found = read_string(self.text, at, place)
+        if found is None:
+            raise Unrepairable("a string is not closed")
+        for code in found.repairs:
+            self.note(code)
+        return found.value, found.end
+
+    def _expect(self, at: int, char: str) -> int:
+        at = self.solid(at)
+        if self.text[at : at + 1] != char:
+            raise self._unexpected(at)
+        return self.solid(at + 1)
+
+    def _unexpected(self, at: int) -> Unrepairable:
+        if at >= len(self.text):
+            return Unrepairable("the text ends before a value")
+        return Unrepairable(f"{self.text[at]!r} cannot stand at character {at + 1}")

@@ -1,0 +1,145 @@
+"""Reads calls that are two lines of text, and what came of them::
+
+    Action: get_weather
+    Action Input: {"city": "Paris"}
+    Observation: sunny
+
+The input is JSON, or text for a tool with one parameter. JSON ends where it closes; text ends
+where the next such line begins. At the end of the text nobody knows whether it was all.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from callblocks.model.calls import Result
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.fences import END_OF_LINE
+from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.json_value import read_json
+from callblocks.parsing.markers import Markers, line
+from callblocks.parsing.repair.objects import mended_object
+from callblocks.parsing.stage import Reading
+from callblocks.parsing.typed import typed
+
+__all__ = ("ACTIONS", "OBSERVATIONS", "read_action", "read_observation")
+
+ACTIONS = (line("Action:"), line("**Action:**"))
+OBSERVATIONS = (line("Observation:"), line("**Observation:**"))
+_INPUTS = Markers("Action Input:", "**Action Input:**")
+_THOUGHTS = tuple(map(line, ("Thought:", "**Thought:**", "Final Answer:", "**Final Answer:**")))
+_NEXT = Markers(*ACTIONS, *OBSERVATIONS, *_THOUGHTS)
+_NAME = re.compile(r"[A-Za-z_][\w.-]{0,200}")
+_NOBODY = ("none", "n/a", "na")
+
+
+def read_action(block: Block) -> Reading[Refused | None]:
+    """Read a call, or refuse what is only a line that begins like one."""
+    rest, newline = yield from block.until(END_OF_LINE)
+    name, stage = rest.strip(" \t\r`*\"'[]"), block.stage
+    may_be = name in stage.tools or (stage.alone and _NAME.fullmatch(name))
+    if not newline or not may_be or name.lower() in _NOBODY:
+        return block.refuse()
+    yield from block.peek()
+    if not (yield from block.match(_INPUTS)):
+        return block.refuse()
+    block.started(name)
+    mark = len(block.taken)
+    first = yield from block.peek()
+    blanks = "".join(block.taken[mark:])
+    if blanks:
+        block.input("")
+    # The next such line may follow at once.
+    stage.scan.fresh = "\n" in blanks
+    return (yield from (_read_json(block) if first == "{" else _read_text(block)))
+
+
+def _read_json(block: Block) -> Reading[None]:
+    mark, scan = len(block.taken), JsonScan(block.stage.limits.depth, exact=True)
+    yield from block.consume(scan, live=True)
+    ended = True
+    if scan.state is not ScanState.STOPPED:
+        _, stop = yield from block.stream(_NEXT)
+        text, ended = "".join(block.taken[mark:]).removesuffix(stop), bool(stop)
+        _give_back(block, stop)
+    else:
+        text = "".join(block.taken[mark:])
+    if scan.too_deep:
+        return block.malformed("too-deep", f"more than {block.stage.limits.depth} levels")
+    return _say(block, text, ended)
+
+
+def _read_text(block: Block) -> Reading[None]:
+    text, stop = yield from block.stream(_NEXT)
+    _give_back(block, stop)
+    return _say(block, text, bool(stop))
+
+
+def _give_back(block: Block, stop: str) -> None:
+    """Leave the next such line to whoever reads it: it may stand where a line has just begun."""
+    block.give_back(block.offset - len(stop))
+    block.stage.scan.fresh = bool(stop) and not stop.startswith("\n")
+
+
+def _say(block: Block, text: str, ended: bool) -> None:
+    bare, problems = text.strip(), dict[str, str]()
+    value = _json_input(block, bare, problems, ended)
+    if value is None and bare.startswith("{") and not ended:
+        return block.malformed(f"{block.dialect}.input", "the text ended inside its JSON")
+    if value is None:
+        value = _text_input(block.stage.tools.get(block.name), bare, problems)
+    else:
+        ended = True  # JSON that closes is whole
+    block.ready(value, size=len(text), ended=ended)
+    for code, detail in problems.items():
+        block.problem(code, detail)
+    return None
+
+
+def _json_input(
+    block: Block, text: str, problems: dict[str, str], ended: bool
+) -> dict[str, Any] | None:
+    """The JSON object that a text is, perhaps in a fence or with repairs."""
+    strict, depth = block.stage.strict, block.stage.limits.depth
+    fenced = text.startswith("```") and text.endswith("```") and "\n" in text and not strict
+    if fenced:
+        text, ended = text[text.index("\n") :].rstrip("`").strip(), True
+    if not text.startswith("{"):
+        return None
+    if fenced:
+        problems["repaired-fence"] = "a fence stood around the input"
+    try:
+        value: Any = read_json(text, depth)
+    except ValueError:
+        value, repairs = mended_object(text, depth) if ended and not strict else (None, ())
+        problems |= dict.fromkeys(repairs, "it was no JSON as it stood")
+    return cast("dict[str, Any] | None", value)
+
+
+def _text_input(tool: ToolSpec | None, text: str, problems: dict[str, str]) -> dict[str, Any]:
+    """Text goes to the only parameter, as its type; quotes around all of it are left out."""
+    if not text and not (tool and tool.required):
+        return {}
+    names = list(tool.properties) if tool else ["input"]
+    names = [name for name in names if tool and name in tool.required] or names
+    if len(names) != 1:
+        problems["unbound-arguments"] = "the input is no JSON object"
+        return {"input": text}
+    bare = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
+    value, fits = typed(bare, tool.properties[names[0]] if tool else {})[:2]
+    if not fits:
+        problems["mistyped-argument"] = f"{names[0]}: {bare!r:.60}"
+    return {names[0]: value}
+
+
+def read_observation(block: Block) -> Reading[Refused | None]:
+    """Read what the last call gave; without a call it is prose."""
+    if not block.stage.ready:
+        return block.refuse()
+    text, stop = yield from block.until(_NEXT)
+    _give_back(block, stop)
+    id_, index = block.stage.ready[-1]
+    block.result(Result(id=id_, output=text.removeprefix(" ")), index)
+    return None

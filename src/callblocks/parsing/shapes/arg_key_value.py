@@ -1,0 +1,62 @@
+"""Calls whose arguments are pairs of tags: `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`.
+
+A value is text where the tool's schema says so, and JSON where it says another type or nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from callblocks.parsing.markers import Shape
+from callblocks.parsing.shapes.json_values import JsonValues
+from callblocks.parsing.shapes.tags import BLANKS, Tag, literal
+
+__all__ = ("ARGUMENT", "NAME", "RULES", "ArgKeyValue", "argument", "named_call", "suffixed")
+
+NAME = "[\\w./:-]{1,200}"
+RULES = (
+    "For each argument write its name in `<arg_key>` and its value in `<arg_value>`.",
+    "Write text as it is, without quotes. Write numbers, booleans, lists and objects as JSON.",
+    "A call without arguments has no `<arg_key>`. Close every tag.",
+)
+_KEY = re.compile(r"<arg_key[^<>]*>\s*(.*?)\s*</arg_key", re.DOTALL)
+_NAME = re.compile(rf"<tool_call[^<>]*>\s*({NAME})")
+
+
+def argument(suffix: str = "") -> Shape:
+    """The tags before a value, each with this suffix, which is an atom of a pattern."""
+    return Shape(
+        (
+            *suffixed("<arg_key", suffix),
+            "[^<]{1,200}",
+            *suffixed("</arg_key", suffix),
+            BLANKS,
+            *suffixed("<arg_value", suffix),
+        )
+    )
+
+
+def suffixed(tag: str, suffix: str = "") -> tuple[str, ...]:
+    """The atoms of a tag with a suffix to its name."""
+    return (*literal(tag).atoms, *((":", suffix) if suffix else ()), ">")
+
+
+def named_call(after: str) -> Tag:
+    """The tag of a call and its name, which one of these characters follows."""
+    return Tag(
+        "<tool_call>NAME", Shape((*literal("<tool_call>").atoms, BLANKS, NAME, f"(?={after})"))
+    )
+
+
+ARGUMENT = "<arg_key>…</arg_key><arg_value>"
+
+
+class ArgKeyValue(JsonValues):
+    """A dialect of this shape; a call's name stands right after its opening tag."""
+
+    def name_in(self, opening: str) -> str:
+        found = _NAME.match(opening)
+        return found[1] if found else ""
+
+    def key_in(self, opening: str) -> str:
+        return _KEY.findall(opening)[-1]

@@ -1,0 +1,172 @@
+"""Dialects of the shape: an opening marker, `call:NAME{…}`, a closing marker.
+
+    <|tool_call>call:ls{path:<|"|>.<|"|>}<tool_call|>
+
+Strings stand between quotes of their own, so anything may stand in them but these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import ClassVar
+
+from callblocks.model.brief import brief
+from callblocks.model.calls import Call, Item
+from callblocks.model.errors import Unwritable
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.brace_rules import BraceRules, brace_text
+from callblocks.parsing.brace_values import BraceValues
+from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.expressions import alt, lit, many, seq
+from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.machines import without
+from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.schema_order import in_schema_order
+from callblocks.parsing.stage import Reading
+
+__all__ = ("BraceCalls",)
+
+NAME = Markers(Shape((*"call:", r"[ \t\r\n]{0,20}", "[A-Za-z_]", r"[\w.-]{0,200}", r"\{")))
+_OPENING = {"}": "{", "]": "["}
+_CLOSING = {"{": "}", "[": "]"}
+
+
+class BraceCalls(Dialect):
+    """`opening`, `call:NAME{…}`, `closing`; strings between `quote`s."""
+
+    opening: ClassVar[str]
+    closing: ClassVar[str]
+    quote: ClassVar[str]
+    keeps_ids = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.codes = {
+            f"{cls.name}.arguments": "the arguments of a call are not as the dialect writes them",
+            **cls.codes,
+        }
+
+    @cached_property
+    def _inside(self) -> Markers:
+        return Markers(self.quote, self.opening, self.closing, *"{}[]")
+
+    @cached_property
+    def _ends(self) -> Markers:
+        return Markers(self.opening, self.closing)
+
+    @cached_property
+    def _quotes(self) -> Markers:
+        return Markers(self.quote)
+
+    @cached_property
+    def _closers(self) -> Markers:
+        return Markers(self.closing)
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        return (self.opening,)
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        yield from block.peek()
+        if (yield from block.match(self._closers)):
+            return block.malformed("empty-calls", "there is no call in it")
+        head = yield from block.match(NAME)
+        if not head:
+            return block.refuse()
+        block.started(head.removeprefix("call:")[:-1].lstrip(), end=block.offset - 1)
+        block.input("{")
+        start = block.offset - 1
+        open_ = yield from self._read_braces(block)
+        text = block.text[start - block.start :]
+        return (yield from self._finish(block, text, open_))
+
+    def _read_braces(self, block: Block) -> Reading[str]:
+        """Say the arguments while they come; return the brackets that were left open.
+
+        That is `?` where they do not match, and `!` where they are too deep.
+        """
+        open_ = ["{"]
+        while open_:
+            _, marker = yield from block.stream(self._inside)
+            if marker in ("", self.opening, self.closing):
+                block.give_back(block.offset - len(marker))
+                break
+            block.input(marker)
+            if marker in _CLOSING:
+                open_.append(marker)
+                if len(open_) > block.stage.limits.depth:
+                    return (yield from self._give_up(block, "!"))
+            elif marker in _OPENING:
+                if open_.pop() != _OPENING[marker]:
+                    return (yield from self._give_up(block, "?"))
+            else:
+                _, marker = yield from block.stream(self._quotes)
+                if not marker:
+                    return "?"
+                block.input(marker)
+        return "".join(open_)
+
+    def _give_up(self, block: Block, why: str) -> Reading[str]:
+        """Take what is left of the call."""
+        _, marker = yield from block.stream(self._ends)
+        block.give_back(block.offset - len(marker))
+        return why
+
+    def _finish(self, block: Block, text: str, open_: str) -> Reading[None]:
+        end = block.offset
+        yield from block.peek()
+        marker = yield from block.match(self._closers)
+        if not marker:
+            block.give_back(end)
+        code, stage = f"{self.name}.arguments", block.stage
+        if open_ == "!":
+            return block.malformed("too-deep", f"more than {stage.limits.depth} levels")
+        if open_ == "?" or (open_ and (stage.strict or not marker)):
+            return block.malformed(code, "the braces are not closed")
+        tool = stage.tools.get(block.name)
+        values = BraceValues(
+            text + "".join(_CLOSING[char] for char in reversed(open_)),
+            self.quote,
+            strict=stage.strict,
+        )
+        try:
+            value = values.read(tool.parameters if tool else {})
+        except ValueError as error:
+            return block.malformed(code, str(error))
+        block.ready(value, size=len(text))
+        if open_ or not marker:
+            values.repairs["repaired-closing"] = "a brace or the closing marker is missing"
+        for repair, detail in values.repairs.items():
+            block.problem(repair, detail)
+        return None
+
+    def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
+        return "".join(
+            item if isinstance(item, str) else self._compose_call(item, tools) for item in items
+        )
+
+    def _compose_call(self, item: Item, tools: Mapping[str, ToolSpec]) -> str:
+        if not isinstance(item, Call):
+            raise Unwritable(self.name, "results: it has no form for them")
+        tool = tools.get(item.name)
+        value = in_schema_order(item.input, tool.parameters) if tool else item.input
+        try:
+            return f"{self.opening}call:{item.name}{brace_text(value, self.quote)}{self.closing}"
+        except (TypeError, ValueError) as error:
+            raise Unwritable(self.name, f"the input {brief(value)}: {error}") from error
+
+    def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
+        calls = (
+            seq(
+                lit(f"{self.opening}call:{tool.name}"),
+                BraceRules(grammar, tool.parameters, self.quote).value(
+                    {"type": "object", **tool.parameters}, f"{tool.name}-input"
+                ),
+            )
+            for tool in tools
+        )
+        call = grammar.rule("call", seq(alt(*calls), lit(self.closing)))
+        prose = grammar.rule("prose", without([self.opening]))
+        grammar.rule("root", seq(prose, many(seq(call, prose))))

@@ -1,0 +1,189 @@
+"""One call object while it arrives: `{"name": "ls", "arguments": {"path": "."}}`.
+
+The members of the object are read one by one, so the name is known as soon as its string closes
+and the arguments are said while they come. Members may stand in any order: arguments that come
+before the name wait for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from callblocks.model.calls import Span
+from callblocks.parsing.block import Block
+from callblocks.parsing.ids import read_id
+from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.json_value import read_json
+from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.shapes.keys import Keys, Parts, extra_of
+from callblocks.parsing.stage import Reading
+
+__all__ = ("CallObject",)
+
+# A short string without escapes: most keys and ids, taken at one go.
+_PLAIN = Markers(Shape(('"', r'[^"\\\x00-\x1f]{0,64}', '"')))
+
+
+class CallObject:
+    """What was read so far.
+
+    `heads` are those of the keys. `sure` says that a name alone makes it a call, unless it is one
+    of the `silent` ones.
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        keys: Keys,
+        heads: tuple[Markers, Markers],
+        *,
+        sure: bool,
+        silent: tuple[str, ...],
+    ) -> None:
+        self.block = block
+        self.keys = keys
+        self.sure = sure
+        self.silent = silent
+        self.start = block.offset
+        self.mark = len(block.taken)
+        self.name = ""
+        self.id: str | None = None
+        self.input: Span | None = None
+        self.written = ""
+        self.started = False
+        self.too_deep = False
+        self._others: dict[str, Any] = {}
+        self._heads = heads
+        self._empty = False
+        self._seen: set[tuple[int, str]] = set()
+
+    def read(self, level: int = 0) -> Reading[bool]:
+        """Take the object whose brace stands here; return whether it is whole."""
+        going = yield from self._first(level)
+        while going:
+            char = yield from self.block.peek()
+            if char not in (",", "}"):
+                return False
+            self.block.step()
+            if char == "}":
+                return True
+            going = yield from self._any(level)
+        return self._empty
+
+    def _first(self, level: int) -> Reading[bool]:
+        """Take what comes up to the end of the first member, or all of an object without any."""
+        if level == 0 and (quick := (yield from self.block.match(self._heads[0]))):
+            return (yield from self._quick(quick))
+        self.block.step()
+        self._empty = (yield from self.block.peek()) == "}"
+        if self._empty:
+            self.block.step()
+            return False
+        return (yield from self._any(level))
+
+    def _quick(self, head: str) -> Reading[bool]:
+        self.name = head[head.rindex('"', 0, -1) + 1 : -1]
+        self._seen.add((0, self.keys.name[0]))
+        if self.sure and not self.is_silent:
+            self.begin()
+        if not (yield from self.block.match(self._heads[1])):
+            return True
+        self._seen.add((0, self.keys.input[0]))
+        return (yield from self._input("{"))
+
+    def _any(self, level: int) -> Reading[bool]:
+        """Take a member; return whether it is whole."""
+        if (yield from self.block.peek()) != '"':
+            return False
+        key = yield from self._key(level)
+        return key is not None and (yield from self._member(key, level))
+
+    def parts(self) -> Parts | None:
+        """What the whole object says; `ValueError` if its arguments cannot be read."""
+        if not self.name:
+            return None
+        value = read_json(self.written) if self.input else None
+        return Parts(self.name, self.id, value, self.input, extra_of(self._others))
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the name calls nothing."""
+        return self.name in self.silent
+
+    def begin(self) -> None:
+        """Say that the call has begun, if that was not said."""
+        if self.started:
+            return
+        self.started = True
+        start, end = self.input or (None, None)
+        self.block.started(self.name, self.id, id_later=bool(self.keys.id), end=start)
+        if end is not None:
+            self.block.input(self.written, end=end)
+
+    def _key(self, level: int) -> Reading[str | None]:
+        raw, whole = yield from self._value()
+        if not whole or (yield from self.block.peek()) != ":":
+            return None
+        self.block.step()
+        yield from self.block.peek()
+        key = raw[1:-1] if "\\" not in raw else str(read_json(raw))
+        known = (level, key) in self._seen
+        self._seen.add((level, key))
+        return None if known else key
+
+    def _member(self, key: str, level: int) -> Reading[bool]:
+        keys, char = self.keys, (yield from self.block.peek())
+        if keys.single and not self.name:
+            return (yield from self._single(key))
+        if level == 0 and not self.name and key not in keys.known and not self.sure:
+            return False
+        if key in keys.nested and char == "{" and not keys.single:
+            return (yield from self.read(level + 1))
+        if key in keys.input and not keys.single and self.input is None:
+            return (yield from self._input(char))
+        raw, whole = yield from self._value()
+        return whole and self._note(key, raw)
+
+    def _single(self, key: str) -> Reading[bool]:
+        if not key:
+            return False
+        self.name = key
+        self.begin()
+        return (yield from self._input(""))
+
+    def _note(self, key: str, raw: str) -> bool:
+        """Keep what a member says that is not the input; a name must be a string."""
+        try:
+            value = read_json(raw)
+        except ValueError:
+            return False
+        if key in self.keys.name and not self.name:
+            self.name = value if isinstance(value, str) else ""
+            if self.name and self.sure and not self.is_silent:
+                self.begin()
+            return bool(self.name)
+        if key and key == self.keys.id:
+            self.id = read_id(value)
+        else:
+            self._others[key] = value
+        return True
+
+    def _input(self, char: str) -> Reading[bool]:
+        """Take the arguments; where the name is known, say them while they come."""
+        start = self.block.offset
+        if self.name and char == "{" and self.block.stage.alone and not self.is_silent:
+            self.begin()
+        if self.started:
+            self.block.input("", end=start)
+        raw, whole = yield from self._value(live=self.started)
+        self.written, self.input = raw, (start, start + len(raw))
+        return whole
+
+    def _value(self, *, live: bool = False) -> Reading[tuple[str, bool]]:
+        """The text of the JSON value that stands here, and whether it is whole."""
+        if not live and (plain := (yield from self.block.match(_PLAIN))):
+            return plain, True
+        mark, scan = len(self.block.taken), JsonScan(self.block.stage.limits.depth, exact=True)
+        yield from self.block.consume(scan, live=live)
+        self.too_deep = self.too_deep or scan.too_deep
+        return "".join(self.block.taken[mark:]), scan.state is ScanState.STOPPED

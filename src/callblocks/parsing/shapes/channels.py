@@ -1,0 +1,151 @@
+"""Messages in channels, one after the other::
+
+    <|channel|>analysis<|message|>Where is it?<|end|>
+    <|start|>assistant<|channel|>commentary to=functions.ls <|constrain|>json<|message|>{}<|call|>
+
+What stands in `analysis` is thought, what is for a tool is a call, all else is said. A message
+ends with a marker, where the next one begins, or with the text: servers cut the last marker off.
+A header without `<|message|>` ends with its line; if its channel is known, the message follows
+it, else it stays prose.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from callblocks.model.events import Reasoning, Text
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.codes import GENERAL_CODES
+from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.json_value import read_json
+from callblocks.parsing.markers import Markers
+from callblocks.parsing.repair.objects import mended_object
+from callblocks.parsing.shapes.channel_header import (
+    CHANNEL,
+    MESSAGE,
+    START,
+    Header,
+    read_header,
+)
+from callblocks.parsing.stage import Reading
+
+__all__ = ("ENDS", "OPENERS", "TO", "read_message")
+
+ENDS = ("<|end|>", "<|call|>", "<|return|>")
+TO = (" to=functions.", "to=functions.")
+OPENERS = (START, CHANNEL)
+_HEAD_END = Markers(MESSAGE, START, *ENDS, "\n")
+_BODY_END = Markers(START, CHANNEL, *ENDS)
+_ENDS = Markers(*ENDS)
+
+
+def read_message(block: Block) -> Reading[Refused | None]:
+    """Read one message, or an end that ends nothing."""
+    if block.opening in ENDS:
+        return block.markup()
+    if block.opening in TO and not block.at_start:
+        return block.refuse()
+    rest, stop = yield from block.until(_HEAD_END)
+    text = block.opening + rest
+    header = read_header(text)
+    if not block.stage.alone and not header.channel:
+        return block.refuse(until=block.offset - len(stop))
+    if stop != MESSAGE:
+        return (yield from _go_without(block, header, stop))
+    if read_header(text[: header.last]).junk:
+        block.give_back(block.start + header.last)
+        return block.prose(f"{block.dialect}.header", "there are words between its parts")
+    return (yield from _read_body(block, header, text))
+
+
+def _read_body(block: Block, header: Header, text: str) -> Reading[None]:
+    if header.role not in ("", "assistant"):
+        return block.prose(f"{block.dialect}.role", f"{header.role!r:.40} does not speak here")
+    if header.tool:
+        return (yield from _read_call(block, header))
+    yield from _read_said(block, header.channel)
+    if header.junk or not header.channel:
+        block.problem(f"{block.dialect}.header", f"it says {text!r:.80}")
+    return None
+
+
+def _go_without(block: Block, header: Header, stop: str) -> Reading[None]:
+    """The header has no `<|message|>`: what follows its channel is the message."""
+    lacks = f"{block.dialect}.header", "`<|message|>` is missing"
+    place = (block.start, block.offset)
+    if not stop or header.tool or not header.channel:
+        block.give_back(block.offset - len(stop))
+        return block.prose(*lacks)
+    block.give_back(block.start + header.end)
+    yield from _read_said(block, header.channel)
+    return block.problem(*lacks, place)
+
+
+def _read_said(block: Block, channel: str) -> Reading[None]:
+    """Say what a message says while it comes, and its markers as markup."""
+    stage, kind = block.stage, Reasoning if channel == "analysis" else Text
+    stage.solid = True
+    stage.say(kind("", stage.span()))
+    yield from stage.stream(_BODY_END, kind)
+    if (yield from block.match(_ENDS)):
+        stage.say(kind("", stage.span()))
+
+
+def _read_call(block: Block, header: Header) -> Reading[None]:
+    block.started(header.tool)
+    mark = len(block.taken)
+    first = yield from _say_blanks(block)
+    scan = JsonScan(block.stage.limits.depth, exact=True)
+    if header.is_json or (first == "{" and header.tool != "python"):
+        yield from block.consume(scan, live=True)
+    marker = ""
+    if scan.state is ScanState.STOPPED:
+        yield from _say_blanks(block)
+        marker = yield from block.match(_ENDS)
+    if not marker:
+        _, marker = yield from block.stream(_BODY_END)
+    body = "".join(block.taken[mark:]).removesuffix(marker)
+    if marker in OPENERS:
+        block.give_back(block.offset - len(marker))
+    if scan.too_deep:
+        return block.malformed("too-deep", f"more than {block.stage.limits.depth} levels")
+    if not header.is_json and not scan.taken:
+        block.ready(_raw_input(block, body), size=len(body), ended=bool(marker))
+        return None
+    return _say_json(block, body, bool(marker))
+
+
+def _say_blanks(block: Block) -> Reading[str]:
+    """Say blanks as input; give the character after them."""
+    mark = len(block.taken)
+    char = yield from block.peek()
+    if block.offset > block.stage.said:
+        block.input("".join(block.taken[mark:]))
+    return char
+
+
+def _say_json(block: Block, body: str, is_ended: bool) -> None:
+    code, stage = f"{block.dialect}.arguments", block.stage
+    repairs: tuple[str, ...] = ()
+    try:
+        value: Any = read_json(body) if body.strip() or not is_ended else {}
+    except ValueError as error:
+        # A text that just ends may have been cut off anywhere: then nothing is repaired.
+        may_mend = is_ended and not stage.strict
+        value, repairs = mended_object(body, stage.limits.depth) if may_mend else (None, ())
+        if value is None:
+            return block.malformed(code, str(error))
+    if not isinstance(value, dict):
+        return block.malformed(code, "the arguments are not an object")
+    # The marker that ends a call stops the model: a server may leave it out.
+    block.ready(cast("dict[str, Any]", value), size=len(body))
+    for repair in repairs:
+        block.problem(repair, GENERAL_CODES[repair])
+    return None
+
+
+def _raw_input(block: Block, body: str) -> dict[str, Any]:
+    """Text for a tool that takes no JSON: its only parameter, or what such tools call it."""
+    tool = block.stage.tools.get(block.name)
+    names = list(tool.properties) if tool else []
+    return {names[0] if len(names) == 1 else "code": body}

@@ -1,0 +1,114 @@
+"""Calls whose body is a row of elements: `<path>a.txt</path><content>…</content>`.
+
+Where the tag of a call is the tool's name, only tools that are known are tags, and only their
+parameters; anything else is text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import ClassVar
+
+from callblocks.model.calls import Call
+from callblocks.model.errors import Unwritable
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.arguments import plain_values, problems_of
+from callblocks.parsing.markers import Shape
+from callblocks.parsing.shapes.bad_body import BadBody
+from callblocks.parsing.shapes.elements import Elements, read_elements
+from callblocks.parsing.shapes.tags import NOTHING, Tag, closing
+from callblocks.parsing.shapes.xml_bodies import Input, ReadsBodies
+from callblocks.parsing.shapes.xml_form import XmlForm
+from callblocks.parsing.shapes.xml_parameters import XmlParameters
+from callblocks.parsing.shapes.xml_tags import XmlTags
+from callblocks.parsing.typed import Typed
+
+__all__ = ("ElementBodies", "NamedTags")
+
+NAME = "[A-Za-z_][\\w.:-]{0,100}"
+_LAST_END = re.compile(r"</([A-Za-z_][\w.:-]*)>\s*\Z")
+
+
+class ElementBodies(XmlParameters):
+    """A dialect of this shape; any element is an argument."""
+
+    form: ClassVar[XmlForm]
+
+    def bodies(self) -> ReadsBodies:
+        return self
+
+    def is_key(self, key: str, tool: ToolSpec | None) -> bool:
+        """Whether an element of this name is an argument."""
+        return True
+
+    def may_begin(self, blanks: str, char: str) -> bool:
+        return char in ("<", "")
+
+    def is_whole_body(self, text: str, tool: ToolSpec | None, *, is_all: bool) -> bool:
+        last = _LAST_END.search(text, max(text.rfind("</"), 0))
+        return self.is_key(last[1], tool) if last else is_all and not text.strip()
+
+    def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
+        found, repairs = self._elements(body, tool)
+        values: dict[str, Typed] = {}
+        for key, text in found:
+            if key in values:
+                raise BadBody("repeated-argument", f"{key!r:.60} is given twice")
+            values[key] = self.typed_value("", self._bare(text), tool, key)
+        return plain_values(values), [*repairs, *problems_of(values)]
+
+    def value_end_of(self, key: str) -> str:
+        return f"</{key}>\n"
+
+    def _elements(self, body: str, tool: ToolSpec | None) -> Elements:
+        """The arguments; text without any of them is no body."""
+        read = read_elements(body, lambda key: self.is_key(key, tool))
+        if read.repairs and not read.found:
+            raise BadBody(*read.repairs[0])
+        return read
+
+
+class NamedTags(ElementBodies):
+    """The tag of a call is the tool's name."""
+
+    needs_tools = True
+    tags = XmlTags(
+        call=Tag("<NAME>", Shape(("<", NAME, ">")), others=[Shape(("<", NAME, " ?", "/", ">"))]),
+        call_end=NOTHING,
+        argument=NOTHING,
+        argument_end=NOTHING,
+    )
+    form = XmlForm(head=("<", ">\n"), end="", key=("<", ">"), value_end="")
+
+    def may_begin(self, blanks: str, char: str) -> bool:
+        return char == "<"
+
+    def is_tool(self, name: str, tools: Mapping[str, ToolSpec]) -> bool:
+        return name in tools
+
+    def is_key(self, key: str, tool: ToolSpec | None) -> bool:
+        return tool is not None and key in tool.properties
+
+    def name_in(self, opening: str) -> str:
+        return opening.strip("</ >")
+
+    def end_of(self, name: str) -> Tag:
+        return _end_of(name)
+
+    def tail_of(self, name: str) -> str:
+        return f"</{name}>"
+
+    def openings(self, tools: Sequence[ToolSpec]) -> list[str]:
+        return [f"<{tool.name}" for tool in tools]
+
+    def _compose_call(self, number: int, call: Call, tools: Mapping[str, ToolSpec]) -> str:
+        if call.name not in tools:
+            raise Unwritable(self.name, f"the call of {call.name!r}: `tools` must name it")
+        return super()._compose_call(number, call, tools)
+
+
+@lru_cache(maxsize=256)
+def _end_of(name: str) -> Tag:
+    return closing(f"</{name}>")

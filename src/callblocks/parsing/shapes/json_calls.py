@@ -1,0 +1,197 @@
+"""Dialects of the shape: an opening marker, call objects in JSON, a closing marker.
+
+    <tool_call>{"name": "ls", "arguments": {"path": "."}}</tool_call>
+
+A dialect says what the markers and keys are, and whether calls stand in an array.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import groupby
+from typing import Any, ClassVar
+
+from callblocks.model.calls import Call, Item
+from callblocks.model.errors import Unwritable
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing import json_rules as rules
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.expressions import Expr, alt, lit, many, seq
+from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.machines import without
+from callblocks.parsing.markers import Shape
+from callblocks.parsing.schema_order import in_schema_order
+from callblocks.parsing.schema_rules import input_rule
+from callblocks.parsing.shapes.dumping import dumps
+from callblocks.parsing.shapes.keys import Keys
+from callblocks.parsing.shapes.row import Row, RowReader
+from callblocks.parsing.stage import Reading
+
+__all__ = ("JsonCalls",)
+
+_BLANKS = "[ \\t\\r\\n]{0,100}"
+
+
+class JsonCalls(Dialect):
+    """`opening`, calls, `closing`; what is written is the first of each."""
+
+    opening: ClassVar[tuple[str, ...]]
+    closing: ClassVar[tuple[str, ...]] = ()
+    keys: ClassVar[Keys] = Keys()
+    starts: ClassVar[str] = "{["
+    """What may stand after the opening marker; anything else is not this dialect."""
+    frame: ClassVar[tuple[str, str, str]] = ("\n", "\n", "\n")
+    """What is written before the first call, between two, and after the last."""
+    marked: ClassVar[bool] = True
+    """Whether the markers are written."""
+    together: ClassVar[bool] = False
+    """Whether neighbouring calls share one pair of markers."""
+    as_text: ClassVar[bool] = False
+    trailing: ClassVar[tuple[str, ...]] = ()
+    """What may follow a row, and belongs to it."""
+    hidden: ClassVar[tuple[str, ...]] = ()
+    """Markers around prose that show nothing, where no other dialect is read."""
+    bare: ClassVar[str] = ""
+    """The bracket that begins calls without an opening marker."""
+    shapes: ClassVar[tuple[Shape, ...]] = ()
+    """Further openings, which end like one of `opening`."""
+    unsure: ClassVar[tuple[str, ...]] = ()
+    """Openings after which only a name and arguments make a call, where it is read alone."""
+    hidden_shapes: ClassVar[tuple[Shape, ...]] = ()
+    """Further markers that show nothing; they begin with `<`."""
+    silent: ClassVar[tuple[str, ...]] = ()
+    """Names that call nothing."""
+    natural: ClassVar[tuple[str, ...]] = ()
+    """Repairs that are none here, because the grammar is not quite JSON."""
+    separators: ClassVar[str] = ",;"
+    many: ClassVar[bool] = True
+    """Whether calls may follow each other outside of an array."""
+    keeps_ids = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.codes = {
+            f"{cls.name}.json": "what follows the opening marker is not JSON, even with repairs",
+            f"{cls.name}.call": "an object has no name, or its arguments are no object",
+        }
+
+    @cached_property
+    def row(self) -> Row:
+        """How the calls stand in the text."""
+        return self._make_row(sure=True)
+
+    @cached_property
+    def _unsure_row(self) -> Row:
+        return self._make_row(sure=False)
+
+    def _make_row(self, *, sure: bool) -> Row:
+        return Row(
+            self.keys,
+            self.opening,
+            self.closing,
+            separators=self.separators,
+            many=self.many,
+            trailing=self.trailing,
+            silent=self.silent,
+            natural=self.natural,
+            as_text=self.as_text,
+            sure=sure,
+        )
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        found = (*self.opening, *self.shapes)
+        bare = f"(?={re.escape(self.bare)})"
+        if setting.alone:
+            found += (*self.unsure, *self.hidden, *self.hidden_shapes)
+        if self.bare:
+            found += (Shape((bare,)) if setting.alone else Shape((_BLANKS, bare), True),)
+        return found
+
+    def is_sure(self, block: Block) -> bool:
+        """Whether the marker that opened the block makes sure that calls follow."""
+        return block.opening.endswith(self.opening)
+
+    def row_of(self, block: Block, sure: bool) -> Row:
+        """How the calls stand behind the marker that opened the block."""
+        return self.row if sure else self._unsure_row
+
+    def _hides(self, opening: str) -> bool:
+        shaped = (
+            self.hidden_shapes and opening.startswith("<") and not opening.endswith(self.opening)
+        )
+        return opening in self.hidden or bool(shaped)
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        if self._hides(block.opening):
+            return block.markup()
+        sure = self.is_sure(block)
+        if not (sure or block.stage.alone or block.at_start):
+            return block.refuse()
+        char = yield from block.peek()
+        fenced = char == "`" and not block.stage.strict and bool(self.closing)
+        if not (fenced or (char and char in self.starts)):
+            return block.refuse()
+        return (yield from RowReader(block, self.row_of(block, sure)).read(char))
+
+    def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
+        parts: list[str] = []
+        for is_prose, group in groupby(items, key=lambda item: isinstance(item, str)):
+            members = list(group)
+            if is_prose:
+                parts.extend(map(str, members))
+            else:
+                calls = [self._object(item, tools) for item in members]
+                rows = [calls] if self.together else [[call] for call in calls]
+                parts.extend(map(self._row, rows))
+        return "".join(parts)
+
+    def _row(self, calls: Iterable[str]) -> str:
+        begin, between, end = self._framed
+        return begin + between.join(calls) + end
+
+    @property
+    def _framed(self) -> tuple[str, str, str]:
+        """What is written before, between and after calls, markers included."""
+        before, between, after = self.frame
+        opening = self.opening[0] if self.marked else ""
+        closing = self.closing[0] if self.closing and self.marked else ""
+        return opening + before, between, after + closing
+
+    def _object(self, item: Item, tools: Mapping[str, ToolSpec]) -> str:
+        if not isinstance(item, Call):
+            raise Unwritable(self.name, "results: it has no form for them")
+        tool = tools.get(item.name)
+        value: Any = in_schema_order(item.input, tool.parameters) if tool else item.input
+        value = dumps(value, self.name) if self.as_text else value
+        return dumps(self.keys.said(item.name, value, item.id, item.extra), self.name)
+
+    def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
+        begin, between, end = self._framed
+        call = grammar.rule("call", alt(*(self._call_rule(grammar, tool) for tool in tools)))
+        rest = many(seq(lit(between), call)) if self.together else seq()
+        row = seq(lit(begin), call, rest, lit(end))
+        bare = {"{": ('{"',), "[": ("[{",)}.get(self.bare, ())
+        prose = grammar.rule("prose", without((*self.opening, *bare)))
+        grammar.rule("root", seq(prose, many(seq(row, prose))))
+
+    def _call_rule(self, grammar: Grammar, tool: ToolSpec) -> Expr:
+        keys, string = self.keys, rules.string(grammar)
+        value = string if self.as_text else input_rule(grammar, tool)
+        if keys.single:
+            return self._object_rule(grammar, {tool.name: value})
+        ids: dict[str, Expr] = {keys.id: string} if keys.id else {}
+        call: dict[str, Expr] = {keys.name[0]: rules.key(tool.name), keys.input[0]: value}
+        if keys.wrapped:
+            inner = self._object_rule(grammar, call)
+            call = {"type": rules.key("function"), keys.nested[0]: inner}
+        first = keys.id_first or keys.wrapped
+        return self._object_rule(grammar, {**ids, **call} if first else {**call, **ids})
+
+    def _object_rule(self, grammar: Grammar, members: Mapping[str, Expr]) -> Expr:
+        first, *rest = (rules.pair(grammar, rules.key(key), rule) for key, rule in members.items())
+        listed = seq(first, *(seq(rules.comma(grammar), member) for member in rest))
+        return rules.bracketed(grammar, "{}", listed, may_be_empty=False)

@@ -1,0 +1,60 @@
+"""Arguments in tags whose values are JSON, or text, by the schema, the tag or their looks."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from typing import Any
+
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.arguments import schema_of, typed_argument
+from callblocks.parsing.schema_order import fits
+from callblocks.parsing.schema_shape import Schemas
+from callblocks.parsing.shapes.xml_form import as_text
+from callblocks.parsing.shapes.xml_parameters import XmlParameters
+from callblocks.parsing.typed import Typed, read_any, types_of
+
+__all__ = ("JsonValues", "MarkedValues")
+
+
+class JsonValues(XmlParameters):
+    """Where no schema says a type, a value that is JSON is JSON."""
+
+    values_are_text = False
+
+    def typed_value(self, opening: str, text: str, tool: ToolSpec | None, key: str) -> Typed:
+        if not _says_type(tool, key):
+            return Typed(read_any(text), True)
+        return typed_argument(text, tool, key)
+
+    def _compose_argument(self, key: str, value: Any, tool: ToolSpec | None) -> str:
+        text = as_text(self.name, value)
+        # What is no JSON is text: so text that is JSON must be quoted to stay text.
+        if isinstance(value, str) and not _says_type(tool, key) and read_any(text) != text:
+            text = json.dumps(text, ensure_ascii=False)
+        return self.argument(key, text)
+
+
+class MarkedValues(XmlParameters):
+    """An attribute of its tag says whether a value is text or JSON; a schema counts more."""
+
+    values_are_text = False
+
+    @abstractmethod
+    def is_text(self, opening: str) -> bool:
+        """Whether the tag says that its value is text, or says nothing."""
+
+    def typed_value(self, opening: str, text: str, tool: ToolSpec | None, key: str) -> Typed:
+        if not self.is_text(opening):
+            value = read_any(text)
+            is_json = value != text
+            if is_json and fits(value, schema_of(tool, key), tool.parameters if tool else True):
+                return Typed(value, True)
+            if not is_json and not _says_type(tool, key):
+                return Typed(text, False)
+        return typed_argument(text, tool, key)
+
+
+def _says_type(tool: ToolSpec | None, key: str) -> bool:
+    document = tool.parameters if tool else True
+    return any(map(types_of, Schemas(document).plain(schema_of(tool, key))))

@@ -1,0 +1,106 @@
+"""How a call object names its parts: `{"name": NAME, "arguments": {…}}` and its kin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+from callblocks.model.calls import Span
+from callblocks.parsing.ids import read_id
+from callblocks.parsing.markers import Markers, Shape
+
+__all__ = ("Keys", "Parts", "resolve")
+
+_GAP = "[ \\t\\r\\n]{0,20}"
+
+
+class Keys(NamedTuple):
+    """The keys that are read; the first of each kind is what is written.
+
+    `id` is the key of the call's id, or "" where the grammar has none. `nested` are members that
+    hold the call one level deeper; with `wrapped` it is written so. With `single`, the object's
+    only key is the name itself. `id_first` says that the id is written before the name.
+    """
+
+    name: tuple[str, ...] = ("name",)
+    input: tuple[str, ...] = ("arguments", "parameters")
+    id: str = ""
+    nested: tuple[str, ...] = ("function",)
+    single: bool = False
+    wrapped: bool = False
+    id_first: bool = False
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """What an object that is a call may begin with."""
+        return (*self.name, *self.input, *self.nested, self.id, "type", "id")
+
+    def said(self, name: str, value: object, id_: str, extra: Mapping[str, Any]) -> dict[str, Any]:
+        """The object of a call."""
+        if self.single:
+            return {name: value, **extra}
+        ids = {self.id: id_} if self.id else {}
+        call = {self.name[0]: name, self.input[0]: value}
+        if self.wrapped:
+            return {**ids, "type": "function", self.nested[0]: call, **extra}
+        return {**ids, **call, **extra} if self.id_first else {**call, **ids, **extra}
+
+    def heads(self) -> tuple[Markers, Markers]:
+        """How most calls begin: up to the end of the name, and from there to the arguments.
+
+        They are taken at one go, and what is written otherwise is read member by member.
+        """
+        if self.single:
+            return Markers(), Markers()
+        name, value = (
+            [re.escape('"'), *map(re.escape, key), re.escape('"'), _GAP, ":", _GAP]
+            for key in (self.name[0], self.input[0])
+        )
+        plain = r'[^"\\\x00-\x1f]{1,64}'
+        return (
+            Markers(Shape((r"\{", _GAP, *name, '"', plain, '"'))),
+            Markers(Shape((_GAP, ",", _GAP, *value[:-1], _GAP, r"(?=\{)"))),
+        )
+
+
+class Parts(NamedTuple):
+    """What an object says of a call: where its input stands, and its value."""
+
+    name: str
+    id: str | None
+    input: Any
+    place: Span | None
+    extra: dict[str, Any]
+
+
+def resolve(
+    keys: Keys, value: object, at: int, places: Mapping[int, Mapping[str, Span]]
+) -> Parts | None:
+    """The parts of a call object that is all there, or None if it is no call.
+
+    `places` has where each object's members stand, by the place of the object.
+    """
+    if not isinstance(value, dict) or not value:
+        return None
+    members = cast("dict[str, Any]", value)
+    inner = next((key for key in keys.nested if isinstance(members.get(key), dict)), None)
+    if inner is not None and not keys.single:
+        found = resolve(keys, members[inner], places[at][inner][0], places)
+        others = {key: one for key, one in members.items() if key != inner}
+        return found and found._replace(
+            id=found.id or read_id(others.pop(keys.id, None)), extra=found.extra | extra_of(others)
+        )
+    named = next(iter(members)) if keys.single else next(filter(members.get, keys.name), "")
+    name = named if keys.single else members.get(named)
+    given = named if keys.single else next((key for key in keys.input if key in members), "")
+    if not isinstance(name, str) or not name:
+        return None
+    others = {key: one for key, one in members.items() if key not in (named, given)}
+    id_ = read_id(others.pop(keys.id, None))
+    return Parts(name, id_, members.get(given), places[at].get(given), extra_of(others))
+
+
+def extra_of(others: Mapping[str, Any]) -> dict[str, Any]:
+    """What is kept beside the input: all but the word that says it is a function."""
+    return {key: one for key, one in others.items() if (key, one) != ("type", "function")}

@@ -1,0 +1,134 @@
+"""Dialects of the shape: an opening marker, the tool's name, its input as JSON, a closing marker.
+
+    [TOOL_CALLS]ls[ARGS]{"path": "."}
+
+A dialect says what the markers are; calls may stand in a section.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import groupby
+from typing import ClassVar
+
+from callblocks.model.calls import Call, Item
+from callblocks.model.errors import Unwritable
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.expressions import Expr, alt, lit, many, seq
+from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.machines import without
+from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.schema_order import in_schema_order
+from callblocks.parsing.schema_rules import input_rule
+from callblocks.parsing.shapes.dumping import dumps
+from callblocks.parsing.shapes.named_reader import Head, Named, NamedReader
+from callblocks.parsing.stage import Reading
+
+__all__ = ("NAME", "NamedJson")
+
+NAME = Markers(Shape((r"[\w.:/-]{1,128}", r"(?![\w.:/-])")))
+"""A tool's name, right here."""
+
+
+class NamedJson(Dialect):
+    """What is written is the first of each row of markers."""
+
+    opening: ClassVar[tuple[str, ...]]
+    before_name: ClassVar[tuple[str, ...]] = ("",)
+    after_name: ClassVar[tuple[str, ...]]
+    closing: ClassVar[tuple[str, ...]] = ()
+    section: ClassVar[tuple[str, ...]] = ()
+    section_end: ClassVar[tuple[str, ...]] = ()
+    starts: ClassVar[str] = ""
+    """What must follow to make it a call, where a name and its separator alone do not."""
+    keeps_ids = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.codes = {f"{cls.name}.json": "what follows the name is not JSON, even with repairs"}
+        if cls.starts != "{":
+            cls.codes[f"{cls.name}.call"] = "the arguments are no object"
+
+    @cached_property
+    def named(self) -> Named:
+        """The markers, prepared."""
+        return Named(self.opening, self.closing, self.section, self.section_end)
+
+    @cached_property
+    def _separators(self) -> Markers:
+        return Markers(*self.after_name)
+
+    @cached_property
+    def _before(self) -> Markers:
+        return Markers(*self.before_name)
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        return (*self.section, *self.opening)
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        return (yield from NamedReader(block, self.named, self.read_head).read())
+
+    def read_head(self, block: Block) -> Reading[Head | None]:
+        """Take the name and what parts it from the input; None if this is no head."""
+        if self.before_name[0] and not (yield from block.match(self._before)):
+            return None
+        name = yield from block.match(NAME)
+        if not name or not (yield from block.match(self._separators)):
+            return None
+        return Head(name) if (yield from self._begins(block)) else None
+
+    def _begins(self, block: Block) -> Reading[bool]:
+        """Whether what stands here can be an input, or the end of a call without one."""
+        if not self.starts:
+            return True
+        char = yield from block.peek()
+        if char and char in self.starts:
+            return True
+        return block.stage.alone and (yield from block.stands(self.named.closers))
+
+    def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
+        parts: list[str] = []
+        number = 0
+        for is_prose, group in groupby(items, key=lambda item: isinstance(item, str)):
+            members = list(group)
+            if is_prose:
+                parts.extend(map(str, members))
+                continue
+            calls = [self._call(item, tools, number + at) for at, item in enumerate(members)]
+            number += len(calls)
+            parts += [*self.section[:1], *calls, *self.section_end[:1]]
+        return "".join(parts)
+
+    def _call(self, item: Item, tools: Mapping[str, ToolSpec], number: int) -> str:
+        if not isinstance(item, Call):
+            raise Unwritable(self.name, "results: it has no form for them")
+        tool = tools.get(item.name)
+        value = in_schema_order(item.input, tool.parameters) if tool else item.input
+        closing = self.closing[0] if self.closing else ""
+        return self.written_head(item, number) + dumps(value, self.name) + closing
+
+    def written_head(self, call: Call, number: int) -> str:
+        """What stands before the input of a call, the `number`th of the text."""
+        return f"{self.opening[0]}{self.before_name[0]}{call.name}{self.after_name[0]}"
+
+    def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
+        closing = lit(self.closing[0]) if self.closing else seq()
+        calls = (
+            seq(self.head_rule(grammar, tool), input_rule(grammar, tool), closing) for tool in tools
+        )
+        call = grammar.rule("call", alt(*calls))
+        row = (
+            seq(lit(self.section[0]), many(call, 1), lit(self.section_end[0]))
+            if self.section
+            else call
+        )
+        prose = grammar.rule("prose", without((*self.section, *self.opening)))
+        grammar.rule("root", seq(prose, many(seq(row, prose))))
+
+    def head_rule(self, grammar: Grammar, tool: ToolSpec) -> Expr:
+        """What stands before the input of a tool's call."""
+        return lit(f"{self.opening[0]}{self.before_name[0]}{tool.name}{self.after_name[0]}")

@@ -1,0 +1,195 @@
+"""Reads calls that say their name first and then give their input as JSON.
+
+    [TOOL_CALLS]ls[ARGS]{"path": "."}
+
+A call may stand in a section with others: then it is ready when it is known what follows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.json_value import read_json
+from callblocks.parsing.markers import Markers
+from callblocks.parsing.repair.calls import mend_value
+from callblocks.parsing.shapes.keys import Parts
+from callblocks.parsing.shapes.telling import Telling
+from callblocks.parsing.stage import Reading
+
+__all__ = ("Head", "Named", "NamedReader")
+
+
+class Head(NamedTuple):
+    """What stands before the input: the tool's name, and an id if there is one."""
+
+    name: str
+    id: str | None = None
+
+
+class _Fault(NamedTuple):
+    """Why it is no call: a code and a detail."""
+
+    code: str
+    detail: str
+
+
+ReadHead: TypeAlias = Callable[[Block], Reading[Head | None]]
+"""Takes the head of a call and what parts it from the input; None if it is no head."""
+
+
+class Named:
+    """The markers of a call, and those of a `section` around several."""
+
+    def __init__(
+        self,
+        opening: Sequence[str],
+        closing: Sequence[str],
+        section: Sequence[str],
+        section_end: Sequence[str],
+    ) -> None:
+        self.opening = tuple(opening)
+        self.closing = tuple(closing)
+        self.section = tuple(section)
+        self.section_end = tuple(section_end)
+
+    @cached_property
+    def openers(self) -> Markers:
+        """What begins a call."""
+        return Markers(*self.opening)
+
+    @cached_property
+    def closers(self) -> Markers:
+        """What ends a call."""
+        return Markers(*self.closing)
+
+    @cached_property
+    def section_closers(self) -> Markers:
+        """What ends a section."""
+        return Markers(*self.section_end)
+
+    @cached_property
+    def ends(self) -> Markers:
+        """What ends a call whose input is no JSON."""
+        return Markers(*self.closing, *self.opening, *self.section, *self.section_end)
+
+
+class NamedReader:
+    """Reads the calls of a block that a section, or a call's own marker, opened."""
+
+    def __init__(self, block: Block, named: Named, read_head: ReadHead) -> None:
+        self.block = block
+        self.named = named
+        self.telling = Telling(block)
+        self._read_head = read_head
+        self._repairs: list[str] = []
+        self._ended = True
+        self._end = block.start
+
+    def read(self) -> Reading[Refused | None]:
+        """Say the calls, or refuse the block."""
+        more = True
+        if self.block.opening in self.named.section:
+            yield from self.block.peek()
+            if (yield from self.block.match(self.named.section_closers)):
+                return self.block.markup()
+            more = bool((yield from self.block.match(self.named.openers)))
+        while more:
+            head = yield from self._read_head(self.block)
+            more = head is not None and (yield from self._call(head))
+        if not self.telling.any:
+            return self.block.refuse()
+        if self._end < self.block.offset:
+            self.block.give_back(self._end)
+        return None
+
+    def _call(self, head: Head) -> Reading[bool]:
+        """Read a call behind its head; return whether another one follows in the section."""
+        self.block.started(head.name, head.id)
+        self._repairs, self._ended, self._end = [], True, self.block.offset
+        char = yield from self.block.peek()
+        if not char or (yield from self.block.stands(self.named.ends)):
+            found = Parts(head.name, head.id, None, None, {})
+            self._ended = bool(char)
+        else:
+            found = yield from self._input(head)
+        yield from self._close()
+        more = yield from self._next()
+        if isinstance(found, Parts):
+            self.telling.call(found, self._repairs, started=True, ended=self._ended, end=self._end)
+        else:
+            self.telling.bad(*found, end=self._end)
+        return more
+
+    def _input(self, head: Head) -> Reading[Parts | _Fault]:
+        """The input that stands here, said while it comes."""
+        block, start, mark = self.block, self.block.offset, len(self.block.taken)
+        depth = block.stage.limits.depth
+        block.input("", end=start)
+        scan = JsonScan(depth, exact=True)
+        yield from block.consume(scan, live=True)
+        if scan.state is not ScanState.STOPPED:
+            return (yield from self._mend(head, start))
+        self._end = block.offset
+        if scan.too_deep:
+            return _Fault("too-deep", f"more than {depth} levels")
+        try:
+            value = read_json("".join(block.taken[mark:]))
+        except ValueError as error:
+            return _Fault("json", str(error))
+        return Parts(head.name, head.id, value, (start, self._end), {})
+
+    def _mend(self, head: Head, start: int) -> Reading[Parts | _Fault]:
+        """The input is no JSON, or the text ends in it: read what is meant, if that is sure."""
+        block, strict = self.block, self.block.stage.strict
+        _, marker = yield from block.until(self.named.ends)
+        block.give_back(block.offset - len(marker))
+        self._end = block.offset
+        raw = self.telling.slice(start, self._end)
+        ended, depth = bool(marker), block.stage.limits.depth
+        try:
+            found = None if strict else mend_value(raw, ended=ended, depth=depth)
+        except ValueError as error:
+            return _Fault("json", str(error))
+        if found is None:
+            return _Fault("json", "it is not JSON")
+        self._repairs += found.repairs
+        self._ended = ended or "repaired-closing" not in found.repairs
+        self._end = start + found.after
+        block.give_back(self._end)
+        place = (start + found.start, start + found.end)
+        return Parts(head.name, head.id, found.value, place, {})
+
+    def _close(self) -> Reading[None]:
+        """Take the marker that ends the call, and braces too many before it."""
+        if not self.named.closing:
+            return
+        char = yield from self.block.peek()
+        while char in ("}", "]"):
+            self.block.step()
+            self._repairs.append("repaired-braces")
+            self._end = self.block.offset
+            char = yield from self.block.peek()
+        marker = yield from self.block.match(self.named.closers)
+        cut = not marker and any(map(self.block.stops_within, self.named.closing))
+        if marker or cut:
+            self._end = self.block.offset
+        if not marker:
+            self._repairs.append("repaired-closing")
+            self._ended = self._ended and bool(char) and not cut
+
+    def _next(self) -> Reading[bool]:
+        """Take what follows a call in its section; return whether that is another call."""
+        if not self.named.section_end:
+            return False
+        yield from self.block.peek()
+        if opening := (yield from self.block.match(self.named.openers)):
+            self._end = self.block.offset - len(opening)
+            return True
+        closing = yield from self.block.match(self.named.section_closers)
+        if closing or any(map(self.block.stops_within, self.named.section_end)):
+            self._end = self.block.offset
+        return False

@@ -1,0 +1,174 @@
+"""Reads calls as Python writes them: `[f(a=1), g()]`, or one on each line.
+
+A call has begun when its name and bracket are there; what stands in the brackets is its input as
+written. It is ready when it is known what follows it, so the last call owns what closes the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.json_scan import ScanState
+from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.python_scan import PythonScan
+from callblocks.parsing.python_values import Arguments, read_arguments
+from callblocks.parsing.repair.python_quotes import escape_quotes
+from callblocks.parsing.shapes.telling import Telling
+from callblocks.parsing.stage import Reading
+
+__all__ = ("NAME", "NAME_ATOMS", "PythonRow", "PythonRowReader")
+
+NAME_ATOMS = ("[A-Za-z_]", r"[\w.-]{0,200}", r"\(")
+NAME = Markers(Shape(NAME_ATOMS))
+
+
+class PythonRow:
+    """What a row looks like: is it a list in brackets, or are there lines?
+
+    `closing` ends it, and so do those `beside` it; where a row broke, `stops` do, too.
+    """
+
+    def __init__(
+        self, closing: str, *stops: str, in_list: bool = True, beside: Sequence[str] = ()
+    ) -> None:
+        self.closing = closing
+        self.in_list = in_list
+        self.closers = Markers(closing, *beside)
+        self.ends = Markers(closing, *stops)
+
+
+class PythonRowReader:
+    """Reads the row that stands right here; codes begin with the dialect's name."""
+
+    def __init__(self, block: Block, row: PythonRow) -> None:
+        self.block = block
+        self.row = row
+        self._telling = Telling(block)
+        self._ended = False
+        self._parted = True
+        self._since = self._end = block.start
+
+    def read(self, name: str = "") -> Reading[Refused | None]:
+        """Read the row after its bracket; `name` is that of a call whose bracket is taken."""
+        yield from self.block.peek()
+        name = name or (yield from self.block.match(NAME))
+        if not name:
+            return self.block.refuse()
+        while name:
+            if not (yield from self._call(name)):
+                return None
+            yield from self.block.peek()
+            name = "" if self._ended else (yield from self.block.match(NAME))
+            if name and not self._parted:
+                if self.block.stage.strict:
+                    break
+                self.block.problem("repaired-commas", "a comma is missing")
+        if not self._ended:
+            return (yield from self._rest())
+        if self._end < self.block.offset:
+            self.block.give_back(self._end)
+        return None
+
+    def _call(self, name: str) -> Reading[bool]:
+        """Read one call and what follows it; False if the row ended with it."""
+        block, self._since = self.block, self._end
+        block.started(name[:-1], end=block.offset - 1)
+        block.input("(")
+        mark, scan = len(block.taken), PythonScan(block.stage.limits.depth)
+        scan.feed("(")
+        yield from block.consume(scan, live=True)
+        text = "(" + "".join(block.taken[mark:])
+        if scan.too_deep or scan.state is not ScanState.STOPPED:
+            yield from self._broken(scan, text)
+            return False
+        yield from self._tail()
+        self._say(text, {})
+        return True
+
+    def _say(self, text: str, repairs: Mapping[str, str]) -> None:
+        block = self.block
+        try:
+            given = read_arguments(text, strict=block.stage.strict)
+        except ValueError as error:
+            return self._bad("arguments", str(error))
+        value, problems = _bound(given, block.stage.tools.get(block.name))
+        written = partial(self._telling.slice, self._since, self._end)
+        block.ready(value, size=len(text), end=self._end, text=written)
+        for code, detail in {**given.repairs, **repairs, **problems}.items():
+            block.problem(code, detail, (self._since, self._end))
+        return None
+
+    def _bad(self, code: str, detail: str) -> None:
+        name = code if code.startswith("too-") else f"{self.block.dialect}.{code}"
+        written = self._telling.slice(self._since, self._end)
+        self.block.malformed(name, detail, end=self._end, text=written)
+
+    def _tail(self) -> Reading[None]:
+        """Take what may follow a call: a comma, or what closes the row."""
+        block = self.block
+        self._end, self._parted = block.offset, not self.row.in_list
+        char = yield from block.peek()
+        if char == ",":
+            block.step()
+            self._end, self._parted = block.offset, True
+            char = yield from block.peek()
+        if char == "]" and self.row.in_list:
+            block.step()
+            self._end, self._ended = block.offset, True
+            char = yield from block.peek()
+        if (yield from block.match(self.row.closers)):
+            self._end, self._ended = block.offset, True
+
+    def _broken(self, scan: PythonScan, text: str) -> Reading[None]:
+        """The arguments break off: what is left up to the closing marker belongs to them."""
+        block, stage = self.block, self.block.stage
+        marker = yield from block.match(self.row.closers)
+        here, rest = marker, ""
+        if not marker:
+            rest, marker = yield from block.stream(self.row.ends)
+            if marker != self.row.closing:
+                block.give_back(block.offset - len(marker))
+                marker = ""
+        self._end = block.offset
+        if scan.too_deep:
+            return self._bad("too-deep", f"more than {stage.limits.depth} levels")
+        whole = text + scan.closing if here else _mended(text + rest)
+        if stage.strict or not marker or not whole:
+            return self._bad("arguments", "they are not closed, or no Python")
+        if here:
+            return self._say(whole, {"repaired-closing": f"{scan.closing!r} is missing"})
+        return self._say(whole, {"repaired-strings": "quotes stand in a string as they are"})
+
+    def _rest(self) -> Reading[None]:
+        """Something that is no call follows one: it is malformed, if the row is closed later."""
+        block, start = self.block, self._end
+        block.give_back(start)
+        _, marker = yield from block.until(self.row.ends)
+        if marker != self.row.closing:
+            return block.give_back(start)
+        self._since, self._end = start, block.offset
+        return self._bad("row", "it is no call")
+
+
+def _mended(text: str) -> str:
+    """The arguments with their quotes escaped, if they are whole then."""
+    escaped, scan = escape_quotes(text), PythonScan()
+    end = scan.feed(escaped)
+    is_whole = scan.state is ScanState.STOPPED and escaped[end:].strip() in ("", "]")
+    return escaped[:end] if is_whole else ""
+
+
+def _bound(given: Arguments, tool: ToolSpec | None) -> tuple[dict[str, Any], dict[str, str]]:
+    """Bind values without a name in the order of the parameters that have none."""
+    if not given.by_place:
+        return given.by_name, {}
+    free = [name for name in tool.properties if name not in given.by_name] if tool else []
+    if len(given.by_place) > len(free):
+        value = {"args": given.by_place, **given.by_name}
+        return value, {"unbound-arguments": "it is not known what they are for"}
+    named = dict(zip(free, given.by_place, strict=False))
+    return {**named, **given.by_name}, {"positional-arguments": f"bound to {', '.join(named)}"}

@@ -1,0 +1,124 @@
+"""Tags of a text that is not quite XML: how each is written, and how else models write it.
+
+    literal("</parameter>")        that very tag
+    named("<function=")            `<function=NAME>`
+    attributed("<invoke")          `<invoke name="NAME">`, with any quotes or none
+
+An opening tag is matched whole, its name or attributes with it: so whoever waits for one waits
+for no more than a tag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from itertools import takewhile
+
+from callblocks.parsing.markers import Markers, Shape
+
+__all__ = (
+    "BLANKS",
+    "NOTHING",
+    "Tag",
+    "attributed",
+    "attributes",
+    "begun",
+    "closing",
+    "literal",
+    "misspelt",
+    "named",
+)
+
+BLANKS = "[ \\t\\r\\n]{0,400}"
+HEAD = "[^<>\\n]{1,200}"
+ATTRIBUTES = "[^<>]{1,400}"
+_ATTRIBUTE = re.compile(
+    r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|[“”]([^“”]*)[“”]|[‘’]([^‘’]*)[‘’]|([^\s"'“”‘’/<>]+))"""
+)
+
+
+def literal(text: str) -> Shape:
+    """A tag that is always the same."""
+    return Shape(tuple(map(re.escape, text)))
+
+
+def named(opening: str, end: str = ">") -> Shape:
+    """A tag whose name stands right after `opening`."""
+    return Shape((*map(re.escape, opening), HEAD, end))
+
+
+def misspelt(start: str) -> Shape:
+    """A closing tag that begins as it should."""
+    return Shape((*map(re.escape, start), "[A-Za-z_]{0,20}", ">"))
+
+
+def attributed(opening: str, end: str = ">") -> Shape:
+    """A tag with attributes."""
+    return Shape((*map(re.escape, opening), "[ \\t\\r\\n]", ATTRIBUTES, *map(re.escape, end)))
+
+
+def begun(shape: str | Shape) -> str:
+    """What of a marker is always the same, from its start on."""
+    if isinstance(shape, str):
+        return shape
+    known = takewhile(lambda atom: re.escape(atom[-1:]) == atom, shape.atoms)
+    return "".join(atom[-1:] for atom in known)
+
+
+@lru_cache(maxsize=256)
+def attributes(text: str) -> Mapping[str, str]:
+    """The attributes that stand in a tag, whatever their quotes."""
+    found = (match.groups() for match in _ATTRIBUTE.finditer(text))
+    return {name: next((one for one in values if one is not None), "") for name, *values in found}
+
+
+class Tag:
+    """A tag as its grammar writes it, and `others`: the ways in which models miss it.
+
+    `name` is what people call it. `covered` says that the others match what is exact as well.
+    """
+
+    def __init__(
+        self, name: str, *exact: Shape, others: Sequence[Shape] = (), covered: bool = False
+    ) -> None:
+        self.name = name
+        self.shapes = tuple(others) if covered else (*exact, *others)
+        self._any, self._exact = _pattern(self.shapes), _pattern(exact)
+        self._has_others = bool(others)
+
+    @cached_property
+    def markers(self) -> Markers:
+        """The tag alone, to be searched for."""
+        return Markers(*self.shapes)
+
+    def is_in(self, text: str) -> bool:
+        """Whether this is such a tag, however it is spelt."""
+        return self._any.match(text) is not None
+
+    def is_exact(self, text: str) -> bool:
+        """Whether such a tag is spelt as its grammar writes it."""
+        return not self._has_others or self._exact.match(text) is not None
+
+    def cut_off(self, text: str) -> str:
+        """The text after such a tag."""
+        return self._any.sub("", text, count=1)
+
+    def after(self, *atoms: str) -> Iterator[Shape]:
+        """The same tag after something else."""
+        return (Shape((*atoms, *shape.atoms)) for shape in self.shapes)
+
+
+def closing(*texts: str, others: Sequence[Shape] = (), covered: bool = False) -> Tag:
+    """A tag that is always the same, in one of a few spellings."""
+    return Tag(texts[0], *map(literal, texts), others=others, covered=covered)
+
+
+def _pattern(shapes: Sequence[Shape]) -> re.Pattern[str]:
+    # A tag that was taken stands alone: what had to follow it is no part of it.
+    own = ([atom for atom in shape.atoms if not atom.startswith("(?=")] for shape in shapes)
+    return re.compile("|".join(map("".join, own)) or "(?!)")
+
+
+NOTHING = Tag("")
+"""A tag that never stands anywhere."""

@@ -1,0 +1,93 @@
+"""Says the calls of one block, one after the other, each with the text since the last one.
+
+A call may have begun while it was read, and part of its arguments may have been said: the rest
+is said here, so that the spans tile the text whichever way the call was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from callblocks.model.events import Text
+from callblocks.parsing.block import Block
+from callblocks.parsing.codes import GENERAL_CODES
+from callblocks.parsing.shapes.inputs import as_input
+from callblocks.parsing.shapes.keys import Parts
+
+__all__ = ("Telling",)
+
+
+class Telling:
+    """`any` says that something was said. Codes begin with the dialect's name."""
+
+    def __init__(self, block: Block, *, as_text: bool = False, id_later: bool = False) -> None:
+        self.block = block
+        self.any = False
+        self._as_text = as_text
+        self._id_later = id_later
+        self._since = block.start
+
+    def call(
+        self, parts: Parts, repairs: Iterable[str], *, started: bool, ended: bool, end: int
+    ) -> None:
+        """Say a call that ends at `end`; what does not fit is malformed."""
+        strict, depth = self.block.stage.strict, self.block.stage.limits.depth
+        found = dict.fromkeys(repairs)
+        try:
+            value, inner = as_input(parts.input, strict=strict, as_text=self._as_text, depth=depth)
+        except ValueError as error:
+            return self.bad("call", str(error), end=end)
+        if strict and found:
+            return self.bad("json", "it is not closed as it should be", end=end)
+        text, place = partial(self.text, end), (self._since, end)
+        size = self._input(parts, started=started)
+        extra = parts.extra
+        self.block.ready(
+            value, size=size, id_=parts.id, extra=extra, ended=ended, end=end, text=text
+        )
+        for code in found | dict.fromkeys(inner):
+            self.block.problem(code, GENERAL_CODES[code], place)
+        return self._done(end)
+
+    def bad(self, code: str, detail: str, *, end: int) -> None:
+        """Say that what stands up to `end` is no call; a call that began ends here."""
+        name = code if code.startswith("too-") else f"{self.block.dialect}.{code}"
+        self.block.malformed(name, detail, end=end, text=self.text(end))
+        self._done(end)
+
+    def nothing(self, end: int) -> None:
+        """Say that what stands up to `end` calls nothing and shows nothing."""
+        self.block.stage.solid = True
+        self.block.stage.say(Text("", self.block.stage.span(end)))
+        self._done(end)
+
+    def text(self, end: int) -> str:
+        """What was written since the last call."""
+        return self.slice(self._since, end)
+
+    def slice(self, start: int, end: int) -> str:
+        """A stretch of what was taken; it lies near the end, so little is looked through."""
+        parts: list[str] = []
+        at, index = self.block.offset, len(self.block.taken)
+        while at > start:
+            index -= 1
+            parts.append(self.block.taken[index])
+            at -= len(parts[-1])
+        return "".join(reversed(parts))[start - at : end - at]
+
+    def _input(self, parts: Parts, *, started: bool) -> int:
+        block, stage = self.block, self.block.stage
+        opened = max(stage.said, block.start + len(block.opening))
+        start, end = parts.place or (opened, opened)
+        if not started:
+            block.started(parts.name, parts.id, id_later=self._id_later, end=start)
+        elif parts.place and stage.said < start:
+            block.input("", end=start)
+        if stage.said < end:
+            block.input(self.slice(stage.said, end), end=end)
+        return end - start
+
+    def _done(self, end: int) -> None:
+        self.any = True
+        self._since = end

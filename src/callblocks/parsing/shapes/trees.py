@@ -1,0 +1,83 @@
+"""Values as trees of elements: objects by member, lists by `item`, everything else as text."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeAlias, cast
+
+from callblocks.parsing.schema_shape import Schemas, elements, kind, members
+from callblocks.parsing.shapes.bad_body import BadBody
+from callblocks.parsing.shapes.xml_form import as_text
+from callblocks.parsing.typed import Typed, typed
+
+__all__ = ("Tree", "read_tree", "typed_tree", "write_tree")
+
+Tree: TypeAlias = "str | list[tuple[str, Tree]]"
+"""Text, or elements by name."""
+
+
+def read_tree(text: str, tag: re.Pattern[str], depth: int) -> list[tuple[str, Tree]]:
+    """Read a text whose tags this pattern finds: a slash if it closes, and a name."""
+    open_: list[tuple[str, list[tuple[str, Tree]]]] = [("", [])]
+    at = 0
+    for found in tag.finditer(text):
+        between, at = text[at : found.start()], found.end()
+        name, inside = open_[-1]
+        if not found[1]:
+            _check_blank(between)
+            if len(open_) > depth:
+                raise BadBody("too-deep", f"more than {depth} levels")
+            open_.append((found[2], []))
+        elif found[2] != name:
+            raise BadBody("missing-closer", f"</{found[2]}> closes nothing here")
+        else:
+            open_.pop()
+            if inside:
+                _check_blank(between)
+            open_[-1][1].append((name, inside or between))
+    if len(open_) > 1:
+        raise BadBody("missing-closer", f"</{open_[-1][0]}> is missing")
+    _check_blank(text[at:])
+    return open_[0][1]
+
+
+def _check_blank(text: str) -> None:
+    if text.strip():
+        raise BadBody("stray-text", f"{text.strip()!r:.60}")
+
+
+def typed_tree(tree: Tree, schema: object, document: object) -> Typed:
+    """A tree as the value that its schema says; text in it is text where no schema does."""
+    if isinstance(tree, str):
+        return typed(tree, schema, document, repair=True)
+    plain = Schemas(document).plain(schema)
+    lists = [elements(one).rest for one in plain if kind(one) == "array"]
+    objects = [members(one).known for one in plain if kind(one) == "object"]
+    names = [name for name, _ in tree]
+    if set(names) == {"item"} and (lists or not objects):
+        rest = lists[0] if lists else True
+        items = [typed_tree(inner, rest, document) for _, inner in tree]
+        return _joined([item.value for item in items], items)
+    if len(set(names)) < len(names):
+        raise BadBody("repeated-argument", "a member of an object is given twice")
+    known = next((dict(one) for one in objects if one.keys() >= set(names)), dict[str, object]())
+    values = {name: typed_tree(inner, known.get(name, True), document) for name, inner in tree}
+    return _joined({name: one.value for name, one in values.items()}, list(values.values()))
+
+
+def write_tree(dialect: str, key: str, value: Any, prefix: str) -> str:
+    """An element that says a value; each tag has the prefix before it."""
+    if isinstance(value, dict) and value:
+        pairs = cast("dict[str, Any]", value).items()
+        inner = "".join(write_tree(dialect, name, one, prefix) for name, one in pairs)
+    elif isinstance(value, list) and value:
+        items = cast("list[Any]", value)
+        inner = "".join(write_tree(dialect, "item", one, prefix) for one in items)
+    else:
+        inner = as_text(dialect, value)
+    return f"{prefix}<{key}>{inner}{prefix}</{key}>"
+
+
+def _joined(whole: Any, parts: list[Typed]) -> Typed:
+    repairs = dict.fromkeys(code for part in parts for code in part.repairs)
+    return Typed(whole, all(part.fits for part in parts), tuple(repairs))

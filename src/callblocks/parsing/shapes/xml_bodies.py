@@ -1,0 +1,109 @@
+"""What stands between the tags of a call where that is not a row of arguments."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias
+
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.block import Block
+from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.json_value import read_json
+from callblocks.parsing.markers import Markers
+from callblocks.parsing.shapes.bad_body import BadBody
+from callblocks.parsing.stage import Reading
+
+__all__ = ("Input", "JsonBody", "ReadsBodies", "TextBody")
+
+Input: TypeAlias = tuple[dict[str, Any], list[tuple[str, str]]]
+"""The input of a call, and what is wrong with it: codes and details."""
+
+
+class ReadsBodies(Protocol):
+    """Reads what stands between the tags of a call when it is all there."""
+
+    def may_begin(self, blanks: str, char: str) -> bool:
+        """Whether a body may begin with these blanks and then this; nothing where text is over."""
+        ...
+
+    def is_whole_body(self, text: str, tool: ToolSpec | None, *, is_all: bool) -> bool:
+        """Whether a body whose last part this is can end here; `is_all` says it is all of it."""
+        ...
+
+    def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
+        """The input that a body is; `BadBody` says why it is none."""
+        ...
+
+
+class JsonBody:
+    """A JSON object, whose first brace was taken. In a string of it no tag is one."""
+
+    is_sure = True
+
+    def __init__(self, block: Block, ends: Markers) -> None:
+        self._block, self._ends = block, ends
+        self._scan = JsonScan(block.stage.limits.depth)
+        self._parts: list[str] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the object has not ended."""
+        return self._scan.state is ScanState.OPEN
+
+    def read(self) -> Reading[str]:
+        """Read up to the tag that ends the call; return it."""
+        end = "{"
+        while self.is_open and end:
+            self._take(end)
+            text, end = yield from self._block.stream(self._ends)
+            self._take(text)
+            if self.is_open:
+                self._block.input(end)
+        return end
+
+    def value(self, tool: ToolSpec | None) -> Input:
+        """The object, or raise `BadBody`."""
+        try:
+            return read_json("".join(self._parts), self._block.stage.limits.depth), []
+        except ValueError as error:
+            raise BadBody("arguments-not-json", str(error)) from error
+
+    def _take(self, text: str) -> None:
+        self._parts.append(text)
+        self._scan.feed(text)
+
+
+class TextBody:
+    """A text that the shape reads when it is there.
+
+    An end in it is one where the body is whole before it, or where the text is over after it.
+    """
+
+    def __init__(self, block: Block, shape: ReadsBodies, ends: Markers, blanks: str) -> None:
+        self._block, self._shape, self._ends = block, shape, ends
+        self._parts = [blanks]
+        self.is_open = False
+        self.is_sure = True
+
+    def read(self) -> Reading[str]:
+        """Read up to the tag that ends the call; return it."""
+        block = self._block
+        while True:
+            text, end = yield from block.stream(self._ends)
+            tool, is_all = block.stage.tools.get(block.name), len(self._parts) == 1
+            last = self._parts[0] + text if is_all else text
+            is_whole = self._shape.is_whole_body(last, tool, is_all=is_all)
+            self._parts.append(text)
+            if is_whole or not end:
+                self.is_open = not is_whole
+                return end
+            first = len(block.taken)
+            if not (yield from block.peek()):
+                self.is_sure = False
+                return end
+            rest = end + "".join(block.taken[first:])
+            self._parts.append(rest)
+            block.input(rest)
+
+    def value(self, tool: ToolSpec | None) -> Input:
+        """What the shape reads it as."""
+        return self._shape.read_body("".join(self._parts), tool, self._block.stage.limits.depth)

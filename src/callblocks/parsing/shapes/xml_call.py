@@ -1,0 +1,186 @@
+"""One call while it is read: its arguments in tags, or its body.
+
+What a value holds is text, so a closing tag in it is one only if the next tag tells: after
+`</parameter>` comes another parameter or the end of the call, else it belongs to the value.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.block import Block
+from callblocks.parsing.shapes.bad_body import BadBody
+from callblocks.parsing.shapes.tags import Tag
+from callblocks.parsing.shapes.xml_bodies import Input, JsonBody, ReadsBodies, TextBody
+from callblocks.parsing.stage import Reading
+
+if TYPE_CHECKING:
+    from callblocks.parsing.shapes.xml_parameters import XmlParameters
+
+__all__ = ("XmlCall",)
+
+_CDATA = re.compile(r"\s*<!\[CDATA\[")
+_CDATA_END = re.compile(r"\]\]>\s*\Z")
+
+
+class XmlCall:
+    """`repairs` are what was wrong with it. `over` says that the text ended before its end.
+
+    `inside` says that it ended within a value, `sure` that what ended the call surely did.
+    `follows` is what was found right after its end, where that had to be looked at.
+    """
+
+    def __init__(self, shape: XmlParameters, block: Block) -> None:
+        self._shape, self._block, self._tags = shape, block, shape.tags
+        self.end = shape.tags.call_end
+        self.repairs: list[tuple[str, str]] = []
+        self.follows: str | None = None
+        self.over = self.inside = False
+        self.sure = True
+        self._written: dict[str, tuple[str, str]] = {}
+        self._fault: BadBody | None = None
+        self._body: JsonBody | TextBody | None = None
+        self._unsaid: list[str] = []
+        self._key = ""
+        self._lost = False
+
+    def read(self, name: str, stop: int) -> Reading[str | None]:
+        """Read a call whose opening tag ends at `stop`; return the tag after it.
+
+        That is nothing where the text is over, and None if this is no call after all.
+        """
+        block, inside = self._block, self._tags.inside
+        self.end = self._shape.end_of(name)
+        if bodies := self._shape.bodies():
+            return (yield from self._read_text(bodies, name, stop))
+        tag = yield from block.match(inside)
+        self.over = not tag and block.ends_within(inside)
+        if not tag and not self.over:
+            return None
+        block.started(name, end=stop)
+        self._unsaid = [tag]
+        if tag.endswith("{"):
+            block.input(tag)
+            self._body = JsonBody(block, self._tags.call_ends)
+            return (yield from self._read_body(self._body))
+        while self._tags.argument.is_in(tag.lstrip()):
+            tag = yield from self._read_argument(tag.lstrip())
+        return tag
+
+    def _read_text(self, bodies: ReadsBodies, name: str, stop: int) -> Reading[str | None]:
+        block, first = self._block, len(self._block.taken)
+        char = yield from block.peek()
+        blanks = "".join(block.taken[first:])
+        if not bodies.may_begin(blanks, char):
+            return None
+        block.started(name, end=stop)
+        if blanks:
+            block.input(blanks)
+        own = self._tags.call_end is self.end
+        ends = self._tags.call_ends if own else self.end.markers
+        self._body = TextBody(block, bodies, ends, blanks)
+        return (yield from self._read_body(self._body))
+
+    def value(self, tool: ToolSpec | None) -> Input:
+        """The input of the call and what is wrong with it, or raise `BadBody`."""
+        if self._fault:
+            raise self._fault
+        if self._body is not None:
+            return self._body.value(tool)
+        return self._shape.typed_arguments(self._written, tool)
+
+    def missing(self, tag: Tag) -> None:
+        """Note that a closing tag is missing."""
+        self.repair("missing-closer", f"{tag.name} is missing")
+
+    def note_spelling(self, tag: Tag, text: str) -> None:
+        """Note that a tag is not spelt as it should be, if so."""
+        if not tag.is_exact(text):
+            self.repair("misspelt-tag", f"{text!r:.80} stands for {tag.name}")
+
+    def repair(self, code: str, detail: str) -> None:
+        """Note that something was repaired."""
+        self.repairs.append((code, detail))
+
+    def _read_body(self, body: JsonBody | TextBody) -> Reading[str]:
+        end = yield from body.read()
+        self.over, self.inside, self.sure = not end, body.is_open, body.is_sure
+        return end
+
+    def _read_argument(self, opening: str) -> Reading[str]:
+        """Read an argument whose opening tag was taken; return the tag that follows."""
+        block = self._block
+        self.note_spelling(self._tags.argument, opening)
+        key = self._key = self._shape.key_in(opening)
+        if key in self._written:
+            self._fault = BadBody("repeated-argument", f"{key!r:.60} is given twice")
+        block.input("".join(self._unsaid))
+        parts: list[str] = []
+        while True:
+            text, end = yield from block.stream(self._tags.value_ends)
+            parts.append(text)
+            self._unsaid, self._lost = [end], False
+            if not end:
+                self.over = self.inside = True
+                return ""
+            tag = None if self._in_cdata(parts) else (yield from self._tag_after(end))
+            if tag is not None:
+                value = "".join(parts)
+                # A line end before the tag that closed it in its stead belongs to that tag.
+                self._written[key] = opening, value.removesuffix("\n") if self._lost else value
+                return tag
+            parts.append(end)
+            block.input(end)
+
+    def _in_cdata(self, parts: list[str]) -> bool:
+        """Whether a value has opened `<![CDATA[` and not closed it."""
+        opened = self._shape.cdata and _CDATA.match(parts[0])
+        return bool(opened) and not _CDATA_END.search(parts[-1])
+
+    def _tag_after(self, end: str) -> Reading[str | None]:
+        """What follows a value that `end` may have ended; None if it belongs to the value."""
+        tags, bare = self._tags, end.lstrip()
+        if not tags.argument_end.is_in(bare) and bare != f"</{self._key}>":
+            return (yield from self._tag_instead(end, bare))
+        tag = yield from self._block.match(tags.after_argument)
+        if not tag:
+            self.over = self._block.ends_within(tags.after_argument)
+            if not self.over:
+                return None
+        self._unsaid.append(tag)
+        self.note_spelling(tags.argument_end, bare)
+        return tag
+
+    def _tag_instead(self, end: str, bare: str) -> Reading[str | None]:
+        """What follows a value that another tag than its own may have ended."""
+        if self._tags.argument.is_in(bare):
+            self._lost = bare == end
+            return self._next_argument(bare)
+        if self._tags.is_call_or_wrapper_end(bare):
+            return (yield from self._outer_end(bare))
+        return None
+
+    def _next_argument(self, opening: str) -> str | None:
+        """An opening tag in a value is one if its key is still to come."""
+        tool = self._block.stage.tools.get(self._block.name)
+        key = self._shape.key_in(opening)
+        if key in self._written or (tool and key not in tool.properties):
+            return None
+        self.missing(self._tags.argument_end)
+        return opening
+
+    def _outer_end(self, end: str) -> Reading[str | None]:
+        """The end of the call, or of the wrapper, in a value: one if a call or an end follows."""
+        tags = self._tags
+        after = tags.after_call if tags.call_end.is_in(end) else tags.after_wrapper
+        follows = yield from self._block.match(after)
+        self._unsaid.append(follows)
+        if not follows and not self._block.ends_within(after):
+            return None
+        self.missing(tags.argument_end)
+        self.follows, self._lost = follows, True
+        # Where the text is over, more of it might have shown that this belongs to the value.
+        self.sure = bool(follows)
+        return end

@@ -1,0 +1,58 @@
+"""How a dialect of tags writes its calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import Unwritable
+
+__all__ = ("TYPES", "XmlForm", "as_text")
+
+TYPES = ("string", "number", "integer", "boolean", "null", "object", "array")
+
+
+class XmlForm(NamedTuple):
+    """Each is a pair: what stands before and after. A tag's name stands between its own pair.
+
+    With `shared`, calls that follow each other stand in one wrapper. `marks` are what follows a
+    key to say the type of its value, by the name of the type in JSON Schema. `number` is what
+    stands between a call's name and its number in the wrapper, where calls are numbered.
+    """
+
+    head: tuple[str, str]
+    end: str
+    key: tuple[str, str]
+    value_end: str
+    wrapper: tuple[str, str] = ("", "")
+    shared: bool = False
+    marks: Mapping[str, str] = {}
+    number: str = ""
+
+    def opening(self, key: str, kind: str = "string") -> str:
+        """The tag that opens an argument whose value has this type."""
+        return f"{self.key[0]}{key}{self.marks.get(kind, '')}{self.key[1]}"
+
+    def call(self, head: str, arguments: str, number: int) -> str:
+        """One call without its end and its wrapper; `head` is its tag up to its name."""
+        numbered = f"{self.number}{number}" if self.number else ""
+        return f"{head}{numbered}{self.head[1]}{arguments}"
+
+    def calls(self, calls: Sequence[str], *, ended: bool) -> str:
+        """Calls that follow each other, in as many wrappers as they need."""
+        rows = [calls] if self.shared else [[call] for call in calls]
+        before, after = self.wrapper
+        text = "".join(f"{before}{''.join(row)}{after}" for row in rows)
+        return text if ended else text.removesuffix(after)
+
+
+def as_text(dialect: str, value: Any) -> str:
+    """A string as it is, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise Unwritable(dialect, f"the value {brief(value)}: {error}") from error

@@ -1,0 +1,191 @@
+"""Calls whose arguments stand in tags, each value as text::
+
+    <tool_call>
+    <function=NAME>
+    <parameter=KEY>
+    VALUE
+    </parameter>
+    </function>
+    </tool_call>
+
+A dialect gives the tags (`tags`) and how it writes them (`form`); it may say how a name stands in
+its tag, and what type a value has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any, ClassVar
+
+from callblocks.model.calls import Call, Item, Result
+from callblocks.model.errors import Unwritable
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.arguments import plain_values, problems_of, typed_argument
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.markers import Shape
+from callblocks.parsing.schema_order import in_schema_order
+from callblocks.parsing.shapes.tags import Tag, attributes, begun
+from callblocks.parsing.shapes.xml_bodies import ReadsBodies
+from callblocks.parsing.shapes.xml_form import XmlForm, as_text
+from callblocks.parsing.shapes.xml_reader import XmlReader
+from callblocks.parsing.shapes.xml_rules import xml_rules
+from callblocks.parsing.shapes.xml_tags import XmlTags
+from callblocks.parsing.stage import Reading
+from callblocks.parsing.typed import Typed, type_name, typed
+
+__all__ = ("XmlParameters",)
+
+_NAMED = re.compile(r"<[^\s=<>]+=\s*(.*?)\s*(?:[>\n]|\Z)", re.DOTALL)
+_CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
+_WRAPPERS = ("arguments", "input", "parameters", "properties")
+_QUOTES = "\"'“”‘’"
+
+
+class XmlParameters(Dialect):
+    """A dialect of this shape."""
+
+    tags: ClassVar[XmlTags]
+    form: ClassVar[XmlForm]
+    trims: ClassVar[bool] = False
+    """Whether one newline at each end of a value belongs to its tags."""
+    cdata: ClassVar[bool] = False
+    """Whether a value may stand in `<![CDATA[…]]>`, in which no tag is one."""
+    nests: ClassVar[bool] = False
+    """Whether lists and objects stand in tags of their own, not in JSON."""
+    shares_calls: ClassVar[bool] = False
+    """Whether only its wrapper tells it: calls without one are taken for another dialect's."""
+    keeps_ids = False
+    values_are_text = True
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        if self.shares_calls and not setting.alone:
+            return self.tags.wrapper.shapes
+        return self.tags.openers
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        return (yield from XmlReader(self, block).read())
+
+    def name_in(self, opening: str) -> str:
+        """The tool's name in the tag that opens a call, or nothing."""
+        return _name(opening)
+
+    def key_in(self, opening: str) -> str:
+        """The name of an argument in its opening tag."""
+        return _name(opening)
+
+    def is_tool(self, name: str, tools: Mapping[str, ToolSpec]) -> bool:
+        """Whether a tag with this name opens a call."""
+        return True
+
+    def end_of(self, name: str) -> Tag:
+        """The tag that ends a call of this tool."""
+        return self.tags.call_end
+
+    def bodies(self) -> ReadsBodies | None:
+        """Who reads what stands between the tags of a call, where that is no row of arguments."""
+        return None
+
+    def is_whole(self, opening: str) -> bool:
+        """Whether the tag that opens a call also ends it."""
+        return opening.endswith("/>")
+
+    def typed_value(self, opening: str, text: str, tool: ToolSpec | None, key: str) -> Typed:
+        """What an argument's text is, by its tag and the tool's schema."""
+        return typed_argument(text, tool, key)
+
+    def typed_arguments(
+        self, written: Mapping[str, tuple[str, str]], tool: ToolSpec | None
+    ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        """The input of a call, and what is wrong with it. Each text stands with its tag."""
+        if tool and len(written) == 1 and (inner := _unwrapped(written, tool)) is not None:
+            return inner, [("repaired-wrapping", f"all arguments stand in {next(iter(written))!r}")]
+        values = {
+            key: self.typed_value(opening, self._bare(text), tool, key)
+            for key, (opening, text) in written.items()
+        }
+        return plain_values(values), problems_of(values)
+
+    def _bare(self, text: str) -> str:
+        if self.cdata and (inner := _CDATA.fullmatch(text)):
+            return inner[1]
+        return text.removeprefix("\n").removesuffix("\n") if self.trims else text
+
+    def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
+        names = {item.id: item.name for item in items if isinstance(item, Call)}
+        rows = [list(group) for _, group in groupby(items, key=type)]
+        results = [[item for item in row if isinstance(item, Result)] for row in rows]
+        # What cannot be said at all comes first: it is the reason that helps.
+        said = [self.results(row, names) if row else "" for row in results]
+        for at, row in enumerate(rows):
+            calls = [item for item in row if isinstance(item, Call)]
+            if calls:
+                written = [self._compose_call(*each, tools) for each in enumerate(calls, 1)]
+                said[at] = self.form.calls(written, ended=all(call.ended for call in calls))
+            elif not results[at]:
+                said[at] = "".join(map(str, row))
+        return "".join(said)
+
+    def results(self, results: Sequence[Result], names: Mapping[str, str]) -> str:
+        """Results that follow each other, as text; `names` are those of their calls."""
+        raise Unwritable(self.name, f"results: it has no form for that of {results[0].id!r}")
+
+    def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
+        xml_rules(grammar, self, tools)
+
+    def written_name(self, name: str) -> str:
+        """A name as it stands in a tag."""
+        return name
+
+    def argument(self, key: str, text: str, kind: str = "string") -> str:
+        """One argument in its tags."""
+        return f"{self.form.opening(self.written_name(key), kind)}{text}{self.value_end_of(key)}"
+
+    def value_end_of(self, key: str) -> str:
+        """What ends the value of this argument."""
+        return self.form.value_end
+
+    def tail_of(self, name: str) -> str:
+        """What a call of this tool ends with."""
+        return self.form.end
+
+    def openings(self, tools: Sequence[ToolSpec]) -> list[str]:
+        """What prose cannot hold where calls are constrained: it could open a block."""
+        starts = dict.fromkeys(map(begun, self.openers(Setting())))
+        return [text for text in starts if len(text) > 2]
+
+    def head_of(self, name: str) -> str:
+        """What a call of this tool begins with, up to and with its name."""
+        return f"{self.form.head[0]}{self.written_name(name)}"
+
+    def _compose_call(self, number: int, call: Call, tools: Mapping[str, ToolSpec]) -> str:
+        tool = tools.get(call.name)
+        value = in_schema_order(call.input, tool.parameters) if tool else call.input
+        said = (self._compose_argument(key, one, tool) for key, one in value.items())
+        text = self.form.call(self.head_of(call.name), "".join(said), number)
+        return text + self.tail_of(call.name) if call.ended else text
+
+    def _compose_argument(self, key: str, value: Any, tool: ToolSpec | None) -> str:
+        return self.argument(key, as_text(self.name, value), type_name(value))
+
+
+def _name(opening: str) -> str:
+    """`<function=NAME>`, or `<invoke name="NAME">`."""
+    if bare := _NAMED.match(opening):
+        return bare[1].strip(_QUOTES)
+    return attributes(opening).get("name", "")
+
+
+def _unwrapped(written: Mapping[str, tuple[str, str]], tool: ToolSpec) -> dict[str, Any] | None:
+    """The arguments, where they all stand in one that the tool does not have."""
+    ((key, (_, text)),) = written.items()
+    if key not in _WRAPPERS or key in tool.properties:
+        return None
+    inner = typed(text, {"type": "object"}, repair=True)
+    if not inner.fits or not inner.value.keys() <= tool.properties.keys():
+        return None
+    return inner.value

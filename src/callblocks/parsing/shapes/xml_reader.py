@@ -1,0 +1,141 @@
+"""Reads one block of calls in tags: a wrapper, and the calls in it.
+
+Where a closing tag is missing, the tag that comes next closes what is open, with a problem. If
+nothing is to be repaired, such a call is malformed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.shapes.bad_body import BadBody
+from callblocks.parsing.shapes.xml_call import XmlCall
+from callblocks.parsing.stage import Reading
+
+if TYPE_CHECKING:
+    from callblocks.parsing.shapes.xml_parameters import XmlParameters
+
+__all__ = ("XmlReader",)
+
+_REPAIRS = ("missing-closer", "stray-text")
+
+
+class XmlReader:
+    """The reading of one block."""
+
+    def __init__(self, shape: XmlParameters, block: Block) -> None:
+        self._shape, self._block, self._tags = shape, block, shape.tags
+        self._wrapped = self._tags.wrapper.is_in(block.opening.lstrip())
+        self._call = XmlCall(shape, block)
+        self._first_part = 0
+        self._begin = block.start
+
+    def read(self) -> Reading[Refused | None]:
+        """Read all calls of the block."""
+        block, opening = self._block, self._block.opening
+        if self._wrapped:
+            self._call.note_spelling(self._tags.wrapper, opening)
+            opening = yield from block.match(self._tags.first)
+            if not opening:
+                return (yield from self._read_no_call())
+        elif self._tags.has_wrapper and block.stage.strict:
+            return block.refuse()
+        elif self._tags.has_wrapper:
+            self._call.repair("missing-wrapper", f"{opening!r:.60} stands outside of its wrapper")
+        refused: Refused | None = None
+        while opening and not refused:
+            opening, refused = yield from self._read_call(opening)
+        return refused
+
+    def _read_no_call(self) -> Reading[Refused | None]:
+        block = self._block
+        if (yield from block.match(self._tags.wrapper_ends)):
+            return block.malformed("empty-calls", "there is no call in it")
+        if block.rest.strip() and block.ends_within(self._tags.first):
+            return block.malformed("truncated-call", "the text ended inside a tag")
+        return block.refuse()
+
+    def _read_call(self, opening: str) -> Reading[tuple[str, Refused | None]]:
+        """Read a call whose opening tag was taken; return the next one's, or that it was none."""
+        block, stop, bare = self._block, self._block.offset, self._tags.bare(opening)
+        self._call.note_spelling(self._tags.call, bare)
+        name = self._shape.name_in(bare)
+        if not name or not self._shape.is_tool(name, block.stage.tools):
+            return "", self._give_up(stop - len(opening))
+        tag: str | None = ""
+        if self._shape.is_whole(opening):
+            block.started(name, end=stop)
+        else:
+            tag = yield from self._call.read(name, stop)
+        if tag is None:
+            return "", self._give_up(stop - len(opening))
+        return (yield from self._close(tag, stop)), None
+
+    def _give_up(self, start: int) -> Refused | None:
+        """This is no call: the first one of a block makes it no block."""
+        block = self._block
+        if block.start == self._begin:
+            return block.refuse()
+        block.give_back(start)
+        return None
+
+    def _close(self, tag: str, start: int) -> Reading[str]:
+        """Say the call; return the opening tag of the next one, if that was taken already."""
+        block, tags, call, bare = self._block, self._tags, self._call, tag.lstrip()
+        follows = call.follows
+        if call.end.is_in(bare):
+            call.note_spelling(call.end, bare)
+        elif tags.call.is_in(tags.bare(tag)):
+            follows = tag
+            call.missing(call.end)
+        elif tags.wrapper_end.is_in(bare):
+            call.missing(call.end)
+            call.note_spelling(tags.wrapper_end, bare)
+            follows = follows or ""
+        if follows is None and not call.over:
+            follows = yield from self._read_wrapper_end()
+        elif self._wrapped and not follows and not call.over and call.end.is_in(bare):
+            call.missing(tags.wrapper_end)
+        opening = follows if follows and tags.call.is_in(tags.bare(follows)) else ""
+        stop = block.offset - len(opening)
+        self._say(start, stop)
+        self._first_part, self._begin = len(block.taken) - 1, stop
+        self._call = XmlCall(self._shape, block)
+        return opening
+
+    def _read_wrapper_end(self) -> Reading[str]:
+        """What follows the end of a call: the end of the wrapper, or another call in it."""
+        block, tags = self._block, self._tags
+        if not tags.has_wrapper:
+            return ""
+        follows = yield from block.match(tags.after_call)
+        if tags.wrapper_end.is_in(follows.lstrip()):
+            self._call.note_spelling(tags.wrapper_end, follows.lstrip())
+            return ""
+        if self._wrapped and not follows:
+            block.ends_within(tags.after_call)
+            self._call.missing(tags.wrapper_end)
+        return follows
+
+    def _say(self, start: int, stop: int) -> None:
+        block, call = self._block, self._call
+        text = "".join(block.taken[self._first_part :])[: stop - self._begin]
+        if call.inside:
+            return block.malformed("truncated-call", "the text ended inside a value", stop, text)
+        if call.over:
+            call.missing(call.end)
+        try:
+            value, problems = call.value(block.stage.tools.get(block.name))
+        except BadBody as bad:
+            code = "truncated-call" if call.over else bad.code
+            return block.malformed(code, bad.detail, stop, text)
+        found = [*call.repairs, *problems]
+        repairs = [one for one in problems if one[0].startswith("repaired-") or one[0] in _REPAIRS]
+        if block.stage.strict and (call.repairs or repairs):
+            return block.malformed(*(*call.repairs, *repairs)[0], stop, text)
+        ended = call.sure and not call.over
+        block.ready(value, size=stop - start, ended=ended, end=stop, text=text)
+        for code, detail in found:
+            block.problem(code, detail)
+        return None

@@ -1,0 +1,97 @@
+"""The grammar of a dialect of tags: prose without opening tags, and calls of known tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.arguments import schema_of
+from callblocks.parsing.expressions import EMPTY, Expr, alt, chars, lit, many, opt, seq
+from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.json_rules import strings_without
+from callblocks.parsing.machines import until, without
+from callblocks.parsing.schema_rules import json_rule
+from callblocks.parsing.schema_shape import Plain, Schemas
+from callblocks.parsing.shapes.xml_form import TYPES
+from callblocks.parsing.typed import type_name, types_of
+
+if TYPE_CHECKING:
+    from callblocks.parsing.shapes.xml_parameters import XmlParameters
+
+__all__ = ("argument_rule", "arguments_rule", "xml_rules")
+
+
+def xml_rules(grammar: Grammar, shape: XmlParameters, tools: Sequence[ToolSpec]) -> None:
+    """Add the rule `root`."""
+    form = shape.form
+    ends = (shape.value_end_of(key).strip() for tool in tools for key in tool.properties)
+    strings_without(grammar, [*dict.fromkeys(ends)] or [form.value_end.strip()])
+    number = seq(lit(form.number), many(chars("0-9"), least=1)) if form.number else EMPTY
+    calls = [
+        seq(
+            lit(shape.head_of(tool.name)),
+            number,
+            lit(form.head[1]),
+            arguments_rule(grammar, shape, tool),
+            lit(shape.tail_of(tool.name)),
+        )
+        for tool in tools
+    ]
+    call = grammar.rule("call", alt(*calls))
+    row = many(call, least=1) if form.shared else call
+    block = grammar.rule("block", seq(lit(form.wrapper[0]), row, lit(form.wrapper[1])))
+    prose = grammar.rule("prose", without(shape.openings(tools)))
+    grammar.rule("root", seq(prose, many(seq(block, prose))))
+
+
+def arguments_rule(grammar: Grammar, shape: XmlParameters, tool: ToolSpec) -> Expr:
+    """The arguments of a tool in their order, of which the optional ones may be missing."""
+    parts: list[Expr] = []
+    for key in tool.properties:
+        argument = argument_rule(grammar, shape, tool, key)
+        parts.append(argument if key in tool.required else opt(argument))
+    return seq(*parts)
+
+
+def argument_rule(grammar: Grammar, shape: XmlParameters, tool: ToolSpec, key: str) -> Expr:
+    """An argument in its tags, its value as text where the schema allows a string, else JSON."""
+    form, written = shape.form, shape.written_name(key)
+    plain = Schemas(tool.parameters).plain(schema_of(tool, key)) or [{}]
+    ways = [(one, kind) for one in plain for kind in sorted(types_of(one)) or TYPES]
+    if not form.marks and any(kind == "string" for _, kind in ways):
+        # Nothing tells text from the rest, and any text is text.
+        ways = [(one, kind) for one, kind in ways if kind == "string"]
+    if shape.nests:
+        # What stands in further tags is held to its own end only, like text.
+        ways = [(one, "string" if kind in ("array", "object") else kind) for one, kind in ways]
+    label = f"{tool.name}-{key}"
+    return alt(
+        *(
+            seq(
+                lit(form.opening(written, kind)),
+                _value(grammar, shape.value_end_of(key), one, kind, label, tool.parameters),
+            )
+            for one, kind in ways
+        )
+    )
+
+
+def _value(
+    grammar: Grammar, end: str, plain: Plain, kind: str, label: str, document: object
+) -> Expr:
+    """A value of one type, and the tag that ends it."""
+    choices = [plain["const"]] if "const" in plain else plain.get("enum") or ()
+    chosen = [value for value in choices if type_name(value) == kind]
+    if kind == "string" and chosen:
+        return seq(alt(*(lit(word) for word in chosen)), lit(end))
+    if kind == "string":
+        return seq(grammar.once(f"text{end}", lambda: _text(end)), lit(end[len(end.rstrip()) :]))
+    schema = {"enum": chosen} if chosen else {**plain, "type": kind}
+    return seq(json_rule(grammar, schema, label, document), lit(end))
+
+
+def _text(end: str) -> Expr:
+    """Any text and then the tag; a newline before it belongs to the tag, and never lacks."""
+    whole, tag = end.rstrip(), end.strip()
+    return until([whole], [tag] if tag != whole else [])

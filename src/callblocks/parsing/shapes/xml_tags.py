@@ -1,0 +1,78 @@
+"""The tags of a dialect whose arguments stand in tags, and what may follow each."""
+
+from __future__ import annotations
+
+from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag
+
+__all__ = ("XmlTags",)
+
+_ANY_CLOSING = Shape(("<", "/", "[^<>\\s]{1,60}", ">"))
+_JSON = Shape((BLANKS, "\\{"))
+
+
+class XmlTags:
+    """The tags, each a `Tag`; there may be no wrapper.
+
+    With `json_bodies` a call may hold a JSON object instead of arguments. Where `starts_line`,
+    the opening tag of an argument that is not closed must begin a line.
+
+    The sets of markers are the places where a reader stands: `first` in the wrapper, `inside`
+    a call, within a value (`value_ends`), and after each end.
+    """
+
+    def __init__(
+        self,
+        *,
+        call: Tag,
+        call_end: Tag,
+        argument: Tag,
+        argument_end: Tag,
+        wrapper: Tag = NOTHING,
+        wrapper_end: Tag = NOTHING,
+        starts_line: bool = True,
+        json_bodies: bool = False,
+    ) -> None:
+        self.call, self.call_end = call, call_end
+        self.argument, self.argument_end = argument, argument_end
+        self.wrapper, self.wrapper_end = wrapper, wrapper_end
+        self.has_wrapper = wrapper is not NOTHING
+        ends = (call_end, wrapper_end)
+        self.first = _after_blanks(call)
+        within = (argument, *ends, *((call,) if self.has_wrapper else ()))
+        self.inside = Markers(*_spaced(*within), *((_JSON,) if json_bodies else ()))
+        self.after_argument = _after_blanks(argument, call, *ends)
+        self.after_call = _after_blanks(call, wrapper_end)
+        self.wrapper_ends = _after_blanks(wrapper_end)
+        self.after_wrapper = Markers(*(self._wrapped_calls()))
+        # Unless its line begins with it, an opening tag in a value is most likely text.
+        before = ("\\n", "[ \\t]{0,40}") if starts_line else ()
+        outer = (shape for tag in (argument_end, *ends) for shape in tag.shapes)
+        self.value_ends = Markers(*argument.after(*before), *outer, _ANY_CLOSING)
+        self.call_ends = Markers(*(shape for tag in ends for shape in tag.shapes))
+
+    def bare(self, tag: str) -> str:
+        """A tag without the blanks, and the opening of a wrapper, before it."""
+        bare = tag.lstrip()
+        return self.wrapper.cut_off(bare).lstrip() if self.wrapper.is_in(bare) else bare
+
+    def is_call_or_wrapper_end(self, tag: str) -> bool:
+        """Whether a tag ends a call, or the wrapper."""
+        return self.call_end.is_in(tag) or self.wrapper_end.is_in(tag)
+
+    @property
+    def openers(self) -> tuple[Shape, ...]:
+        """What may open a block."""
+        return (*(self.wrapper.shapes if self.has_wrapper else ()), *self.call.shapes)
+
+    def _wrapped_calls(self) -> list[Shape]:
+        openings = list(self.wrapper.after(BLANKS))
+        return [shape for opening in openings for shape in self.call.after(*opening.atoms, BLANKS)]
+
+
+def _spaced(*tags: Tag) -> list[Shape]:
+    return [shape for tag in tags for shape in tag.after(BLANKS)]
+
+
+def _after_blanks(*tags: Tag) -> Markers:
+    return Markers(*_spaced(*tags))

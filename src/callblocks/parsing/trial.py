@@ -1,0 +1,95 @@
+"""Reading a block aside, to know whether it holds a complete call before anything is said.
+
+The trial reads the same text on a stage of its own and is over with the first call that ends, or
+that cannot be one. The text is then given back as it was: if it is a call, it is read for good.
+"""
+
+from __future__ import annotations
+
+from callblocks.model.events import CallReady, CallStarted, Event, Malformed
+from callblocks.parsing.block import Block
+from callblocks.parsing.markers import Markers
+from callblocks.parsing.reader import Reader
+from callblocks.parsing.stage import Keep, Reading, Speak, Stage
+
+__all__ = ("try_call",)
+
+SLICE = 256  # a trial looks no further ahead than this beyond what it reads
+
+
+def try_call(
+    stage: Stage, reader: Reader, opening: str, closing: Markers
+) -> Reading[tuple[bool, float]]:
+    """Whether a complete call of a known tool begins here, before any `closing`.
+
+    Beside it stands up to where no other trial by this reader is worth while.
+    """
+    scan, start, fresh = stage.scan, stage.scan.offset, stage.scan.fresh
+    trial = _Trial(stage)
+    taken = [scan.take(scan.pos + len(opening))]
+    trial.scan.feed(taken[0])
+    block = Block(trial, reader.name, opening)
+    reading = reader.read(block)
+    while True:
+        try:
+            next(reading)
+        except StopIteration as ended:
+            verdict, barred = False, block.barred if ended.value else trial.scan.offset
+            break
+        except _Decided as decided:
+            verdict, barred = decided.is_call, trial.scan.offset
+            break
+        taken.append((yield from _slice(stage, trial, closing)))
+    scan.rewind(start, taken, fresh)
+    return verdict, float("inf") if block.retired else barred
+
+
+def _slice(stage: Stage, trial: _Trial, closing: Markers) -> Reading[str]:
+    """Give the trial a little more text, or tell it that there is no more."""
+    scan = stage.scan
+    while True:
+        until = min(scan.pos + SLICE, len(scan.text))
+        pattern = closing.final if scan.closed and until == len(scan.text) else closing.growing
+        hit = pattern.search(scan.text, scan.pos, until)
+        end = hit.start() if hit else until
+        if end > scan.pos:
+            piece = scan.take(end)
+            trial.scan.feed(piece)
+            return piece
+        if scan.closed or (hit and hit.lastindex):
+            trial.scan.closed = True
+            return ""
+        yield
+
+
+class _Decided(Exception):
+    """An answer, no error: it ends the trial wherever its reader stands."""
+
+    def __init__(self, is_call: bool) -> None:
+        self.is_call = is_call
+
+
+class _Trial(Stage):
+    """A stage that hears no more than the first call."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__((), stage.limits, strict=stage.strict)
+        self.tools, self.solid, self.fence = stage.tools, stage.solid, stage.fence
+        self.alone = stage.alone
+        self.scan.base = self.said = stage.scan.offset
+        self.scan.fresh = stage.scan.fresh
+
+    def say(self, event: Event) -> None:
+        super().say(event)
+        match event:
+            case CallStarted(name=name) if name not in self.tools:
+                raise _Decided(False)
+            case CallReady(call=call):
+                raise _Decided(call.ended)
+            case Malformed():
+                raise _Decided(False)
+            case _:
+                pass
+
+    def settle(self, search: object, speak: Speak | None, keep: Keep | None) -> None:
+        """Every piece resumes the reader: nobody hears what it says."""

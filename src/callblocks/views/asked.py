@@ -1,0 +1,56 @@
+"""Which dialects were asked to read a marker, who refused and after what, and who took it.
+
+    <tool_call> at 3:1: hermes refused it after ⏎<fun; qwen3_coder took it
+
+Only markers that several know, or that nobody took, are worth a line; and none of one or two
+characters, for a bracket in prose opens nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from callblocks.parsing.attempts import Attempt
+from callblocks.views.rows import Bit, Row
+from callblocks.views.safe import visible_line
+
+__all__ = ("Asked",)
+
+_SHORTEST = 3
+_QUOTE = 24
+
+
+class Asked:
+    """Reads a list that grows: what a parser keeps of its attempts."""
+
+    def __init__(self, attempts: Sequence[Attempt]) -> None:
+        self._trials = attempts
+        self._told = 0
+
+    def tell(self, said: int) -> Iterator[tuple[int, str, Row]]:
+        """Of what is decided up to an offset: where the marker stands, itself, and who did what."""
+        ready = self._told
+        while ready < len(self._trials) and self._trials[ready].offset < said:
+            ready += 1
+        attempts, self._told = self._trials[self._told : ready], ready
+        for offset, group in groupby(attempts, key=lambda attempt: attempt.offset):
+            asked = list(group)
+            marker = max((attempt.marker.strip() for attempt in asked), key=len)
+            if len(marker) >= _SHORTEST and any(one.refused_after is not None for one in asked):
+                yield offset, marker, tuple(_row(asked))
+
+
+def _row(asked: list[Attempt]) -> Iterator[Bit]:
+    for number, attempt in enumerate(asked):
+        yield "quiet", "; " if number else ""
+        yield "plain", attempt.owner
+        if attempt.refused_after is None:
+            yield "quiet", " took it"
+        elif not attempt.refused_after:
+            yield "quiet", " refused it"
+        else:
+            yield "quiet", " refused it after "
+            yield "mark", visible_line(attempt.refused_after[-_QUOTE:])
+    if asked[-1].refused_after is not None:
+        yield "quiet", ": it is text"

@@ -1,0 +1,81 @@
+"""`auto` finds the dialect by itself, and no call where there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from callblocks import ToolSpec, dialects, parse
+from callblocks.dialects import FAMILIES
+from callblocks.model.events import CallReady, Event, Malformed, Problem, join
+from callblocks.parser import AUTO
+from support.corpus import CASES, content, options
+from support.paragraphs import paragraphs
+from support.reading import read
+
+LEAST_NAMED = 0.98
+PARAGRAPHS = 10_000
+NAMES = ("get_weather", "search", "read_file", "write_file", "run_command", "send_mail", "now")
+SCHEMA = {
+    "type": "object",
+    "properties": {"query": {"type": "string"}, "days": {"type": "integer"}},
+}
+TOOLS = [ToolSpec(name, "", SCHEMA) for name in NAMES]
+# Of these no marker tells a call from a text or an answer: the name of the model does.
+UNMARKED = ("generic_json", "llama3_json", "pythonic", "xlam", "sarashina")
+# Never guessed: an extension that is off unless it is named, and any code in Python; what two
+# others write is read as theirs.
+NEVER_GUESSED = ("emoji-bracket+", "smolagents_code")
+READ_AS_OTHERS = ("morph_xml", "poolside_v1")
+NAMED_CASES = [path for path in CASES if path.parent.name not in (AUTO, *NEVER_GUESSED)]
+
+
+def unnamed(events: list[Event]) -> list[Event]:
+    """What was read, whoever read it: no dialect in calls and in codes."""
+    return [_unnamed(event) for event in join(events)]
+
+
+def _unnamed(event: Event) -> Event:
+    replace = msgspec.structs.replace
+    if isinstance(event, CallReady):
+        return replace(event, call=replace(event.call, dialect=""))
+    if isinstance(event, Malformed | Problem):
+        return replace(event, code=event.code.rpartition(".")[2])
+    return event
+
+
+def owners(events: list[Event]) -> set[str]:
+    """The dialects of the calls."""
+    return {event.call.dialect for event in events if isinstance(event, CallReady)}
+
+
+def is_named(path: Path) -> bool:
+    """Whether `auto` takes the text for what it is, or for what reads exactly the same."""
+    text, name = content(path), path.parent.name
+    given = {"in_code_fences": True} | options(path)
+    hint = {"model": FAMILIES[name][0]} if name in UNMARKED else {}
+    known, guessed = read(name, [text], **given), read(AUTO, [text], **given, **hint)
+    is_other = not owners(known) and "another-dialect" in path.stem
+    return is_other or owners(guessed) == owners(known) or unnamed(known) == unnamed(guessed)
+
+
+def test_all_but_a_few_dialects_are_guessed() -> None:
+    others = {name for name in dialects if not dialects[name].in_auto}
+    assert others == {*NEVER_GUESSED, *READ_AS_OTHERS}
+
+
+def test_auto_names_the_dialect_of_nearly_every_text() -> None:
+    missed = [f"{path.parent.name}/{path.stem}" for path in NAMED_CASES if not is_named(path)]
+    assert len(missed) <= (1 - LEAST_NAMED) * len(NAMED_CASES), "\n".join(missed)
+
+
+@pytest.mark.parametrize("tools", [(), TOOLS], ids=["without tools", "with tools"])
+@pytest.mark.no_cover
+def test_auto_finds_no_call_in_prose_code_and_answers(tools: list[ToolSpec]) -> None:
+    texts = paragraphs(PARAGRAPHS)
+    assert len(set(texts)) > PARAGRAPHS // 2
+    assert len(texts) == PARAGRAPHS
+    found = [text for text in texts if parse(text, tools=tools).calls]
+    assert found == []

@@ -1,0 +1,70 @@
+"""A text that breaks off anywhere is read: events and problems, and no call more than there is.
+
+A call is complete (`ended`) once its own closing was seen: the tag that ends its arguments, or the
+bracket that ends their JSON; a wrapper around calls, and a token that servers leave out, may still
+come. So what comes after cannot change it: such a call in the start of a text is a call of the
+whole text, the same. Only what is no longer a call at all, for the words that follow it, was one;
+then its input is JSON that is all there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from callblocks.model.calls import Call
+from callblocks.model.events import CallInput, CallReady, Event
+from callblocks.parsing.same import same
+from support.corpus import CASES, content, options
+from support.reading import read
+from support.verifying import verify
+
+# A text that scissors-cat holds is given back where it ends without the delimiter.
+HELD = (
+    "a-chat-block-in-a-json-string-is-its-text",
+    "an-emoji-bracket-in-a-json-string-is-its-text",
+)
+# A line of backticks, or a closing tag, closes where the text ends; what follows it may show that
+# it stood in a value.
+SEEN = re.compile(r"(\n {0,3}(`{3,}|~{3,})|</[^<>]+>)\s*\Z")
+
+
+def ended(events: list[Event]) -> dict[int, Call]:
+    """The complete calls, by where they start."""
+    calls = [event.call for event in events if isinstance(event, CallReady)]
+    return {call.span[0]: call for call in calls if call.ended}
+
+
+def is_json(events: list[Event], call: Call) -> bool:
+    """Whether what was said of the call's input is a JSON value, all of it."""
+    start, stop = call.span
+    inputs = [event for event in events if isinstance(event, CallInput)]
+    raw = "".join(event.text for event in inputs if start <= event.span[0] < stop)
+    try:
+        json.loads(raw)
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in CASES if path.stem not in HELD],
+    ids=lambda path: f"{path.parent.name}/{path.stem}",
+)
+@pytest.mark.no_cover  # the corpus walks every way
+def test_no_call_is_complete_before_its_closing_was_seen(path: Path) -> None:
+    text, given, dialect = content(path), options(path), path.parent.name
+    whole = ended(read(dialect, [text], **given))
+    for end in range(len(text)):
+        start = text[:end]
+        events = read(dialect, [start], **given)
+        verify(start, events, given.get("reasoning", ()))
+        for at, call in ended(events).items():
+            later = whole.get(at)
+            is_there = later and same([call.name, call.input], [later.name, later.input])
+            was_whole = SEEN.search(start) or (later is None and is_json(events, call))
+            assert is_there or was_whole, f"{start!r} has a call that is not there: {call}"

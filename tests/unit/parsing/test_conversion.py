@@ -1,0 +1,86 @@
+"""What a dialect cannot say is listed, and stays in the text: nothing is dropped."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callblocks import conversion, convert, dialects, parse
+from callblocks.model.errors import Unwritable
+from callblocks.parsing.conversion import Unsaid
+from support.soup import soup
+
+DONE = "```tool search c1\ninput:\n  q: tides\noutput: two\n```\n"
+OPEN = "A 🛠️[ls src]\n🛠️[/end] B 🛠️[save a.txt]\nhalf"
+APART = "🛠️[a]🛠️[/end] then 🛠️[/result 1]\nout🛠️[/end] and 🛠️[x y]z"
+
+
+def test_what_can_be_said_has_no_list() -> None:
+    made = conversion("🛠️[ls src]\n🛠️[/end]", target="tool-fence")
+    assert made.unsaid == ()
+    assert made.text == convert("🛠️[ls src]\n🛠️[/end]", target="tool-fence")
+
+
+def test_a_call_whose_result_cannot_be_said_stays_as_it_was_written() -> None:
+    made = conversion(f"Look.\n{DONE}", target="scissors-cat")
+    assert made.text is not None
+    assert "output: two" in parse(made.text, "scissors-cat").text
+    assert [(one.kind, one.span) for one in made.unsaid] == [("call", (5, 5 + len(DONE) + 1))]
+    assert "results" in made.unsaid[0].what
+
+
+def test_a_call_that_did_not_end_is_listed_and_the_others_are_written() -> None:
+    made = conversion(OPEN, target="tool-fence")
+    assert made.text is not None
+    assert [call.name for call in parse(made.text, "tool-fence").calls] == ["ls"]
+    assert made.text.endswith("🛠️[save a.txt]\nhalf")
+    (unsaid,) = made.unsaid
+    assert unsaid == Unsaid(
+        "the call 'tool-call-2' of 'save', which did not end", (OPEN.index(" B ") + 3, len(OPEN))
+    )
+
+
+def test_a_result_that_stands_apart_stays_where_its_call_does() -> None:
+    made = conversion(APART, target="scissors-cat")
+    assert made.text is not None
+    assert "🛠️[/result 1]\nout🛠️[/end]" in made.text
+    assert [one.span[0] for one in made.unsaid] == [0, APART.index("🛠️[/result"), APART.index("🛠️[x")]
+    assert made.unsaid[1].what == "the result of 'tool-call-1', whose call it cannot write"
+
+
+def test_an_id_that_has_no_place_is_listed_and_its_call_is_written() -> None:
+    text = "```tool ls c1\ninput: {args: src, body: ''}\n```\n"
+    made = conversion(text, target="emoji-bracket")
+    assert [(one.kind, one.what) for one in made.unsaid] == [("id", "the id 'c1'")]
+    assert made.text == convert(text, target="emoji-bracket")
+
+
+def test_what_was_broken_before_is_listed_and_kept() -> None:
+    made = conversion("```tool a\ninput: {\n```\n", target="emoji-bracket")
+    assert [(one.kind, one.what) for one in made.unsaid] == [("broken", "tool-fence.yaml")]
+
+
+def test_prose_that_would_be_a_call_leaves_no_text_at_all() -> None:
+    made = conversion("```text\n🛠️[ls]🛠️[/end]\n```", target="emoji-bracket")
+    assert made.text is None
+    assert [(one.kind, one.span) for one in made.unsaid] == [("text", (0, 26))]
+
+
+def test_converting_names_all_that_cannot_be_said() -> None:
+    with pytest.raises(Unwritable) as caught:
+        convert(OPEN + DONE, target="scissors-cat")
+    assert caught.value.what.count("; ") == 1
+
+
+@given(soup("auto"), st.sampled_from(tuple(dialects)), st.sampled_from(tuple(dialects)))
+def test_every_call_is_written_or_listed(text: str, source: str, target: str) -> None:
+    made = conversion(text, target=target, source=source)
+    read = parse(text, source)
+    if made.text is None:
+        assert made.unsaid[-1].kind == "text"
+        return
+    listed = {one.span[0] for one in made.unsaid if one.kind == "call"}
+    there = [call for call in read.calls if call.span[0] not in listed]
+    written = parse(made.text, target)
+    assert [call.name for call in written.calls] == [call.name for call in there]

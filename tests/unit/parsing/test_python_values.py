@@ -1,0 +1,70 @@
+"""Python calls and values in braces: what cannot be read or written is told, and never raises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from callblocks import Call, Limits, ToolSpec, dialects, parse
+from callblocks.model.errors import Unwritable
+from callblocks.parsing.brace_values import BraceValues
+from callblocks.parsing.python_values import read_arguments
+from support.guidance import accepts
+from support.soup import markers
+
+DEEP = 100_000
+ODD = ToolSpec("put", "", {"properties": {"a b": {"type": "integer"}}, "required": ["a b"]})
+TREE = ToolSpec(
+    "grow",
+    "",
+    {
+        "properties": {"root": {"$ref": "#/$defs/node"}},
+        "$defs": {
+            "node": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "inner": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+                },
+            }
+        },
+    },
+)
+
+
+def test_what_is_nested_beyond_reason_is_no_value() -> None:
+    with pytest.raises(ValueError, match="too deep"):
+        read_arguments(f"({'[' * DEEP}{']' * DEEP})", strict=True)
+    with pytest.raises(ValueError, match="too deep"):
+        BraceValues(f"{{a:{'[' * DEEP}1{']' * DEEP}}}", "'", strict=True).read({})
+
+
+@pytest.mark.parametrize(("dialect", "opening"), [("lfm2", "[f(a="), ("gemma4", "call:f{a:")])
+def test_no_depth_of_a_text_raises(dialect: str, opening: str) -> None:
+    found = parse(
+        f"{markers(dialect)[0]}{opening}{'[' * DEEP}", dialect, limits=Limits(depth=10**9)
+    )
+    assert len(found.problems) == 1
+
+
+@pytest.mark.parametrize("dialect", ["lfm2", "gemma4"])
+@pytest.mark.parametrize("value", [{"a": {1: 2}}, {1: 2}], ids=["inside", "outside"])
+def test_a_name_that_is_no_text_is_refused(dialect: str, value: Any) -> None:
+    with pytest.raises(Unwritable, match="is no name"):
+        dialects[dialect].write([Call(id="a", name="f", input=value)])
+
+
+@pytest.mark.parametrize("kind", ["gbnf", "lark"])
+@pytest.mark.parametrize("dialect", ["lfm2", "gemma4"])
+def test_a_grammar_holds_names_that_are_no_words_and_schemas_that_hold_themselves(
+    dialect: str, kind: Any
+) -> None:
+    made = dialects[dialect]
+    node = {"name": "a", "inner": [{"name": "b", "inner": []}]}
+    put, grow = ({"a b": 3}, {"root": node})
+    calls = [Call(id="1", name="put", input=put), Call(id="2", name="grow", input=grow)]
+    grammar = made.grammar([ODD, TREE], kind)
+    text = made.write(calls, [ODD, TREE])
+    assert accepts(grammar, kind, text)
+    assert not accepts(grammar, kind, text.replace("3", '"3"'))

@@ -1,0 +1,140 @@
+"""What models get wrong in JSON is read as it was meant, and named; what is not sure is not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callblocks.parsing.json_scan import ScanState
+from callblocks.parsing.repair.brackets import Brackets
+from callblocks.parsing.repair.keywords import read_keywords
+from callblocks.parsing.repair.tolerant import Tolerant, Unrepairable
+from callblocks.parsing.same import same
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+VALUES = st.recursive(
+    SCALARS.filter(lambda value: value not in (float("inf"), float("-inf"))),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def read(text: str, *, ended: bool = True) -> tuple[Any, set[str]]:
+    tolerant = Tolerant(text, ended=ended, max_depth=5)
+    value, _ = tolerant.read(0)
+    return value, set(tolerant.repairs)
+
+
+@given(VALUES, st.booleans())
+def test_json_needs_no_repair(value: Any, ascii_only: bool) -> None:
+    text = json.dumps([value], ensure_ascii=ascii_only)
+    tolerant = Tolerant(text, ended=False, max_depth=100)
+    found, end = tolerant.read(0)
+    assert same(found, [value])
+    assert end == len(text)
+    assert not tolerant.repairs
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "repairs"),
+    [
+        ("{'a': 'b'}", {"a": "b"}, {"quotes"}),
+        ("{a: 1}", {"a": 1}, {"quotes"}),
+        (r"{'a': 'it\'s'}", {"a": "it's"}, {"quotes"}),
+        ("{'a': 'it's'}", {"a": "it's"}, {"quotes", "strings"}),
+        ('{"a": "say "hi" now"}', {"a": 'say "hi" now'}, {"strings"}),
+        ('{"a": "x\ty\nz"}', {"a": "x\ty\nz"}, {"strings"}),
+        (r'{"a": "\d\u00e9\\"}', {"a": "\\dé\\"}, {"strings"}),
+        (r'{"a": "\ud83d\ude00\n"}', {"a": "\U0001f600\n"}, set()),
+        ("[True, False, None, null]", [True, False, None, None], {"literals"}),
+        ('["a", "b",]', ["a", "b"], {"commas"}),
+        ('["say "a", or", true]', ['say "a", or', True], {"strings"}),
+        ('{"a": [1, {"b": 2}', {"a": [1, {"b": 2}]}, {"closing"}),
+        ('{"a": [1, 2}', {"a": [1, 2]}, {"closing"}),
+        ('{"a": {', {"a": {}}, {"closing"}),
+        ('{"a": 1,', {"a": 1}, {"closing", "commas"}),
+        ('{{"a": 1}}', {"a": 1}, {"braces"}),
+        ('{{"a": 1}', {"a": 1}, {"braces"}),
+        ('"a", b', "a", set()),
+        ("-1.5e3", -1500.0, set()),
+    ],
+)
+def test_a_mistake_is_repaired_and_named(text: str, value: Any, repairs: set[str]) -> None:
+    found, codes = read(text)
+    assert same(found, value)
+    assert codes == {f"repaired-{code}" for code in repairs}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            '{"a": "b',
+            '{"a": ',
+            '{"a"',
+            '{"a": 1, "a": 2}',
+            "{1: 2}",
+            '{"a" 1}',
+            "[1 2]",
+            "[1}",
+            "",
+        ),
+        *(
+            "[[[[[[1]]]]]]",
+            '["a": "b"]',
+            '{"a": "b" "c": "d"}',
+            "[01]",
+            "[nope]",
+            "[NaN]",
+            '{"a": }',
+        ),
+    ],
+)
+def test_what_is_not_sure_is_not_repaired(text: str) -> None:
+    with pytest.raises(Unrepairable):
+        read(text)
+
+
+@pytest.mark.parametrize("text", ["[1", '{"a": 1', "[", "{", "[1,", '{"a": {', '{"a": tru'])
+def test_a_text_that_breaks_off_is_not_closed_in_the_middle_of_a_value(text: str) -> None:
+    with pytest.raises(Unrepairable):
+        read(text, ended=False)
+
+
+@pytest.mark.parametrize("text", ["[true", '{"a": "b"', '[{"a": []'])
+def test_a_text_that_breaks_off_after_a_value_is_closed(text: str) -> None:
+    assert read(text, ended=False)[1] == {"repaired-closing"}
+
+
+@pytest.mark.parametrize("piece", [1, 2, 50])
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [("{'a}': [\"]\"]} x", 13), (r"['\']', 1]]", 10), ("{{}", None), ("['", None)],
+)
+def test_brackets_close_outside_of_strings(text: str, end: int | None, piece: int) -> None:
+    brackets, at = Brackets(), 0
+    for start in range(0, len(text), piece):
+        halt = brackets(text[start : start + piece])
+        if halt:
+            at = start + halt.start()
+            break
+    assert (brackets.state is ScanState.STOPPED) == (end is not None)
+    assert at == (end or 0)
+
+
+def test_keywords_are_read_up_to_their_parenthesis() -> None:
+    assert read_keywords("a=1, b='x)', c=[True],) more", 5) == (
+        {"a": 1, "b": "x)", "c": [True]},
+        23,
+    )
+    assert read_keywords(" )", 5) == ({}, 2)
+
+
+@pytest.mark.parametrize("text", ["1)", "a=1 b", "a=1, a=2)", "a=)", "a=1", ""])
+def test_what_are_no_keywords_is_refused(text: str) -> None:
+    with pytest.raises(Unrepairable):
+        read_keywords(text, 5)
