@@ -20,7 +20,9 @@ PageKind: TypeAlias = Literal["page", "pdf", "text"]
 MOST_TEXT = 300_000
 """Characters that are kept of one page."""
 
-_SECONDS = 30.0
+_SECONDS = 15.0
+"""How long reading one page may take: those that wait for it have their own time."""
+
 _HTML = ("text/html", "application/xhtml+xml")
 _UNSAID = ("", "application/octet-stream", "binary/octet-stream", "application/unknown")
 _TEXT = re.compile(
@@ -55,7 +57,7 @@ def read_response(response: Response, apart: Apart, context: Context) -> Page:
         title, date, text = "", "", _text(response)
     else:
         content = response.body if kind == "pdf" else _text(response).encode()
-        read = apart.read(kind, content, context, _SECONDS)
+        read = apart.read(kind, content, context, _SECONDS, MOST_TEXT)
         title, date, text = read.title, read.date, _joined(kind, [part.text for part in read.parts])
     text = _CONTROL.sub(" ", text).strip()
     if not text:
