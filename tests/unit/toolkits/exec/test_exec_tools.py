@@ -111,11 +111,31 @@ def test_an_empty_file_and_one_that_is_not_what_it_says_are_errors(session: Sess
     assert (session.folder / "turn_1/files/empty.txt").read_text() == "from before"
 
 
+def test_a_file_in_the_wrong_place_is_told_of_and_stays_behind(session: Session):
+    code = "for path in ('a.txt', 'files/b'):\n    open(path, 'w').write('x')"
+    report = execute(session, code, "a.txt", "sub/b", "b", "c")[2].text or ""
+    assert report.split("\n") == [
+        "Runtime error: none",
+        "File errors:",
+        "- turn_1/files/a.txt: file not produced: the code wrote 'turn_1/a.txt'",
+        "- turn_1/files/sub/b: file not produced",
+        "- turn_1/files/c: file not produced",
+        "Succeeded:",
+        "- turn_1/files/b",
+    ]
+    assert not (session.folder / "turn_1/a.txt").exists()
+
+
 def test_a_name_alone_is_a_contract_and_none_is_not(session: Session):
     made = execute(session, "open('files/a', 'w').write('a')", contract=["a"])
     assert made[2].text == "Runtime error: none\nSucceeded:\n- turn_1/files/a"
     without = execute(session, "1", contract=[], id="c2")
     assert (without[2].text or "").startswith("Runtime error: invalid_input — ")
+
+
+def test_whoever_forgets_the_contract_is_shown_one(session: Session):
+    words = code_tools(session)[0].check({"code": "1"}).faults[0].problem
+    assert words.startswith('required, missing; such as [{"description": "sales per month", ')
 
 
 def test_an_error_names_the_program_and_its_line(session: Session):
