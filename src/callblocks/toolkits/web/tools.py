@@ -147,7 +147,9 @@ def _search(look: Callable[[], Look], engines: Engines) -> Tool:
 def _fetch(fetcher: Callable[[], Fetcher]) -> Tool:
     def preview(urls: list[str]) -> str:
         servers = dict.fromkeys(map(_server, urls))
-        return "\n".join(("asks, and goes where they lead:", *(f"  {one}" for one in servers)))
+        return "\n".join(
+            ("asks, and others only where a rule allows it:", *(f"  {one}" for one in servers))
+        )
 
     @tool(
         name="web_tools.web_fetch",

@@ -175,7 +175,7 @@ def test_who_is_asked_sees_which_servers_an_address_means(tmp_path: Path) -> Non
         "ftp:x",
     ]
     assert preview(urls=urls).split("\n") == [
-        "asks, and goes where they lead:",
+        "asks, and others only where a rule allows it:",
         "  https://xn--bnk-6cd.test",
         "  http://bank.test:8080",
         "  nobody, for an address that cannot be asked",
