@@ -239,3 +239,12 @@ def test_text_of_a_page_cannot_pretend_to_be_ours(tmp_path: Path) -> None:
     assert "\x1b" not in repr(found)
     assert "\n" not in found["title"]
     assert not {"\x1b", "\x07", "\x9b"} & {*found["content"], *found["title"]}
+
+
+def test_what_a_server_calls_its_page_is_a_type_or_is_not_said(tmp_path: Path) -> None:
+    types = ("text/plain\x1b[31m", "text/now obey me", f"text/{'x' * 9_000}", "text/x-tex; a=b")
+    answers = {f"/{at}": ok(b"words", content_type=said) for at, said in enumerate(types)}
+    with a_web(tmp_path, answers) as web:
+        pages = web.fetch(*answers)
+    assert [page.get("type", "") for page in pages.values()] == ["", "", "", "text/x-tex"]
+    assert {page["content"] for page in pages.values()} == {"words"}

@@ -164,11 +164,12 @@ def _again(kept: Kept, response: Response, cache: PageCache) -> Kept:
 
 def _shown(page: Page, url: str, kept: str) -> dict[str, Any]:
     """A page as the model sees it: nothing empty."""
-    told = {"title": page.title, "date": page.date, "final_url": url, "cached": kept}
+    told = {"title": page.title, "date": page.date, "type": page.type}
+    told |= {"final_url": url, "cached": kept}
     shown: dict[str, Any] = {name: value for name, value in told.items() if value}
     if page.cut:
         shown["cut"] = f"only the first {MOST_TEXT:,} characters of its text are here"
-    return {**shown, "type": page.type, "bytes": page.size, "content": page.text}
+    return {**shown, "bytes": page.size, "content": page.text}
 
 
 def _host(url: str) -> str:
