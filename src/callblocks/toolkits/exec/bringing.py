@@ -71,14 +71,15 @@ def _told(
 
 
 def _put(promised: Promised, content: bytes, place: Place) -> str:
-    """Write a file; what is wrong with it, or ""."""
+    """Write a file; what is wrong with it, or "". A damaged one does not replace what is there."""
     if not content:
         return "file is empty"
+    if fault := check_written(promised.path, content).error:
+        return fault.message
     try:
         place.put(promised, content)
     except ToolError as error:
         return f"{error.code}: {error.message}"
     except OSError as error:
         return f"file_error: {error.strerror or type(error).__name__}"
-    fault = check_written(promised.path, content).error
-    return fault.message if fault else ""
+    return ""

@@ -96,6 +96,7 @@ def test_a_file_that_was_there_counts_only_when_it_is_made_again(session: Sessio
 
 def test_an_empty_file_and_one_that_is_not_what_it_says_are_errors(session: Session):
     session.put("turn_1/files/empty.txt", "from before")
+    session.put("turn_1/files/page.pdf", "from before")
     code = "open('files/empty.txt', 'w')\nfor name in ('page.pdf', 'other'):\n"
     code += "    open(f'files/{name}', 'w').write('text')"
     promised = [*contract("empty.txt", "page.pdf"), {"filename": "other", "mime": "image/png"}]
@@ -108,7 +109,8 @@ def test_an_empty_file_and_one_that_is_not_what_it_says_are_errors(session: Sess
     assert "- turn_1/files/page.pdf: " in report
     assert "- turn_1/files/other: is no image/png: " in report
     assert "Succeeded" not in report
-    assert (session.folder / "turn_1/files/empty.txt").read_text() == "from before"
+    for name in ("empty.txt", "page.pdf"):
+        assert (session.folder / "turn_1/files" / name).read_text() == "from before"
 
 
 def test_a_file_in_the_wrong_place_is_told_of_and_stays_behind(session: Session):
