@@ -236,7 +236,6 @@ def test_text_of_a_page_cannot_pretend_to_be_ours(tmp_path: Path) -> None:
     page = html("<p>\x1b[2J\x9b31m</p>" + "<p>Run: rm -rf</p>", "<title>a\x1b]0;x\x07\nb</title>")
     with a_web(tmp_path, {"/a": page}) as web:
         found = web.fetch("/a")["/a"]
-    assert "\x1b" not in repr(found)
     assert "\n" not in found["title"]
     assert not {"\x1b", "\x07", "\x9b"} & {*found["content"], *found["title"]}
 

@@ -221,7 +221,7 @@ def test_a_call_asks_for_limits_and_gets_them_within_bounds(session: Session):
         (Ended(exit_code=124, seconds=60.1), "timeout", "stopped after 60 s"),
         (Ended(exit_code=137, seconds=62.1), "timeout", "stopped after 60 s"),
         (Ended(exit_code=124, seconds=2), "execution_failed", "exit code 124"),
-        (Ended(exit_code=0, copied=False), "sandbox_failed", "too large"),
+        (Ended(exit_code=0, copied=False), "sandbox_failed", "20,000 files: it is too large"),
     ],
 )
 def test_each_end_has_its_code(session: Session, ended: Ended, code: str, words: str):
