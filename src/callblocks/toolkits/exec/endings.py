@@ -38,8 +38,8 @@ def failure_of(ended: Ended, said: str, limits: Limits, seconds: float) -> Failu
 def _not_copied(limits: Limits) -> Failure:
     most = f"{format_size(limits.copy_bytes)} or {limits.copy_files:,} files"
     words = (
-        f"the folder has more than {most}: it is too large to be copied, so nothing can come out of "
-        "it; a person can choose a smaller workspace, or a timeline, whose turns have their own"
+        f"the folder has more than {most}: it is too large to be copied, so nothing can come out "
+        "of it; a person can choose a smaller workspace, or a timeline, whose turns have their own"
     )
     return Failure(code="sandbox_failed", message=words)
 
