@@ -113,6 +113,20 @@ def test_an_empty_file_and_one_that_is_not_what_it_says_are_errors(session: Sess
         assert (session.folder / "turn_1/files" / name).read_text() == "from before"
 
 
+def test_the_folders_of_a_contract_are_there(session: Session):
+    session.put("turn_1/files/-p", "a file where a folder is promised")
+    names = ("charts/may/a b.txt", "charts/$(x)/b", "c", "-p/d")
+    code = f"for name in {names[:3]}:\n    open(f'files/{{name}}', 'w').write('x')"
+    report = execute(session, code, *names)[2].text or ""
+    assert report.split("\n") == [
+        "Runtime error: none",
+        "File errors:",
+        "- turn_1/files/-p/d: file not produced",
+        "Succeeded:",
+        *(f"- turn_1/files/{name}" for name in names[:3]),
+    ]
+
+
 def test_a_file_in_the_wrong_place_is_told_of_and_stays_behind(session: Session):
     code = "for path in ('a.txt', 'files/b'):\n    open(path, 'w').write('x')"
     report = execute(session, code, "a.txt", "sub/b", "b", "c")[2].text or ""
@@ -126,6 +140,7 @@ def test_a_file_in_the_wrong_place_is_told_of_and_stays_behind(session: Session)
         "- turn_1/files/b",
     ]
     assert not (session.folder / "turn_1/a.txt").exists()
+    assert not (session.folder / "turn_1/files/sub").exists()
 
 
 def test_a_name_alone_is_a_contract_and_none_is_not(session: Session):
