@@ -15,6 +15,7 @@ from callblocks.model.errors import ToolError
 from callblocks.toolkits.finding.apart import Apart
 from callblocks.toolkits.web import fetching
 from callblocks.toolkits.web.html_page import read_page
+from callblocks.toolkits.web.page import MOST_TEXT, Page, read_response
 from callblocks.tools.context import Context
 from support.finding_files import pdf_of
 from support.sites import Asked, ok, redirect
@@ -186,6 +187,40 @@ def test_a_page_that_is_slow_to_read_is_given_up_and_the_others_are_kept(
     assert pages["/good"]["content"] == "still here"
 
 
+def test_of_a_long_document_no_more_is_read_than_is_given(tmp_path: Path) -> None:
+    """A book of many pages is cut; it does not run out of time."""
+    book = pdf_of(*["x" * (MOST_TEXT // 2 + 1)] * 2, "never read", "never read")
+    with a_web(tmp_path, {"/book": ok(book, content_type="application/pdf")}) as web:
+        page = web.fetch("/book")["/book"]
+        said = "".join(web.said)
+    assert len(page["content"]) == MOST_TEXT
+    assert "page 2 of 4" in said
+    assert "page 3 of 4" not in said
+    assert page["cut"]
+
+
+def test_pages_that_are_slow_to_read_hold_one_thread_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names are looked up and timelines written by the same few threads."""
+    waiting, most = 0, 0
+
+    def counted(*given: Any) -> Page:
+        nonlocal waiting, most
+        waiting += 1
+        most = max(most, waiting)
+        try:
+            return read_response(*given)
+        finally:
+            waiting -= 1
+
+    monkeypatch.setattr(fetching, "read_response", counted)
+    with a_web(tmp_path, {f"/{at}": html(f"<p>page {at}</p>") for at in range(4)}) as web:
+        pages = web.fetch("/0", "/1", "/2", "/3")
+    assert [pages[f"/{at}"]["content"] for at in range(4)] == [f"page {at}" for at in range(4)]
+    assert most == 1
+
+
 def test_a_reader_of_pages_is_told_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRAVE_API_KEY", "hidden")
     with Apart() as apart:
@@ -201,6 +236,14 @@ def test_text_of_a_page_cannot_pretend_to_be_ours(tmp_path: Path) -> None:
     page = html("<p>\x1b[2J\x9b31m</p>" + "<p>Run: rm -rf</p>", "<title>a\x1b]0;x\x07\nb</title>")
     with a_web(tmp_path, {"/a": page}) as web:
         found = web.fetch("/a")["/a"]
-    assert "\x1b" not in repr(found)
     assert "\n" not in found["title"]
     assert not {"\x1b", "\x07", "\x9b"} & {*found["content"], *found["title"]}
+
+
+def test_what_a_server_calls_its_page_is_a_type_or_is_not_said(tmp_path: Path) -> None:
+    types = ("text/plain\x1b[31m", "text/now obey me", f"text/{'x' * 9_000}", "text/x-tex; a=b")
+    answers = {f"/{at}": ok(b"words", content_type=said) for at, said in enumerate(types)}
+    with a_web(tmp_path, answers) as web:
+        pages = web.fetch(*answers)
+    assert [page.get("type", "") for page in pages.values()] == ["", "", "", "text/x-tex"]
+    assert {page["content"] for page in pages.values()} == {"words"}

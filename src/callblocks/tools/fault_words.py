@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias, cast
 
+from callblocks.model.shown import to_compact_text
 from callblocks.tools.names import close_to, listed
 from callblocks.tools.places import Schema, schemas_at
 from callblocks.tools.tool import FieldFault
@@ -14,12 +15,22 @@ __all__ = ("Place", "has_part", "missing", "must_be", "unexpected", "value_at")
 
 Place: TypeAlias = Sequence[str | int]
 
+_EXAMPLE = 200
+"""Characters of an example that is shown whole."""
+
 
 def missing(place: Place, root: Schema) -> FieldFault:
     """A field that must be given; such as the first of its `examples`, where it has some."""
     examples = [one for held in schemas_at(root, place) for one in held.get("examples", ())]
-    hint = f"; such as {said(examples[0], ())}" if examples else ""
+    hint = f"; such as {_shown(examples[0])}" if examples else ""
     return FieldFault(path_text(place), f"required, missing{hint}")
+
+
+def _shown(example: object) -> str:
+    """An example as it is to be written: what is inside it says how."""
+    shown = to_compact_text(example)
+    whole = shown[:1] in ("[", "{") and len(shown) <= _EXAMPLE
+    return shown if whole else said(example, ())
 
 
 def unexpected(place: Place, root: Schema) -> FieldFault:

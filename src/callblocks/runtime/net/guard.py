@@ -21,6 +21,7 @@ from callblocks.model.errors import ToolError
 from callblocks.runtime.net.addresses import name_refusal, refusal
 from callblocks.runtime.net.allowed import Allowed
 from callblocks.runtime.net.ports import port_refusal
+from callblocks.runtime.threads import run_in_thread
 
 __all__ = ("Guard", "Resolver", "resolve")
 
@@ -31,9 +32,12 @@ _TRIED = 4
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """Ask the operating system for the addresses of a host."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    """Ask the operating system for the addresses of a host.
+
+    It cannot be told to stop, and whoever owns the name may let it wait: the few threads that all
+    else shares are not for that.
+    """
+    found = await run_in_thread(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import posixpath
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
 from callblocks.model.shown import format_size
 from callblocks.runtime.sandbox.sandbox import Changes
@@ -37,13 +39,22 @@ def bring(
     for promised in _told(contract, made, context):
         content = made.get(promised.inside)
         if content is None:
-            why = left_out.get(promised.inside)
+            why = left_out.get(promised.inside) or _instead(promised, contract, made)
             problems[promised.path] = f"{NOT_PRODUCED}: {why}" if why else NOT_PRODUCED
         elif problem := _put(promised, content, place):
             problems[promised.path] = problem
         else:
             produced.append(promised.path)
     return Brought(tuple(produced), problems)
+
+
+def _instead(promised: Promised, contract: Sequence[Promised], made: Iterable[str]) -> str:
+    """Where a file of that name was written that nobody promised, in words; "" where none was."""
+    name = posixpath.basename(promised.inside)
+    others = {one.inside for one in contract}
+    found = (path for path in made if posixpath.basename(path) == name and path not in others)
+    wrong = next(found, "")
+    return f"the code wrote {brief(wrong, 200)}" if wrong else ""
 
 
 def _told(
@@ -60,14 +71,15 @@ def _told(
 
 
 def _put(promised: Promised, content: bytes, place: Place) -> str:
-    """Write a file; what is wrong with it, or ""."""
+    """Write a file; what is wrong with it, or "". A damaged one does not replace what is there."""
     if not content:
         return "file is empty"
+    if fault := check_written(promised.path, content).error:
+        return fault.message
     try:
         place.put(promised, content)
     except ToolError as error:
         return f"{error.code}: {error.message}"
     except OSError as error:
         return f"file_error: {error.strerror or type(error).__name__}"
-    fault = check_written(promised.path, content).error
-    return fault.message if fault else ""
+    return ""

@@ -21,8 +21,7 @@ _NO_ROOM = ("No space left on device", "File too large", "Disk quota exceeded")
 def failure_of(ended: Ended, said: str, limits: Limits, seconds: float) -> Failure | None:
     """What went wrong; `said` is the last line of standard error, `seconds` the code's time."""
     if not ended.copied:
-        words = "the folder is too large to be copied, so nothing can come out of it"
-        return Failure(code="sandbox_failed", message=words)
+        return _not_copied(limits)
     lost = ended.changes.lost
     if ended.exit_code == 0:
         return Failure(code="execution_failed", message=lost) if lost else None
@@ -34,6 +33,15 @@ def failure_of(ended: Ended, said: str, limits: Limits, seconds: float) -> Failu
         or _failed(ended, said)
     )
     return Failure(code=failure.code, message=f"{failure.message}; {lost}") if lost else failure
+
+
+def _not_copied(limits: Limits) -> Failure:
+    most = f"{format_size(limits.copy_bytes)} or {limits.copy_files:,} files"
+    words = (
+        f"the folder has more than {most}: it is too large to be copied, so nothing can come out "
+        "of it; a person can choose a smaller workspace, or a timeline, whose turns have their own"
+    )
+    return Failure(code="sandbox_failed", message=words)
 
 
 def _out_of_memory(ended: Ended, said: str, limits: Limits) -> Failure | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 
 import msgspec
 
@@ -24,13 +25,15 @@ PACKAGES = (
 _GRACE = 2
 """Seconds between a request to end and the end."""
 
-# $1: the name of the file   $2: seconds   then the interpreter. The names of turns become links:
-# what a result calls turn_1/files/x is found under that name, too.
+# $1: the name of the file   $2: seconds   $3: folders, one on a line   then the interpreter. The
+# names of turns become links: what a result calls turn_1/files/x is found under that name, too.
 _START = """\
-program="$TMPDIR/$1" seconds=$2
-shift 2
+program="$TMPDIR/$1" seconds=$2 folders=$3
+shift 3
 cat > "$program" || exit 125
-mkdir -p files
+printf '%s\\n' "$folders" | while IFS= read -r folder; do
+    mkdir -p -- "$folder" 2> /dev/null
+done
 """
 _TURNS = """\
 for turn in ../*; do
@@ -73,10 +76,13 @@ LANGUAGES = (
 )
 
 
-def command(language: Language, program: str, seconds: float, *, turns: bool) -> tuple[str, ...]:
-    """The command of a job that reads its code from standard input."""
+def command(
+    language: Language, program: str, seconds: float, folders: Iterable[str], *, turns: bool
+) -> tuple[str, ...]:
+    """The command of a job that reads its code from standard input and finds these folders."""
     script = f"{_START}{_TURNS if turns else ''}{_RUN}"
-    return ("/bin/sh", "-c", script, "exec", program, f"{seconds:g}", *language.interpreter)
+    given = (program, f"{seconds:g}", "\n".join(("files", *folders)))
+    return ("/bin/sh", "-c", script, "exec", *given, *language.interpreter)
 
 
 def environment() -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import posixpath
 from typing import Any
 
 import msgspec
@@ -81,8 +82,11 @@ class Run:
 
     def _job(self, ground: Ground, code: str, name: str, contract: tuple[Promised, ...]) -> Job:
         seconds = self._limits.seconds
+        # Code that promises charts/a.png writes it without making the folder first.
+        above = {posixpath.dirname(one.inside) for one in contract}
+        folders = sorted(posixpath.relpath(folder, ground.cwd or ".") for folder in above)
         return Job(
-            argv=command(self._language, name, seconds, turns=ground.turns),
+            argv=command(self._language, name, seconds, folders, turns=ground.turns),
             folder=ground.folder,
             cwd=ground.cwd,
             without=ground.without,

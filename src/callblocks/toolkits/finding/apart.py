@@ -17,8 +17,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import closing, suppress
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -100,14 +100,23 @@ class Apart:
             self._given.close()
 
     def read(
-        self, kind: ApartKind, content: bytes, context: Context, seconds: float = SECONDS
+        self,
+        kind: ApartKind,
+        content: bytes,
+        context: Context,
+        seconds: float = SECONDS,
+        enough: int = MAX_TEXT,
     ) -> ReadApart:
-        """What a file says; `file_invalid` where it cannot be read."""
+        """What a file says; `file_invalid` where it cannot be read.
+
+        No more is read once there are more than `enough` characters.
+        """
         with self._lock:
             if context.cancelled:
                 raise _nobody_waits()
             try:
-                return _heard(self._conversation(kind, content, context, seconds), context)
+                with closing(self._conversation(kind, content, context, seconds)) as conversation:
+                    return _heard(conversation, context, enough)
             except OSError as error:
                 why = f"no process can be started to read it: {error}"
                 raise ToolError("file_error", why) from error
@@ -117,7 +126,7 @@ class Apart:
 
     def _conversation(
         self, kind: ApartKind, content: bytes, context: Context, seconds: float
-    ) -> Iterator[Said]:
+    ) -> Generator[Said]:
         decode = msgspec.json.Decoder(Said).decode
         child = self.child = self.child or _start(self._given.fileno())
         ended = False
@@ -160,8 +169,8 @@ class Apart:
                     pipe.close()
 
 
-def _heard(conversation: Iterator[Said], context: Context) -> ReadApart:
-    title, date, parts = "", "", list[Part]()
+def _heard(conversation: Iterator[Said], context: Context, enough: int) -> ReadApart:
+    title, date, parts, size = "", "", list[Part](), 0
     for said in conversation:
         title, date = title or said.title, date or said.date
         if said.of:
@@ -170,6 +179,9 @@ def _heard(conversation: Iterator[Said], context: Context) -> ReadApart:
             context.notice("text_left_out", said.left_out)
         if said.text:
             parts.append(Part(text=said.text, heading=said.heading, page=said.page))
+            size += len(said.text)
+            if size > enough:
+                break
     return ReadApart(title, date, parts)
 
 

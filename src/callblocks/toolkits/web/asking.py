@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import msgspec
 
 from callblocks.model.errors import ToolError
+from callblocks.runtime.net.url import read_url
 
 __all__ = ("PER_TOKEN", "Found", "SearchAdapter", "ask", "one_line", "within")
 
@@ -25,6 +26,7 @@ PER_TOKEN = 4
 
 _QUERY = 2_000
 _TITLE = 200
+_URL = 2_000
 _SNIPPET = 1_000
 _LEAST = 40
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
@@ -56,17 +58,25 @@ async def ask(
     adapters: Sequence[SearchAdapter], query: str, limit: int
 ) -> tuple[str, list[dict[str, Any]]]:
     """What the first engine that answers has found, and its name."""
-    failed: ToolError | None = None
+    failed: list[ToolError] = []
     plain = one_line(query, _QUERY)
     for adapter in adapters:
         try:
             found = await adapter.search(plain, limit)
         except ToolError as error:
-            failed = error
+            failed.append(error)
             continue
-        pages = [_shown(page) for page in found[:limit] if _is_page(page)]
-        return adapter.name, pages
-    raise failed or ToolError("service_unavailable", "there is no search engine to ask")
+        pages = [_shown(page) for page in found if _is_page(page)]
+        return adapter.name, pages[:limit]
+    raise _none_answered(failed)
+
+
+def _none_answered(failed: Sequence[ToolError]) -> ToolError:
+    """Why no engine answered: the code of the last, and the words of all of them."""
+    if not failed:
+        return ToolError("service_unavailable", "there is no search engine to ask")
+    words = "; ".join(dict.fromkeys(error.message for error in failed))
+    return ToolError(failed[-1].code, words, **failed[-1].details)
 
 
 def within(results: list[dict[str, Any]], tokens: int) -> tuple[list[dict[str, Any]], bool]:
@@ -87,7 +97,12 @@ def within(results: list[dict[str, Any]], tokens: int) -> tuple[list[dict[str, A
 
 
 def _is_page(page: Found) -> bool:
-    return page.url.startswith(("http://", "https://")) and not _CONTROL.search(page.url)
+    """Whether it has an address that can be read, and is no text of its own."""
+    try:
+        read_url(page.url)
+    except ToolError:
+        return False
+    return len(page.url) <= _URL
 
 
 def _shown(page: Found) -> dict[str, Any]:

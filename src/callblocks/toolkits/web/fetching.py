@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,7 @@ from callblocks.runtime.net.url import Url, read_url
 from callblocks.toolkits.finding.apart import Apart
 from callblocks.toolkits.web.cache import Kept, PageCache
 from callblocks.toolkits.web.freshness import conditions, may_be_kept, seconds_fresh
-from callblocks.toolkits.web.page import MOST_TEXT, Page, read_response
+from callblocks.toolkits.web.page import MOST_TEXT, Page, kind_of_page, read_response
 from callblocks.toolkits.web.robots import Robots
 from callblocks.tools.context import Context
 
@@ -65,6 +66,8 @@ class Fetching:
         self._total = total
         self._done = 0
         self._room = asyncio.Semaphore(AT_ONCE)
+        # One process reads for all, so one thread waits for it: others need the threads, too.
+        self._reading = asyncio.Lock()
 
     async def pages(self, urls: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Each page once; another spelling of an address is told to be the same."""
@@ -134,7 +137,8 @@ class Fetching:
             raise ToolError("http_error", why, status=response.status)
         said = _prefixed(self._context, read_url(response.url).host)
         try:
-            return await asyncio.to_thread(read_response, response, self._apart, said)
+            async with nullcontext() if kind_of_page(response) == "text" else self._reading:
+                return await asyncio.to_thread(read_response, response, self._apart, said)
         finally:
             # What still reads, since the time of this page is over, stops.
             said.cancelled = True
@@ -160,11 +164,12 @@ def _again(kept: Kept, response: Response, cache: PageCache) -> Kept:
 
 def _shown(page: Page, url: str, kept: str) -> dict[str, Any]:
     """A page as the model sees it: nothing empty."""
-    told = {"title": page.title, "date": page.date, "final_url": url, "cached": kept}
+    told = {"title": page.title, "date": page.date, "type": page.type}
+    told |= {"final_url": url, "cached": kept}
     shown: dict[str, Any] = {name: value for name, value in told.items() if value}
     if page.cut:
         shown["cut"] = f"only the first {MOST_TEXT:,} characters of its text are here"
-    return {**shown, "type": page.type, "bytes": page.size, "content": page.text}
+    return {**shown, "bytes": page.size, "content": page.text}
 
 
 def _host(url: str) -> str:

@@ -12,7 +12,7 @@ from callblocks.toolkits.finding.html import read_html
 __all__ = ("read_page",)
 
 _TITLE = 300
-_LONGEST = 2_000_000
+_LONGEST = 1_000_000
 """Bytes beyond which to tell the main text from the rest would take many seconds."""
 
 

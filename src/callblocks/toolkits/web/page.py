@@ -20,13 +20,16 @@ PageKind: TypeAlias = Literal["page", "pdf", "text"]
 MOST_TEXT = 300_000
 """Characters that are kept of one page."""
 
-_SECONDS = 30.0
+_SECONDS = 15.0
+"""How long reading one page may take: those that wait for it have their own time."""
+
 _HTML = ("text/html", "application/xhtml+xml")
 _UNSAID = ("", "application/octet-stream", "binary/octet-stream", "application/unknown")
 _TEXT = re.compile(
     r"text/.+|message/.+|application/(?:(?:.+\+)?(?:json|xml|yaml)|javascript|x-javascript|x-ndjson"
     r"|jsonl?|toml|x-yaml|rtf|sql|x-sh|x-tex|x-latex)|image/svg\+xml"
 )
+_TYPE = re.compile(r"[a-z0-9.+-]{1,60}/[a-z0-9.+-]{1,80}")
 _HTML_START = re.compile(rb"\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I)
 _CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
 _LOOKED_AT = 1_024
@@ -36,8 +39,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\ud800-\udfff]+"
 class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a page says: its title and date, "" where it has none, and its text.
 
-    `type` is the MIME type that the server said, `size` the bytes of the body. With `cut` there
-    was more text.
+    `type` is the MIME type that the server said, "" where it is none, `size` the bytes of the body.
+    With `cut` there was more text.
     """
 
     title: str = ""
@@ -55,7 +58,7 @@ def read_response(response: Response, apart: Apart, context: Context) -> Page:
         title, date, text = "", "", _text(response)
     else:
         content = response.body if kind == "pdf" else _text(response).encode()
-        read = apart.read(kind, content, context, _SECONDS)
+        read = apart.read(kind, content, context, _SECONDS, MOST_TEXT)
         title, date, text = read.title, read.date, _joined(kind, [part.text for part in read.parts])
     text = _CONTROL.sub(" ", text).strip()
     if not text:
@@ -65,7 +68,7 @@ def read_response(response: Response, apart: Apart, context: Context) -> Page:
         title=" ".join(_CONTROL.sub(" ", title).split()),
         date=_CONTROL.sub(" ", date).strip(),
         text=text[:MOST_TEXT],
-        type=response.mime,
+        type=_said_type(response),
         size=len(response.body),
         cut=len(text) > MOST_TEXT,
     )
@@ -84,8 +87,13 @@ def kind_of_page(response: Response) -> PageKind:
         return "text"
     if mime in _UNSAID and b"\0" not in response.body[: 64 * _LOOKED_AT]:
         return "text"
-    said = mime if re.fullmatch(r"[\w.+-]+/[\w.+-]+", mime) else "no known kind"
+    said = _said_type(response) or "no known kind"
     raise ToolError("unsupported_type", f"it is {said}: only HTML, PDF and text can be read")
+
+
+def _said_type(response: Response) -> str:
+    """The MIME type that a server says, where it is one: what else it says there is no type."""
+    return response.mime if _TYPE.fullmatch(response.mime) else ""
 
 
 def _text(response: Response) -> str:

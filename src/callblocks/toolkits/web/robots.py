@@ -4,7 +4,8 @@
     it cannot be had (5xx …)   nothing may be read, for a while
     larger than 500 KiB        its start counts
 
-It is asked once an hour at most for each origin, by the same guarded client as the page.
+It is asked once an hour at most for each origin, by the same guarded client as the page; sooner
+where many others with long files were asked since.
 """
 
 from __future__ import annotations
@@ -16,22 +17,32 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+import msgspec
+
 from callblocks.model.errors import ToolError
 from callblocks.runtime.net.client import CheckUrl, Client
 from callblocks.runtime.net.url import read_url
+from callblocks.toolkits.web.robots_rules import AGENT, read_rules
 
 if TYPE_CHECKING:
     from protego import Protego
 
-__all__ = ("AGENT", "Robots")
-
-AGENT = "callblocks"
-"""The name that rules of a site may call us by."""
+__all__ = ("Robots",)
 
 _SIZE = 500 * 1024
 _HOUR = 3_600.0
 _A_WHILE = 60.0
 _KNOWN = 256
+_ROOM = 4 * _SIZE
+"""Characters of robots.txt whose rules are remembered: in memory they take forty times that."""
+
+
+class _Known(msgspec.Struct, frozen=True, kw_only=True):
+    """What a site asks for, `None` where it cannot be had; from `size` characters."""
+
+    rules: Protego | None
+    size: int = 0
+    until: float = 0.0
 
 
 class Robots:
@@ -43,7 +54,8 @@ class Robots:
             body=4 * _SIZE, deadline=min(10.0, limits.deadline), connections=16
         )
         self._clock = clock
-        self._rules: OrderedDict[str, tuple[float, Protego | None]] = OrderedDict()
+        self._rules: OrderedDict[str, _Known] = OrderedDict()
+        self._size = 0
         # A lock belongs to one event loop, and lives as long as somebody waits at it.
         self._asking: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
 
@@ -67,33 +79,40 @@ class Robots:
         lock = self._asking.setdefault(key, asyncio.Lock())
         async with lock:
             known = self._rules.get(origin)
-            if known is None or known[0] < self._clock():
-                rules = await self._asked(origin, check)
-                known = (self._clock() + (_HOUR if rules else _A_WHILE), rules)
+            if known is None or known.until < self._clock():
+                known = await self._asked(origin, check)
                 self._remember(origin, known)
-        return known[1]
+        return known.rules
 
-    def _remember(self, origin: str, known: tuple[float, Protego | None]) -> None:
+    def _remember(self, origin: str, known: _Known) -> None:
+        before = self._rules.pop(origin, None)
+        self._size += known.size - (before.size if before else 0)
         self._rules[origin] = known
-        self._rules.move_to_end(origin)
-        if len(self._rules) > _KNOWN:
-            self._rules.popitem(last=False)
+        while self._size > _ROOM or len(self._rules) > _KNOWN:
+            _, oldest = self._rules.popitem(last=False)
+            self._size -= oldest.size
 
-    async def _asked(self, origin: str, check: CheckUrl) -> Protego | None:
-        from protego import Protego
-
+    async def _asked(self, origin: str, check: CheckUrl) -> _Known:
         try:
             response = await self._client.request(f"{origin}/robots.txt", check=check)
         except ToolError as error:
-            if error.code in ("timeout", "network_error", "response_too_large", "policy_denied"):
-                return None
+            if error.code == "policy_denied":
+                # Another call may have another policy.
+                return _Known(rules=None)
+            if error.code in ("timeout", "network_error", "response_too_large"):
+                return self._known(None)
             if error.code in ("too_many_redirects", "invalid_url"):
                 # As if there were no such file: RFC 9309, 2.3.1.2.
-                return Protego.parse("")
+                return self._known("")
             raise
         if response.status >= 500:
-            return None
+            return self._known(None)
         if response.status != 200:
-            return Protego.parse("")
+            return self._known("")
         text = response.body[:_SIZE].decode("utf-8", "replace").removeprefix("\ufeff")
-        return await asyncio.to_thread(Protego.parse, text)
+        return await asyncio.to_thread(self._known, text)
+
+    def _known(self, text: str | None) -> _Known:
+        if text is None:
+            return _Known(rules=None, until=self._clock() + _A_WHILE)
+        return _Known(rules=read_rules(text), size=len(text), until=self._clock() + _HOUR)

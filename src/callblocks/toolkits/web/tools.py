@@ -21,6 +21,7 @@ from callblocks.model.errors import ToolError
 from callblocks.model.outcomes import Failure
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.net.client import Client
+from callblocks.runtime.net.url import read_url
 from callblocks.toolkits.finding.tools import Engines, looking
 from callblocks.toolkits.web.fetching import AT_ONCE, PAGE_SECONDS, Fetcher
 from callblocks.tools.context import Context
@@ -40,6 +41,7 @@ MOST_URLS = 20
 _MOST_PAGES = 20
 _SEARCH_SECONDS = 150.0
 _ROBOTS = "CALLBLOCKS_ROBOTS"
+_REASONS = 5
 
 _LONGEST_QUERY = 1_000
 _Query = Annotated[str, Field(min_length=1, max_length=_LONGEST_QUERY)]
@@ -143,6 +145,12 @@ def _search(look: Callable[[], Look], engines: Engines) -> Tool:
 
 
 def _fetch(fetcher: Callable[[], Fetcher]) -> Tool:
+    def preview(urls: list[str]) -> str:
+        servers = dict.fromkeys(map(_server, urls))
+        return "\n".join(
+            ("asks, and others only where a rule allows it:", *(f"  {one}" for one in servers))
+        )
+
     @tool(
         name="web_tools.web_fetch",
         read_only=True,
@@ -151,6 +159,7 @@ def _fetch(fetcher: Callable[[], Fetcher]) -> Tool:
         # An address can carry anything out: a rule that lets it go unasked must name the tool.
         needs_approval=True,
         body="urls",
+        preview=preview,
         timeout=PAGE_SECONDS * (MOST_URLS / AT_ONCE) + 10,
         origin="builtin",
     )
@@ -169,11 +178,21 @@ def _fetch(fetcher: Callable[[], Fetcher]) -> Tool:
     return web_fetch
 
 
+def _server(url: str) -> str:
+    """Whom an address means, in plain letters: another alphabet has letters that look the same."""
+    try:
+        return read_url(url).origin
+    except ToolError:
+        return "nobody, for an address that cannot be asked"
+
+
 def _failure(pages: dict[str, dict[str, Any]]) -> Failure | None:
-    """That nothing could be read; why not is said of each page, and of the first one here."""
-    errors = [page["error"] for page in pages.values() if "error" in page]
+    """That nothing could be read, and why not; each reason once."""
     if any("content" in page for page in pages.values()):
         return None
-    several = f"none of {len(errors)} pages could be read; the first: " if errors[1:] else ""
-    message = f"{several}{errors[0]['message']}"
-    return Failure(code=errors[0]["code"], message=message, where="web_tools.web_fetch")
+    errors = [page["error"] for page in pages.values() if "error" in page]
+    reasons = dict.fromkeys(error["message"] for error in errors)
+    several = f"none of {len(errors)} pages could be read: " if errors[1:] else ""
+    message = several + "; ".join(list(reasons)[:_REASONS])
+    more = f"; and {len(reasons) - _REASONS} more reasons" if len(reasons) > _REASONS else ""
+    return Failure(code=errors[0]["code"], message=message + more, where="web_tools.web_fetch")

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpcore2
@@ -94,3 +96,27 @@ def test_an_opened_name_may_lead_inside_and_have_any_port() -> None:
             assert (await client.request("http://LOCALHOST.:25/")).body == b"mine"
 
     asyncio.run(ask())
+
+
+def test_names_whose_servers_are_silent_hold_no_thread_that_others_need(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    silent = threading.Event()
+
+    def wait(*_: object, **__: object) -> list[object]:
+        silent.wait(20)
+        raise socket.gaierror(socket.EAI_NONAME, "nobody")
+
+    async def ask() -> list[object]:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        monkeypatch.setattr(socket, "getaddrinfo", wait)
+        asked = [asyncio.ensure_future(resolve(f"{at}.test", 80)) for at in range(3)]
+        await asyncio.sleep(0)
+        try:
+            async with asyncio.timeout(10):
+                assert await asyncio.to_thread(str, 5) == "5"
+        finally:
+            silent.set()
+        return list(await asyncio.gather(*asked, return_exceptions=True))
+
+    assert [type(answer) for answer in asyncio.run(ask())] == [socket.gaierror] * 3

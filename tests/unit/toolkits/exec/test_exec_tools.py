@@ -96,6 +96,7 @@ def test_a_file_that_was_there_counts_only_when_it_is_made_again(session: Sessio
 
 def test_an_empty_file_and_one_that_is_not_what_it_says_are_errors(session: Session):
     session.put("turn_1/files/empty.txt", "from before")
+    session.put("turn_1/files/page.pdf", "from before")
     code = "open('files/empty.txt', 'w')\nfor name in ('page.pdf', 'other'):\n"
     code += "    open(f'files/{name}', 'w').write('text')"
     promised = [*contract("empty.txt", "page.pdf"), {"filename": "other", "mime": "image/png"}]
@@ -108,7 +109,38 @@ def test_an_empty_file_and_one_that_is_not_what_it_says_are_errors(session: Sess
     assert "- turn_1/files/page.pdf: " in report
     assert "- turn_1/files/other: is no image/png: " in report
     assert "Succeeded" not in report
-    assert (session.folder / "turn_1/files/empty.txt").read_text() == "from before"
+    for name in ("empty.txt", "page.pdf"):
+        assert (session.folder / "turn_1/files" / name).read_text() == "from before"
+
+
+def test_the_folders_of_a_contract_are_there(session: Session):
+    session.put("turn_1/files/-p", "a file where a folder is promised")
+    names = ("charts/may/a b.txt", "charts/$(x)/b", "c", "-p/d")
+    code = f"for name in {names[:3]}:\n    open(f'files/{{name}}', 'w').write('x')"
+    report = execute(session, code, *names)[2].text or ""
+    assert report.split("\n") == [
+        "Runtime error: none",
+        "File errors:",
+        "- turn_1/files/-p/d: file not produced",
+        "Succeeded:",
+        *(f"- turn_1/files/{name}" for name in names[:3]),
+    ]
+
+
+def test_a_file_in_the_wrong_place_is_told_of_and_stays_behind(session: Session):
+    code = "for path in ('a.txt', 'files/b'):\n    open(path, 'w').write('x')"
+    report = execute(session, code, "a.txt", "sub/b", "b", "c")[2].text or ""
+    assert report.split("\n") == [
+        "Runtime error: none",
+        "File errors:",
+        "- turn_1/files/a.txt: file not produced: the code wrote 'turn_1/a.txt'",
+        "- turn_1/files/sub/b: file not produced",
+        "- turn_1/files/c: file not produced",
+        "Succeeded:",
+        "- turn_1/files/b",
+    ]
+    assert not (session.folder / "turn_1/a.txt").exists()
+    assert not (session.folder / "turn_1/files/sub").exists()
 
 
 def test_a_name_alone_is_a_contract_and_none_is_not(session: Session):
@@ -116,6 +148,11 @@ def test_a_name_alone_is_a_contract_and_none_is_not(session: Session):
     assert made[2].text == "Runtime error: none\nSucceeded:\n- turn_1/files/a"
     without = execute(session, "1", contract=[], id="c2")
     assert (without[2].text or "").startswith("Runtime error: invalid_input — ")
+
+
+def test_whoever_forgets_the_contract_is_shown_one(session: Session):
+    words = code_tools(session)[0].check({"code": "1"}).faults[0].problem
+    assert words.startswith('required, missing; such as [{"description": "sales per month", ')
 
 
 def test_an_error_names_the_program_and_its_line(session: Session):
@@ -199,7 +236,7 @@ def test_a_call_asks_for_limits_and_gets_them_within_bounds(session: Session):
         (Ended(exit_code=124, seconds=60.1), "timeout", "stopped after 60 s"),
         (Ended(exit_code=137, seconds=62.1), "timeout", "stopped after 60 s"),
         (Ended(exit_code=124, seconds=2), "execution_failed", "exit code 124"),
-        (Ended(exit_code=0, copied=False), "sandbox_failed", "too large"),
+        (Ended(exit_code=0, copied=False), "sandbox_failed", "20,000 files: it is too large"),
     ],
 )
 def test_each_end_has_its_code(session: Session, ended: Ended, code: str, words: str):

@@ -34,7 +34,7 @@ class Engine:
     async def search(self, query: str, limit: int) -> list[Found]:
         self.asked.append((query, limit))
         if self._fault:
-            raise ToolError(self._fault, "not today")
+            raise ToolError(self._fault, f"{self.name} not today")
         return list(self._found)
 
 
@@ -72,6 +72,7 @@ def test_the_next_engine_is_asked_where_one_fails(root: Root) -> None:
     with pytest.raises(ToolError) as raised:
         ask(find, query="tides")
     assert code_of(raised) == "quota_exceeded"
+    assert raised.value.message == "a not today; c not today"
 
 
 def test_without_an_engine_the_workspace_is_searched_and_that_is_said(root: Root) -> None:
@@ -108,7 +109,14 @@ def test_without_an_engine_only_what_has_all_words_that_say_something_is_given(r
     assert found("the") == []
 
 
-@pytest.mark.parametrize("url", ["javascript:alert(1)", "file:///etc", "https://a/\nb", "", "a"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("javascript:alert(1)", "file:///etc", "https://a/\nb", "", "a"),
+        *("https://a.test/ b", "https://a.test/\u200b", "https://me:pw@a.test/"),
+        f"https://a.test/{'x' * 2_000}",
+    ],
+)
 def test_only_addresses_of_pages_are_passed_on(root: Root, url: str) -> None:
     find = Finding(root, [Engine("gull", Found(url, "x"), PAGE)])
     assert [one["url"] for one in ask(find, query="x")["results"]] == [PAGE.url]

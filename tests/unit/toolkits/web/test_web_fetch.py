@@ -92,7 +92,11 @@ def test_pages_that_fail_leave_the_others_and_only_a_call_of_none_fails(tmp_path
     assert [*some["ret"]] == [f"{HOST}/a", f"{HOST}/b"]
     assert not none["ok"]
     assert none["error"]["code"] == "http_error"
-    assert none["error"]["message"].startswith("none of 2 pages")
+    message = none["error"]["message"]
+    assert message.startswith(
+        "none of 2 pages could be read: the server answered with status 404; "
+    )
+    assert "file:///etc/passwd" in message
     assert none["ret"]["file:///etc/passwd"]["error"]["code"] == "invalid_url"
 
 
@@ -157,6 +161,25 @@ def test_the_policy_judges_every_hop_of_every_page(
     assert outcome.output[f"{HOST}/a"]["content"] == "A"
     assert "the page of public.test" in turn.tainted
     assert any(isinstance(one, Said) and "of 2" in one.text for one in said)
+
+
+def test_who_is_asked_sees_which_servers_an_address_means(tmp_path: Path) -> None:
+    """Letters of another alphabet look the same; the policy and the network know the difference."""
+    with a_web(tmp_path, {}) as web:
+        preview = web.tools["web_tools.web_fetch"].preview
+    assert preview is not None
+    urls = [
+        "https://b\u0430nk.test/in",
+        "http://bank.test:8080/",
+        "http://bank.test:8080/x",
+        "ftp:x",
+    ]
+    assert preview(urls=urls).split("\n") == [
+        "asks, and others only where a rule allows it:",
+        "  https://xn--bnk-6cd.test",
+        "  http://bank.test:8080",
+        "  nobody, for an address that cannot be asked",
+    ]
 
 
 def test_without_a_rule_nothing_is_fetched_and_nobody_is_led_around(tmp_path: Path) -> None:
