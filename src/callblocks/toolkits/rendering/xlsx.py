@@ -29,7 +29,8 @@ _COLUMNS = 16_384
 _LENGTH = 32_767
 _NAME = 31
 _NARROW, _WIDE = 8, 60
-_NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\]")
+_ACTS = ("=", "+", "-", "@", "\t")
+_NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\\u202a-\u202e\u2066-\u2069]")
 _STEP = 5_000
 
 
@@ -89,13 +90,17 @@ class _Sheet:
     def _cell(self, given: Any, *, is_head: bool) -> Any:
         value = Value(given) if is_head else value_of(given)
         if value.refused:
-            words = "formulas that do more than reckon with the cells of their sheet stay text"
+            words = (
+                "what begins with = and is no formula that only reckons with its sheet stays text"
+            )
             self._outside.tell("formula_as_text", words)
         made: Any = WriteOnlyCell(self._page, value.value)
         if isinstance(value.value, str):
-            made.value = value.value[:_LENGTH]
+            made.value = _short(value.value, _LENGTH)
             # Only what was found to be a formula is one.
             made.data_type = "f" if value.formula else "s"
+            # Else it would become one when somebody edits the cell, or saves the sheet as CSV.
+            made.quotePrefix = not value.formula and value.value.startswith(_ACTS)
             made.alignment = self._wrapped if len(value.value) > _WIDE else self._plain
         else:
             made.number_format = value.pattern or made.number_format
@@ -132,13 +137,21 @@ def _shown(value: Any) -> str:
 
 def _name(title: str, taken: set[str]) -> str:
     """A name that a sheet may have, and no other has."""
-    base = _NOT_IN_NAMES.sub(" ", title).strip(" '")[:_NAME] or "Sheet"
+    kept = " ".join(_NOT_IN_NAMES.sub(" ", title).split())
+    base = _short(kept, _NAME).strip(" '") or "Sheet"
+    # Excel keeps this name for itself.
+    base = "History 1" if base.lower() == "history" else base
     name, number = base, 2
     while name.lower() in taken:
         end = f" {number}"
-        name, number = base[: _NAME - len(end)] + end, number + 1
+        name, number = _short(base, _NAME - len(end)) + end, number + 1
     taken.add(name.lower())
     return name
+
+
+def _short(text: str, most: int) -> str:
+    """As much of a text as has so many characters for Excel, to which an emoji is two."""
+    return text.encode("utf-16-le")[: 2 * most].decode("utf-16-le", "ignore")
 
 
 def _sources(document: Document) -> SheetTable:
