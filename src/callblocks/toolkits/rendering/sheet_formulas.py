@@ -36,7 +36,8 @@ _CELL = r"\$?[A-Z]{1,3}\$?[1-9][0-9]{0,6}"
 _COLUMNS = r"\$?[A-Z]{1,3}:\$?[A-Z]{1,3}"
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:E[+-]?[0-9]{1,2})?"
 _VALUE = rf"(?:\#|{_CELL}(?::{_CELL})?|{_COLUMNS}|{_NUMBER}|TRUE|FALSE)"
-_SIGNED = rf"[+\- ]*{_VALUE} *%*"
+# There is one way to read each space: a text that is no formula must not take long to be none.
+_SIGNED = rf"[+\- ]*{_VALUE}(?: *%)*"
 _EXPRESSION = re.compile(rf"{_SIGNED}(?: *(?:<>|<=|>=|[+\-*/^&=<>]){_SIGNED})* *", re.IGNORECASE)
 
 
