@@ -21,11 +21,12 @@ from callblocks.toolkits.rendering.wire import Job
 
 __all__ = ("END", "page_of")
 
-END = "end-of-the-page"
-"""The anchor behind all content."""
+END = "end:page"
+"""The anchor behind all content; no heading has a colon in its own."""
 
 _ROWS = 2_000
 """Rows of all tables that a page lays out in bearable time."""
+_LONG_WORD = 18
 _NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 
 
@@ -107,6 +108,15 @@ class _Markup(RendererHTML):
         """References to the list of sources."""
         return "".join(map(_reference, tokens[idx].meta["numbers"]))
 
+    def td_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """A cell; only words that are wider than a column may be broken anywhere."""
+        words = tokens[idx + 1].content.split()
+        if any(len(word) > _LONG_WORD for word in words):
+            tokens[idx].attrJoin("class", "long")
+        return str(self.renderToken(tokens, idx, options, env))
+
+    th_open = td_open
+
     def list_item_open(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
     ) -> str:
@@ -121,7 +131,7 @@ class _Markup(RendererHTML):
     ) -> str:
         """The number of a note, which leads to it."""
         number = tokens[idx].meta["id"] + 1
-        return f'<sup><a href="#note-{number}">{number}</a></sup>'
+        return f'<sup><a href="#note:{number}">{number}</a></sup>'
 
     def footnote_anchor(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
@@ -147,7 +157,7 @@ class _Markup(RendererHTML):
     def _end_notes(self) -> str:
         if not self._notes:
             return ""
-        items = (f'<li id="note-{number}">{self._note(number)}</li>' for number in self._notes)
+        items = (f'<li id="note:{number}">{self._note(number)}</li>' for number in self._notes)
         return f'<section class="notes"><h2>Notes</h2><ol>{"".join(items)}</ol></section>'
 
     def _formula(self, tex: str, tag: str) -> str:
@@ -157,7 +167,7 @@ class _Markup(RendererHTML):
 
 
 def _reference(number: int) -> str:
-    return f'<a class="cite" href="#source-{number}">[{number}]</a>'
+    return f'<a class="cite" href="#source:{number}">[{number}]</a>'
 
 
 def _code(line: Iterable[Piece]) -> str:

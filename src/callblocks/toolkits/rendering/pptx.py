@@ -19,6 +19,7 @@ from pptx.util import Inches, Pt
 
 from callblocks.toolkits.rendering.faults import Unrenderable
 from callblocks.toolkits.rendering.grids import Grid
+from callblocks.toolkits.rendering.links import leads_outside
 from callblocks.toolkits.rendering.look import (
     ACCENT,
     CODE_FONT,
@@ -276,9 +277,9 @@ def _write(paragraph: Any, run: Run, size: float, color: str) -> None:
             look.set("strike", "sngStrike")
         if run.raised or run.lowered:
             look.set("baseline", "30000" if run.raised else "-25000")
-        if run.link.startswith(("http://", "https://", "mailto:")) and len(run.link) < 2_000:
+        if leads_outside(run.link):
             made.hyperlink.address = run.link
-        elif run.link:
+        elif run.link.startswith("#"):
             made.font.color.rgb = RGBColor.from_string(_LINK)
 
 
