@@ -146,6 +146,17 @@ def test_only_what_is_a_whole_formula_that_reckons_is_one() -> None:
     assert desk.notices == ["formula_as_text"]
 
 
+def test_long_texts_have_room_sums_look_like_what_they_sum_and_paper_has_the_head() -> None:
+    rows = [["what", "price"], ["long " * 30, "€3.50"], ["Sum", "=SUM(B2:B2)"], ["漢字" * 10, ""]]
+    sheet = opened(Desk().made("xlsx", rows=rows).content).active
+    assert sheet.row_dimensions[2].height == 45
+    assert sheet.row_dimensions[3].height is None
+    assert sheet["B3"].number_format == "€#,##0.00"
+    assert (sheet.print_title_rows, sheet.page_setup.fitToHeight) == ("$1:$1", 0)
+    wide = opened(Desk().made("xlsx", rows=[["漢字" * 10]]).content).active
+    assert wide.column_dimensions["A"].width == 43
+
+
 def test_numbers_that_no_sheet_can_hold_are_text() -> None:
     given = [10**400, 12345678901234567890, float("inf"), float("nan"), "1848-03-18"]
     made = Desk().made("xlsx", rows=[["h"], *([one] for one in given)])
