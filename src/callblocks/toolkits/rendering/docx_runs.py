@@ -18,7 +18,9 @@ from docx.oxml.ns import nsdecls, qn
 from docx.shared import Emu, Inches, Pt, RGBColor
 
 from callblocks.toolkits.rendering.docx_math import formula_omml
+from callblocks.toolkits.rendering.docx_styles import add_property
 from callblocks.toolkits.rendering.formulas import formula_mathml
+from callblocks.toolkits.rendering.letters import runs_left
 from callblocks.toolkits.rendering.links import leads_outside
 from callblocks.toolkits.rendering.look import CODE_FONT, FILL
 from callblocks.toolkits.rendering.outside import Outside
@@ -42,6 +44,9 @@ class Pen:
 
     def write(self, paragraph: Any, runs: Iterable[Run]) -> None:
         """Write words, one look after the other."""
+        runs = [*runs]
+        if runs_left("".join(run.text for run in runs)):
+            add_property(paragraph._p.get_or_add_pPr(), OxmlElement("w:bidi"))
         for run in runs:
             if run.picture:
                 self._picture(paragraph, run)
@@ -69,6 +74,7 @@ class Pen:
 
     def _words(self, paragraph: Any, run: Run, text: str, link: str) -> None:
         made = paragraph.add_run(text)
+        made.font.rtl = runs_left(text) or None
         made.bold, made.italic = run.bold or None, run.italic or None
         made.font.strike = run.struck or None
         if run.raised or run.lowered:

@@ -14,6 +14,7 @@ from markdown_it.utils import EnvType, OptionsDict
 from callblocks.toolkits.rendering.formulas import formula_svg
 from callblocks.toolkits.rendering.given_html import given_html
 from callblocks.toolkits.rendering.highlighting import Piece, highlighted
+from callblocks.toolkits.rendering.letters import runs_left
 from callblocks.toolkits.rendering.outside import Outside
 from callblocks.toolkits.rendering.reading import Document, read_markdown
 from callblocks.toolkits.rendering.source_list import source_list
@@ -54,6 +55,7 @@ class _Markup(RendererHTML):
         self._outside = outside
         self._options = MarkdownIt("commonmark").options
         self._slugs: set[str] = set()
+        _set_directions(document.tokens)
         self._notes = _note_tokens(document.tokens)
 
     def page(self) -> str:
@@ -79,7 +81,9 @@ class _Markup(RendererHTML):
         tokens[idx].attrSet("id", words)
         is_new = words not in self._slugs
         self._slugs.add(words)
-        return f'<{tokens[idx].tag} id="{escape(words)}">' if is_new else f"<{tokens[idx].tag}>"
+        name = f' id="{escape(words)}"' if is_new else ""
+        side = ' dir="rtl"' if tokens[idx].attrGet("dir") else ""
+        return f"<{tokens[idx].tag}{name}{side}>"
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         """Code in colours."""
@@ -123,7 +127,7 @@ class _Markup(RendererHTML):
         """An item; a task has a box."""
         task = tokens[idx].meta.get("task")
         if task is None:
-            return "<li>"
+            return str(self.renderToken(tokens, idx, options, env))
         return f'<li class="task"><span class="box">{"✓" if task else ""}</span>'
 
     def footnote_ref(
@@ -183,6 +187,20 @@ def _piece(piece: Piece) -> str:
     style = ";".join(filter(None, styles))
     text = escape(piece.text)
     return f'<span style="{style}">{text}</span>' if style else text
+
+
+def _set_directions(tokens: Sequence[Token]) -> None:
+    """Blocks and lists whose first word runs from right to left do so as a whole."""
+    opened: list[Token] = []
+    for token in tokens:
+        if token.nesting > 0:
+            opened.append(token)
+        elif token.nesting < 0:
+            opened.clear()
+        elif token.type == "inline":
+            for block in opened if runs_left(token.content) else ():
+                block.attrSet("dir", "rtl")
+            opened.clear()
 
 
 def _without_notes(tokens: Iterable[Token]) -> Iterable[Token]:
