@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,10 +18,12 @@ from openpyxl import load_workbook
 
 from callblocks.model.errors import ToolError
 from callblocks.model.outcomes import Outcome
+from callblocks.runtime import worker
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rules import Rule
 from callblocks.runtime.progress import Said
+from callblocks.runtime.worker import Worker
 from callblocks.toolkits.rendering import apart
 from callblocks.toolkits.rendering.apart import render_apart
 from callblocks.toolkits.rendering.places import FolderPlace, TurnPlace
@@ -195,6 +199,10 @@ def job(content: str) -> Job:
     return Job(kind="pdf", name="a", content=content, format="html")
 
 
+def with_picture() -> Job:
+    return Job(kind="docx", name="a", content="![a](a.png)")
+
+
 def test_a_document_that_takes_too_long_is_ended_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -216,8 +224,47 @@ def test_nobody_waits_for_a_document_that_was_given_up() -> None:
     assert failed.value.code == "cancelled"
 
 
+def test_the_process_is_told_no_key_has_nothing_open_and_is_locked_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "hidden")
+    children = Path(f"/proc/self/task/{threading.get_native_id()}/children")
+    found: list[tuple[bytes, set[str], str]] = []
+
+    def look(_: str) -> None:
+        child = Path("/proc", children.read_text().split()[-1])
+        opened = {os.readlink(one).partition(":")[0] for one in (child / "fd").iterdir()}
+        found.append(((child / "environ").read_bytes(), opened, (child / "status").read_text()))
+
+    render_apart(with_picture(), look, Context())
+    [(environment, opened, status)] = found
+    assert b"PATH=" in environment
+    assert b"hidden" not in environment
+    assert opened == {"pipe", "/dev/null"}
+    assert "NoNewPrivs:\t1" in status
+    assert "Seccomp:\t2" in status
+
+
+def test_a_process_that_does_not_listen_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "deaf.py").write_text("import time; time.sleep(60)")
+    context = Context()
+    deaf = Worker("deaf", PYTHONPATH=str(tmp_path))
+    context.cancelled = True
+    with pytest.raises(ToolError) as failed:
+        deaf.write(bytes(1 << 20), apart.patience_of(context, 60.0))
+    assert failed.value.code == "cancelled"
+    assert deaf.end() == -signal.SIGKILL
+
+
+def test_a_file_that_is_too_large_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart, "LARGEST", 10)
+    context = Context()
+    assert render_apart(with_picture(), lambda _: png(), context).content
+    assert [notice.code for notice in context.notices] == ["image_left_out", "image_missing"]
+
+
 def test_a_process_that_dies_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart.sys, "executable", "/bin/false")
+    monkeypatch.setattr(worker.sys, "executable", "/bin/false")
     with pytest.raises(ToolError) as failed:
         render_apart(job("<p>x"), lambda _: None, Context())
     assert failed.value.code == "render_failed"

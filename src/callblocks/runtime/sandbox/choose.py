@@ -96,7 +96,8 @@ def _bubblewraps(homes: tuple[GroupHome | None, ...]) -> Iterator[Sandbox | Miss
 
 def _landlocks(homes: tuple[GroupHome | None, ...]) -> Iterator[Sandbox | Missing]:
     from callblocks.runtime.sandbox.identity import stranger
-    from callblocks.runtime.sandbox.landlock import OLDEST, Landlock, landlock_version
+    from callblocks.runtime.sandbox.landlock import Landlock
+    from callblocks.runtime.sandbox.landlock_rights import OLDEST, landlock_version
 
     if stranger() is None:
         yield Missing("Landlock alone is for root only")

@@ -20,6 +20,18 @@ from callblocks.runtime.sandbox.checking import check_job
 from callblocks.runtime.sandbox.group_home import GroupHome, group_of
 from callblocks.runtime.sandbox.identity import kill_all_of, stranger
 from callblocks.runtime.sandbox.inside import environment
+from callblocks.runtime.sandbox.landlock_rights import (
+    DEVICE_CONTROL,
+    EXECUTE,
+    LIST,
+    MAKE_BLOCK,
+    MAKE_CHARACTER,
+    READ,
+    TRUNCATE,
+    WRITE,
+    every_right,
+    ruleset,
+)
 from callblocks.runtime.sandbox.outward import certificates, names
 from callblocks.runtime.sandbox.plan import Plan, setting_up, start
 from callblocks.runtime.sandbox.run import Run
@@ -29,28 +41,13 @@ from callblocks.runtime.sandbox.seccomp import syscall_filter
 from callblocks.runtime.sandbox.supervision import Watch, supervise, to_its_end
 from callblocks.runtime.sandbox.survey import survey
 
-__all__ = ("OLDEST", "Landlock", "landlock_version")
-
-OLDEST = 3
-"""The first version that guards the cutting of files."""
+__all__ = ("Landlock",)
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
-_EXECUTE, _WRITE, _READ, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-_MAKE_CHARACTER, _MAKE_BLOCK, _TRUNCATE, _DEVICE_CONTROL = 1 << 6, 1 << 11, 1 << 14, 1 << 15
-_LOOK = _EXECUTE | _READ | _LIST
-_LET_IN, _GO_OUT = 1 << 0, 1 << 1
+_LOOK = EXECUTE | READ | LIST
 _WATCH_SECONDS = 0.1
-
-
-def landlock_version() -> int:
-    """The version of Landlock that the kernel offers, 0 for none."""
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    ask_version = ctypes.c_ulong(1)
-    return max(0, libc.syscall(ctypes.c_long(444), None, ctypes.c_ulong(0), ask_version))
 
 
 class Landlock:
@@ -132,38 +129,23 @@ class Landlock:
             user=user,
             announce=True,
             filter=syscall_filter(apart=False, network=run.job.network),
-            ruleset=self._ruleset(run.job),
+            ruleset=ruleset(self._version, network=run.job.network),
             landlock=self._rules(place, shown) + (_outward() if run.job.network else []),
         )
 
-    def _ruleset(self, job: Job) -> bytes:
-        """What is guarded, as far as known.
-
-        All of the file system, whom TCP lets in and goes out to, local sockets, who is signalled.
-        """
-        words = [_all(self._version)]
-        words += [_LET_IN if job.network else _LET_IN | _GO_OUT] if self._version >= 4 else []
-        words += [0b11] if self._version >= 6 else []
-        return b"".join(word.to_bytes(8, "little") for word in words)
-
     def _rules(self, place: Scratch, shown: str | None) -> list[tuple[str, int]]:
-        work = _all(self._version) & ~(_MAKE_CHARACTER | _MAKE_BLOCK | _DEVICE_CONTROL)
+        work = every_right(self._version) & ~(MAKE_CHARACTER | MAKE_BLOCK | DEVICE_CONTROL)
         rules = [(path, work) for path in (place.workspace, place.temporary)]
         rules += [(path, _LOOK) for path in _SYSTEM if os.path.isdir(path)]
-        rules += [(path, _READ) for path in ("/etc/ld.so.cache",) if os.path.isfile(path)]
-        rules += [(path, _READ | _WRITE | _TRUNCATE) for path in _DEVICES]
+        rules += [(path, READ) for path in ("/etc/ld.so.cache",) if os.path.isfile(path)]
+        rules += [(path, READ | WRITE | TRUNCATE) for path in _DEVICES]
         return rules if shown is None else [*rules, (shown, _LOOK)]
 
 
 def _outward() -> list[tuple[str, int]]:
     """What can be read by a job that has the network."""
     paths = (*names(), *certificates())
-    return [(path, _READ | _LIST if os.path.isdir(path) else _READ) for path in paths]
-
-
-def _all(version: int) -> int:
-    """Every right to the file system that a version knows."""
-    return (1 << 15) - 1 if version < 5 else (1 << 16) - 1
+    return [(path, READ | LIST if os.path.isdir(path) else READ) for path in paths]
 
 
 async def _guard_disk(run: Run, place: Scratch) -> None:

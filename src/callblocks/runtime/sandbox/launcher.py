@@ -14,7 +14,7 @@ import os
 import sys
 from typing import Any
 
-__all__ = ("FAILED", "main")
+__all__ = ("FAILED", "Doors", "main")
 
 FAILED = 125
 _ANNOUNCE = 3  # where a plan wants to hear that all doors are locked
@@ -47,7 +47,7 @@ def _carry_out(plan: dict[str, Any]) -> None:
     os.chdir(plan["cwd"])
     os.umask(0o022)
     _place(plan["fds"])
-    doors = _Doors(plan) if plan["filter"] else None
+    doors = Doors(plan) if plan["filter"] else None
     _limit(plan["rlimits"])
     if plan["user"] is not None:
         _become(plan["user"])
@@ -107,7 +107,7 @@ def _become(user: int) -> None:
     os.setresuid(user, user, user)
 
 
-class _Doors:
+class Doors:
     """Landlock and the filter of system calls, which the process sets on itself.
 
     The folders are opened while the rights are still there: a rule is about what was opened.
@@ -130,10 +130,11 @@ class _Doors:
         self._call(_LANDLOCK_ADD_RULE, self._ruleset, _RULE_PATH_BENEATH, rule, 0)
         os.close(folder)
 
-    def close(self, parent: int) -> None:
-        self._prctl(_PR_SET_PDEATHSIG, _SIGKILL)
-        if os.getppid() != parent:
-            raise OSError("the host has gone")
+    def close(self, parent: int | None) -> None:
+        if parent is not None:
+            self._prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+            if os.getppid() != parent:
+                raise OSError("the host has gone")
         self._prctl(_PR_SET_NO_NEW_PRIVS, 1)
         self._call(_LANDLOCK_RESTRICT, self._ruleset, 0)
         os.close(self._ruleset)

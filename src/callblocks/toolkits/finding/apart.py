@@ -9,21 +9,18 @@ It says one line of JSON for each page or section, as it finds them.
 
 from __future__ import annotations
 
-import os
-import re
-import selectors
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Generator, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from callblocks.model.errors import ToolError
+from callblocks.runtime.worker import Patience, Worker
 from callblocks.toolkits.finding.chunks import Part
 from callblocks.toolkits.finding.kinds import Kind
 from callblocks.tools.context import Context
@@ -38,10 +35,6 @@ SECONDS = 90.0
 
 MAX_TEXT = 32 * 1024 * 1024
 """Bytes that the process may say of one file."""
-
-_GLANCE = 0.1
-# What Python needs to start; no key that lies in the environment is told to a reader.
-_TOLD = re.compile(r"PYTHON\w*|PATH|LANG|LC_\w+|TZ|HOME|TMPDIR")
 
 
 class Said(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -78,13 +71,12 @@ class ReadApart(msgspec.Struct, frozen=True):
 class Apart:
     """Reads one file after another in one process; after a fault, in a new one.
 
-    `close` it, or use it in a `with`. One thread at a time is let in. `child` is the process, while
-    there is one.
+    `close` it, or use it in a `with`. One thread at a time is let in.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.child: subprocess.Popen[bytes] | None = None
+        self._worker: Worker | None = None
         self._given = tempfile.TemporaryFile()  # noqa: SIM115 it lives as long as this
 
     def __enter__(self) -> Apart:
@@ -92,6 +84,11 @@ class Apart:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def child(self) -> subprocess.Popen[bytes] | None:
+        """The process, while there is one."""
+        return self._worker and self._worker.child
 
     def close(self) -> None:
         """End the process."""
@@ -128,11 +125,12 @@ class Apart:
         self, kind: ApartKind, content: bytes, context: Context, seconds: float
     ) -> Generator[Said]:
         decode = msgspec.json.Decoder(Said).decode
-        child = self.child = self.child or _start(self._given.fileno())
+        patience = _patience(context, time.monotonic() + seconds)
+        worker = self._worker = self._worker or self._start()
         ended = False
         try:
-            self._give(child, kind, content)
-            for line in _lines(child, context, time.monotonic() + seconds):
+            self._give(worker, kind, content, patience)
+            for line in _lines(worker, patience):
                 said = decode(line)
                 if said.fault:
                     raise ToolError("file_invalid", said.fault)
@@ -143,30 +141,24 @@ class Apart:
         finally:
             if not ended:
                 self._end()
-        raise ToolError("file_invalid", _why(kind, child.returncode))
+        raise ToolError("file_invalid", _why(kind, worker.child.returncode))
 
-    def _give(self, child: subprocess.Popen[bytes], kind: str, content: bytes) -> None:
-        """The content goes by a file: a process that does not read cannot stop us writing."""
+    def _start(self) -> Worker:
+        given = self._given.fileno()
+        return Worker("callblocks.toolkits.finding.child", str(given), fds=(given,))
+
+    def _give(self, worker: Worker, kind: str, content: bytes, patience: Patience) -> None:
+        """The content goes by a file, which a reader may jump about in."""
         self._given.seek(0)
         self._given.truncate()
         self._given.write(content)
         self._given.flush()
-        assert child.stdin is not None
-        # It may be dead already; what it says, or does not say, tells why.
-        with suppress(BrokenPipeError):
-            child.stdin.write(f"{kind} {len(content)}\n".encode())
-            child.stdin.flush()
+        worker.write(f"{kind} {len(content)}\n".encode(), patience)
 
     def _end(self) -> None:
-        child, self.child = self.child, None
-        if child is None:
-            return
-        child.kill()
-        child.wait()
-        for pipe in (child.stdin, child.stdout):
-            if pipe is not None:
-                with suppress(BrokenPipeError):
-                    pipe.close()
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.end()
 
 
 def _heard(conversation: Iterator[Said], context: Context, enough: int) -> ReadApart:
@@ -185,24 +177,10 @@ def _heard(conversation: Iterator[Said], context: Context, enough: int) -> ReadA
     return ReadApart(title, date, parts)
 
 
-def _start(given: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "callblocks.toolkits.finding.child", str(given)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        pass_fds=(given,),
-        env={name: value for name, value in os.environ.items() if _TOLD.fullmatch(name)},
-        cwd="/",
-        start_new_session=True,
-    )
-
-
-def _lines(child: subprocess.Popen[bytes], context: Context, latest: float) -> Iterator[bytes]:
-    """The lines as they come, until the process ends, or its time or ours is over."""
-    assert child.stdout is not None
-    source, waiting, size = child.stdout.fileno(), list[bytes](), 0
-    while piece := _read(source, context, latest):
+def _lines(worker: Worker, patience: Patience) -> Iterator[bytes]:
+    """The lines as they come, until the process ends."""
+    waiting, size = list[bytes](), 0
+    while piece := worker.read(patience):
         size += len(piece)
         if size > MAX_TEXT:
             raise ToolError("file_too_large", f"its text has more than {MAX_TEXT >> 20} MiB")
@@ -213,15 +191,14 @@ def _lines(child: subprocess.Popen[bytes], context: Context, latest: float) -> I
         waiting.append(rest)
 
 
-def _read(source: int, context: Context, latest: float) -> bytes:
-    with selectors.DefaultSelector() as selector:
-        selector.register(source, selectors.EVENT_READ)
-        while not selector.select(_GLANCE):
-            if context.cancelled:
-                raise _nobody_waits()
-            if time.monotonic() > latest:
-                raise ToolError("file_invalid", "it takes too long to read; it may be made to")
-    return os.read(source, 1 << 20)
+def _patience(context: Context, latest: float) -> Patience:
+    def patience() -> None:
+        if context.cancelled:
+            raise _nobody_waits()
+        if time.monotonic() > latest:
+            raise ToolError("file_invalid", "it takes too long to read; it may be made to")
+
+    return patience
 
 
 def _nobody_waits() -> ToolError:

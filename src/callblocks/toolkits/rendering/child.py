@@ -1,19 +1,22 @@
 """The process that renders: `python -m callblocks.toolkits.rendering.child`.
 
 It has little memory and time, opens no connection and starts nothing, and what it writes is small
-and goes with it. What a document does to a library here harms nothing else.
+and goes with it. It opens nothing but its own packages, the machine's libraries and fonts. Where
+the kernel can, it sees to that (Landlock, and a filter of system calls); elsewhere Python has to.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, BinaryIO
 
 import msgspec
 
+from callblocks.runtime.sandbox.locking import lock_in, own_places
 from callblocks.toolkits.rendering.faults import Unrenderable
 from callblocks.toolkits.rendering.outside import Outside, conversation, receive
 from callblocks.toolkits.rendering.wire import Failed, Job, Kind, Made, frame
@@ -25,6 +28,8 @@ _CPU_SECONDS = 120
 _FILES = 128
 _FILE = 256 * 1024 * 1024
 _REFUSED = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "pty.")
+_FONTS = ("/etc/fonts", "/var/cache/fontconfig")
+_FONTS_OF_HOME = (".fonts", ".local/share/fonts", ".config/fontconfig", ".cache/fontconfig")
 _PANGO = (
     "a library is missing that lays out text; on Debian and Ubuntu: "
     "sudo apt-get install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0"
@@ -33,8 +38,10 @@ _PANGO = (
 
 def main() -> None:
     """Make the one document that standard input asks for."""
+    parent = os.getppid()
     source, sink = _pipes()
     _limit()
+    lock_in(read=_readable(), write=[tempfile.gettempdir()], parent=parent)
     sys.addaudithook(_refuse)
     job = msgspec.msgpack.decode(receive(source), type=Job)
     sink.write(frame(make(job, conversation(source, sink))))
@@ -98,6 +105,12 @@ def _pipes() -> tuple[BinaryIO, BinaryIO]:
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
     return source, sink
+
+
+def _readable() -> list[str]:
+    """Programs, libraries and fonts: no file of a person, and no key."""
+    of_home = (os.path.expanduser(f"~/{name}") for name in _FONTS_OF_HOME)
+    return [*own_places(), *_FONTS, *of_home]
 
 
 def _limit() -> None:

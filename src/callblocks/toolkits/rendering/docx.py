@@ -68,6 +68,7 @@ class _Writer:
         self._pen = pen
         self._read = read
         self._document: Any = pen.document
+        self._last: Any = None
 
     def write(self) -> None:
         """The title where no heading is it, the blocks, the notes, the sources."""
@@ -130,6 +131,7 @@ class _Writer:
         if len(runs) == 1 and runs[0].picture:
             made.alignment = WD_ALIGN_PARAGRAPH.CENTER
         self._pen.write(made, runs)
+        self._last = made
         return made
 
     def _indent(self, paragraph: Any, level: int) -> None:
@@ -152,6 +154,9 @@ class _Writer:
             else:
                 rest = list(item.children)
             self._blocks([one for one in rest if one is not None], level + 1, None)
+        # What follows stands apart from the list.
+        if self._last is not None and not level:
+            self._last.paragraph_format.space_after = None
 
     def _new_list(self, *, ordered: bool, start: int, level: int) -> int:
         """A list that counts from its own start."""

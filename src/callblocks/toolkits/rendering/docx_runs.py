@@ -10,7 +10,6 @@ import io
 import itertools
 from collections.abc import Iterable
 from typing import Any
-from urllib.parse import urlsplit
 
 from docx.document import Document
 from docx.opc.constants import RELATIONSHIP_TYPE
@@ -19,7 +18,10 @@ from docx.oxml.ns import nsdecls, qn
 from docx.shared import Emu, Inches, Pt, RGBColor
 
 from callblocks.toolkits.rendering.docx_math import formula_omml
+from callblocks.toolkits.rendering.docx_styles import add_property
 from callblocks.toolkits.rendering.formulas import formula_mathml
+from callblocks.toolkits.rendering.letters import runs_left
+from callblocks.toolkits.rendering.links import leads_outside
 from callblocks.toolkits.rendering.look import CODE_FONT, FILL
 from callblocks.toolkits.rendering.outside import Outside
 from callblocks.toolkits.rendering.pictures import picture
@@ -28,7 +30,6 @@ from callblocks.toolkits.rendering.runs import Run
 __all__ = ("Pen",)
 
 _LINK = "1F5F99"
-_SCHEMES = ("http", "https", "mailto")
 _HIGHEST = Inches(7.5)
 
 
@@ -43,6 +44,9 @@ class Pen:
 
     def write(self, paragraph: Any, runs: Iterable[Run]) -> None:
         """Write words, one look after the other."""
+        runs = [*runs]
+        if runs_left("".join(run.text for run in runs)):
+            add_property(paragraph._p.get_or_add_pPr(), OxmlElement("w:bidi"))
         for run in runs:
             if run.picture:
                 self._picture(paragraph, run)
@@ -70,6 +74,7 @@ class Pen:
 
     def _words(self, paragraph: Any, run: Run, text: str, link: str) -> None:
         made = paragraph.add_run(text)
+        made.font.rtl = runs_left(text) or None
         made.bold, made.italic = run.bold or None, run.italic or None
         made.font.strike = run.struck or None
         if run.raised or run.lowered:
@@ -86,7 +91,7 @@ class Pen:
         element: Any = OxmlElement("w:hyperlink")
         if link.startswith("#"):
             element.set(qn("w:anchor"), _mark(link[1:]))
-        elif _is_link(link):
+        elif leads_outside(link):
             relation = self.document.part.relate_to(
                 link, RELATIONSHIP_TYPE.HYPERLINK, is_external=True
             )
@@ -114,10 +119,3 @@ def _mark(name: str) -> str:
     """A name that a bookmark may have."""
     kept = "".join(char if char.isalnum() else "_" for char in name)
     return f"m_{kept}"[:40]
-
-
-def _is_link(link: str) -> bool:
-    try:
-        return urlsplit(link).scheme in _SCHEMES and len(link) < 2_000
-    except ValueError:
-        return False

@@ -50,7 +50,7 @@ def _cite_in(element: Any, references: References) -> None:
             kept += rest[: match.start()] if numbers else rest[: match.end()]
             rest = rest[match.end() :]
             for number in numbers:
-                link = ElementTree.Element("a", {"class": "cite", "href": f"#source-{number}"})
+                link = ElementTree.Element("a", {"class": "cite", "href": f"#source:{number}"})
                 link.text = f"[{number}]"
                 _put(links, element, place, kept)
                 kept = ""

@@ -8,6 +8,7 @@ import msgspec
 from markdown_it.tree import SyntaxTreeNode
 from msgspec.structs import replace
 
+from callblocks.toolkits.rendering.letters import room_of
 from callblocks.toolkits.rendering.runs import Run, runs_of
 
 __all__ = ("Cell", "Grid", "grid_of")
@@ -37,7 +38,7 @@ class Grid(msgspec.Struct, frozen=True):
     def widths(self, whole: int) -> list[int]:
         """How wide each column is, where all together have `whole`."""
         lengths = [
-            min(_MOST, max(_LEAST, *(len(row[at].text) + 2 for row in self.rows)))
+            min(_MOST, max(_LEAST, *(room_of(row[at].text) + 2 for row in self.rows)))
             for at in range(len(self.rows[0]))
         ]
         return [whole * length // sum(lengths) for length in lengths]

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, cast
 
 from callblocks.toolkits.rendering.faults import Unrenderable
 from callblocks.toolkits.rendering.fonts import tell_missing
+from callblocks.toolkits.rendering.links import without_doors
 from callblocks.toolkits.rendering.outside import Outside
 
 __all__ = ("PAGES", "lay_out")
@@ -39,6 +40,7 @@ def lay_out(html: str, page: str, outside: Outside) -> Any:
     steps.setLevel(logging.INFO)
     read = HTML(string=html, base_url=_HERE, url_fetcher=fetcher)
     tree: Any = read.etree_element
+    without_doors(tree)
     shown: list[str] = [*tree.itertext()]
     tell_missing("".join(shown), outside)
     sheets = [CSS(string=_SHEET.read_text(), url_fetcher=fetcher), CSS(string=page)]

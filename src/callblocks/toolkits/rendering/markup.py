@@ -14,6 +14,7 @@ from markdown_it.utils import EnvType, OptionsDict
 from callblocks.toolkits.rendering.formulas import formula_svg
 from callblocks.toolkits.rendering.given_html import given_html
 from callblocks.toolkits.rendering.highlighting import Piece, highlighted
+from callblocks.toolkits.rendering.letters import runs_left
 from callblocks.toolkits.rendering.outside import Outside
 from callblocks.toolkits.rendering.reading import Document, read_markdown
 from callblocks.toolkits.rendering.source_list import source_list
@@ -21,11 +22,12 @@ from callblocks.toolkits.rendering.wire import Job
 
 __all__ = ("END", "page_of")
 
-END = "end-of-the-page"
-"""The anchor behind all content."""
+END = "end:page"
+"""The anchor behind all content; no heading has a colon in its own."""
 
 _ROWS = 2_000
 """Rows of all tables that a page lays out in bearable time."""
+_LONG_WORD = 18
 _NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 
 
@@ -53,6 +55,7 @@ class _Markup(RendererHTML):
         self._outside = outside
         self._options = MarkdownIt("commonmark").options
         self._slugs: set[str] = set()
+        _set_directions(document.tokens)
         self._notes = _note_tokens(document.tokens)
 
     def page(self) -> str:
@@ -78,7 +81,9 @@ class _Markup(RendererHTML):
         tokens[idx].attrSet("id", words)
         is_new = words not in self._slugs
         self._slugs.add(words)
-        return f'<{tokens[idx].tag} id="{escape(words)}">' if is_new else f"<{tokens[idx].tag}>"
+        name = f' id="{escape(words)}"' if is_new else ""
+        side = ' dir="rtl"' if tokens[idx].attrGet("dir") else ""
+        return f"<{tokens[idx].tag}{name}{side}>"
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         """Code in colours."""
@@ -107,13 +112,22 @@ class _Markup(RendererHTML):
         """References to the list of sources."""
         return "".join(map(_reference, tokens[idx].meta["numbers"]))
 
+    def td_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """A cell; only words that are wider than a column may be broken anywhere."""
+        words = tokens[idx + 1].content.split()
+        if any(len(word) > _LONG_WORD for word in words):
+            tokens[idx].attrJoin("class", "long")
+        return str(self.renderToken(tokens, idx, options, env))
+
+    th_open = td_open
+
     def list_item_open(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
     ) -> str:
         """An item; a task has a box."""
         task = tokens[idx].meta.get("task")
         if task is None:
-            return "<li>"
+            return str(self.renderToken(tokens, idx, options, env))
         return f'<li class="task"><span class="box">{"✓" if task else ""}</span>'
 
     def footnote_ref(
@@ -121,7 +135,7 @@ class _Markup(RendererHTML):
     ) -> str:
         """The number of a note, which leads to it."""
         number = tokens[idx].meta["id"] + 1
-        return f'<sup><a href="#note-{number}">{number}</a></sup>'
+        return f'<sup><a href="#note:{number}">{number}</a></sup>'
 
     def footnote_anchor(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
@@ -147,7 +161,7 @@ class _Markup(RendererHTML):
     def _end_notes(self) -> str:
         if not self._notes:
             return ""
-        items = (f'<li id="note-{number}">{self._note(number)}</li>' for number in self._notes)
+        items = (f'<li id="note:{number}">{self._note(number)}</li>' for number in self._notes)
         return f'<section class="notes"><h2>Notes</h2><ol>{"".join(items)}</ol></section>'
 
     def _formula(self, tex: str, tag: str) -> str:
@@ -157,7 +171,7 @@ class _Markup(RendererHTML):
 
 
 def _reference(number: int) -> str:
-    return f'<a class="cite" href="#source-{number}">[{number}]</a>'
+    return f'<a class="cite" href="#source:{number}">[{number}]</a>'
 
 
 def _code(line: Iterable[Piece]) -> str:
@@ -173,6 +187,20 @@ def _piece(piece: Piece) -> str:
     style = ";".join(filter(None, styles))
     text = escape(piece.text)
     return f'<span style="{style}">{text}</span>' if style else text
+
+
+def _set_directions(tokens: Sequence[Token]) -> None:
+    """Blocks and lists whose first word runs from right to left do so as a whole."""
+    opened: list[Token] = []
+    for token in tokens:
+        if token.nesting > 0:
+            opened.append(token)
+        elif token.nesting < 0:
+            opened.clear()
+        elif token.type == "inline":
+            for block in opened if runs_left(token.content) else ():
+                block.attrSet("dir", "rtl")
+            opened.clear()
 
 
 def _without_notes(tokens: Iterable[Token]) -> Iterable[Token]:

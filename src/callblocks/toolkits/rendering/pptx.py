@@ -19,6 +19,8 @@ from pptx.util import Inches, Pt
 
 from callblocks.toolkits.rendering.faults import Unrenderable
 from callblocks.toolkits.rendering.grids import Grid
+from callblocks.toolkits.rendering.letters import runs_left
+from callblocks.toolkits.rendering.links import leads_outside
 from callblocks.toolkits.rendering.look import (
     ACCENT,
     CODE_FONT,
@@ -176,8 +178,11 @@ class _Writer:
         size = self._text * (0.9 if line.level else 1.0)
         paragraph.space_after = Pt(5)
         about = paragraph._p.get_or_add_pPr()
+        if runs_left(line.text):
+            about.set("rtl", "1")
+            about.set("algn", "r")
         hang = size * 1.35 / 72 if line.sign else 0.0
-        about.set("marL", str(Inches(0.35 * line.level + hang)))
+        about.set("marR" if runs_left(line.text) else "marL", str(Inches(0.35 * line.level + hang)))
         about.set("indent", str(-Inches(hang)))
         about.append(parse_xml(_bullet(line)))
         for run in line.runs:
@@ -276,9 +281,9 @@ def _write(paragraph: Any, run: Run, size: float, color: str) -> None:
             look.set("strike", "sngStrike")
         if run.raised or run.lowered:
             look.set("baseline", "30000" if run.raised else "-25000")
-        if run.link.startswith(("http://", "https://", "mailto:")) and len(run.link) < 2_000:
+        if leads_outside(run.link):
             made.hyperlink.address = run.link
-        elif run.link:
+        elif run.link.startswith("#"):
             made.font.color.rgb = RGBColor.from_string(_LINK)
 
 

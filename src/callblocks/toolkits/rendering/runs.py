@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from html import unescape
 from typing import Any
 
 import msgspec
@@ -13,6 +14,9 @@ __all__ = ("Run", "runs_of", "without_tags")
 
 _TAG = re.compile(r"<!--.*?-->|</?[A-Za-z][^>]*>|<[!?][^>]*>", re.DOTALL)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_UNSEEN = re.compile(r"<(script|style|head)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+# Words of cells and of items do not run into each other.
+_PARTING = re.compile(r"</(?:td|th|li|dt|dd|summary)\s*>", re.IGNORECASE)
 _HTML: dict[str, dict[str, Any]] = {
     "b": {"bold": True},
     "strong": {"bold": True},
@@ -61,7 +65,8 @@ def runs_of(node: SyntaxTreeNode, **look: Any) -> Iterator[Run]:
 
 def without_tags(html: str) -> str:
     """The words of HTML that a writer cannot show as such."""
-    return _TAG.sub("", _BREAK.sub("\n", html)).strip()
+    parted = _PARTING.sub("  ", _BREAK.sub("\n", _UNSEEN.sub("", html)))
+    return unescape(_TAG.sub("", parted)).replace("\xa0", " ").strip()
 
 
 def _run(node: SyntaxTreeNode, look: dict[str, Any]) -> Iterator[Run]:

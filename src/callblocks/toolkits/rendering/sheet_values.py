@@ -1,9 +1,9 @@
 """What a cell of a sheet holds: numbers, dates, booleans, plain sums, or text.
 
 11,482   −2.5   +4 %   $12.50     numbers, shown as they were written
-2030-01-31                        a date
+2030-01-31                        a date, from 1900 on
 =SUM(B2:B9)                       a formula, if it only reckons with cells of its own sheet
-=WEBSERVICE("…")   007            text, as are numbers that would lose their look
+=WEBSERVICE("…")   007            text, as are numbers that would lose their look or their end
 """
 
 from __future__ import annotations
@@ -14,22 +14,16 @@ from typing import Any
 
 import msgspec
 
+from callblocks.toolkits.rendering.sheet_formulas import only_reckons
 from callblocks.toolkits.workspace.entered import Cell, enter
 
 __all__ = ("Value", "value_of")
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
-_FORMULA = re.compile(r"=[A-Za-z0-9+\-*/^(),.:;$<>=&% \"]{1,500}")
-_CALLED = re.compile(r"([A-Za-z][A-Za-z0-9.]*)\s*\(")
-_KNOWN = frozenset(
-    (
-        *("ABS", "AND", "AVERAGE", "AVERAGEIF", "CEILING", "COUNT", "COUNTA", "COUNTIF", "DATE"),
-        *("DAY", "FLOOR", "IF", "IFERROR", "INT", "MAX", "MEDIAN", "MIN", "MOD", "MONTH", "NOT"),
-        *("OR", "PRODUCT", "ROUND", "ROUNDDOWN", "ROUNDUP", "SQRT", "STDEV", "SUM", "SUMIF"),
-        *("SUMPRODUCT", "YEAR"),
-    )
-)
+_FIRST_YEAR = 1900
+"""Before it, sheets know no dates."""
+_EXACT = 10**15
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -45,12 +39,12 @@ def value_of(given: Any) -> Value:
     """What a person means who writes this into a table."""
     if given is None:
         return Value(None)
-    if isinstance(given, bool | int | float):
+    if isinstance(given, bool) or (isinstance(given, int | float) and abs(given) < _EXACT):
         return Value(given)
     text = str(given)
     word = text.strip()
     if word.startswith("=") and len(word) > 1:
-        return Value(word, formula=True) if _is_plain(word) else Value(text, refused=True)
+        return Value(word, formula=True) if only_reckons(word) else Value(text, refused=True)
     if _DATE.fullmatch(word):
         return _date(word)
     if _LEADING_ZERO.match(word):
@@ -74,12 +68,7 @@ def _number(entered: Cell, word: str) -> Value:
 
 def _date(word: str) -> Value:
     try:
-        return Value(date.fromisoformat(word), "yyyy-mm-dd")
+        day = date.fromisoformat(word)
     except ValueError:
         return Value(word)
-
-
-def _is_plain(formula: str) -> bool:
-    """Whether a formula reckons and does nothing else: none that fetches, links or starts."""
-    called = {name.upper() for name in _CALLED.findall(formula)}
-    return bool(_FORMULA.fullmatch(formula)) and called <= _KNOWN
+    return Value(day, "yyyy-mm-dd") if day.year >= _FIRST_YEAR else Value(word)

@@ -12,6 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from callblocks.toolkits.rendering.grids import Grid
+from callblocks.toolkits.rendering.highlighting import Piece
+from callblocks.toolkits.rendering.letters import room_of
 from callblocks.toolkits.rendering.slides import Code, Image, Line, Part, Slide, Table, Text
 
 __all__ = (
@@ -34,6 +36,9 @@ _SCALES = (1.2, 1.1, 1.0, 0.9, 0.8)
 _POINT = 1 / 72
 _LETTER = 0.49
 """How wide a letter is, in parts of its height."""
+_WIDER = 0.61 / _LETTER
+"""How much wider the letters of code are."""
+_CODE_EDGE = 0.25
 _LEAST_IMAGE = 2.0
 _FORMULA = 0.9
 
@@ -86,7 +91,7 @@ def height_of(part: Part, scale: float, width: float = AREA.width) -> float:
         case Text():
             return sum(_line(line, scale, width) for line in part.lines)
         case Code():
-            return len(part.lines) * CODE * scale * 1.25 * _POINT + 0.25
+            return sum(_code_line(line, scale, width) for line in part.lines) + _CODE_EDGE
         case Table():
             return sum(
                 _row(part.grid, number, scale, width) for number in range(len(part.grid.rows))
@@ -143,8 +148,9 @@ def _split(
                 Text(part.lines[count:]), count < len(part.lines)
             )
         case Code():
-            count = max(int((room - 0.25) / (CODE * scale * 1.25 * _POINT)), int(alone))
-            return _cut(Code(part.lines[:count]), count > 0), Code(part.lines[max(count, 0) :])
+            heights = [_code_line(line, scale, AREA.width) for line in part.lines]
+            count = max(_fitting(heights, room - _CODE_EDGE), int(alone))
+            return _cut(Code(part.lines[:count]), count), Code(part.lines[count:])
         case Table():
             return _split_table(part.grid, room, scale, alone=alone)
         case Image():
@@ -180,15 +186,21 @@ def _fitting(heights: list[float], room: float) -> int:
 def _line(line: Line, scale: float, width: float) -> float:
     size = TEXT * scale * (0.9 if line.level else 1.0)
     wide = max(1.0, width - 0.35 * (line.level + bool(line.sign)))
-    rows = sum(_rows_of(len(text), size, wide) for text in line.text.split("\n"))
+    rows = sum(_rows_of(room_of(text), size, wide) for text in line.text.split("\n"))
     return rows * size * 1.2 * _POINT + 0.08
+
+
+def _code_line(line: list[Piece], scale: float, width: float) -> float:
+    size = CODE * scale
+    letters = sum(room_of(piece.text) for piece in line)
+    return _rows_of(letters, size * _WIDER, width - 0.3) * size * 1.25 * _POINT
 
 
 def _row(grid: Grid, number: int, scale: float, width: float) -> float:
     size = TABLE * scale
     wide = [part / 1000 for part in grid.widths(int(width * 1000))]
     rows = max(
-        _rows_of(len(cell.text), size, part - 0.2)
+        _rows_of(room_of(cell.text), size, part - 0.2)
         for cell, part in zip(grid.rows[number], wide, strict=True)
     )
     return rows * size * 1.2 * _POINT + 0.14

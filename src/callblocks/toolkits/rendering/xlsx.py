@@ -6,15 +6,19 @@
 from __future__ import annotations
 
 import io
+import math
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from openpyxl import Workbook
 from openpyxl.cell import WriteOnlyCell
 from openpyxl.styles import Alignment, Border, Font, PatternFill, Side
 from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.properties import PageSetupProperties
 
 from callblocks.toolkits.rendering.faults import Unrenderable
+from callblocks.toolkits.rendering.letters import room_of
 from callblocks.toolkits.rendering.look import ACCENT, FONT, TINT
 from callblocks.toolkits.rendering.outside import Outside
 from callblocks.toolkits.rendering.reading import Document
@@ -29,7 +33,12 @@ _COLUMNS = 16_384
 _LENGTH = 32_767
 _NAME = 31
 _NARROW, _WIDE = 8, 60
-_NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\]")
+_PORTRAIT = 100
+"""How wide a sheet is at most, in characters, that stands upright on paper."""
+_LINE, _HIGHEST = 15.0, 409.0
+"""Points of one line, and of a row at most."""
+_ACTS = ("=", "+", "-", "@", "\t")
+_NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\\u202a-\u202e\u2066-\u2069]")
 _STEP = 5_000
 
 
@@ -61,42 +70,66 @@ class _Sheet:
         self._font, self._bold = Font(name=FONT, size=11), Font(name=FONT, bold=True, color=ACCENT)
         self._fill = PatternFill("solid", fgColor=TINT)
         self._line = Border(bottom=Side("medium", color=ACCENT))
-        self._plain, self._right = Alignment(), Alignment("right")
+        self._plain, self._right = Alignment(vertical="top"), Alignment("right", "top")
         self._wrapped = Alignment(vertical="top", wrap_text=True)
         self._numbers = _number_columns(table)
+        self._patterns: dict[int, str] = {}
 
     def write(self) -> None:
         """The widths first, as the file wants it, then row after row."""
         rows, heads = self._table.rows, self._table.heads
         columns = max((len(row) for row in rows), default=0)
-        for at in range(columns):
-            longest = max((len(_shown(row[at])) for row in rows if at < len(row)), default=0)
-            width = min(_WIDE, max(_NARROW, longest + 3))
-            self._page.column_dimensions[get_column_letter(at + 1)].width = width
+        widths = [_width(row[at] for row in rows if at < len(row)) for at in range(columns)]
+        for at, width in enumerate(widths, 1):
+            self._page.column_dimensions[get_column_letter(at)].width = width
         if heads and columns:
             self._page.freeze_panes = f"A{heads + 1}"
             last = get_column_letter(columns)
             self._page.auto_filter.ref = f"A{heads}:{last}{len(rows)}"
+        self._set_paper(heads, sum(widths))
         for number, row in enumerate(rows):
             if number % _STEP == _STEP - 1:
                 self._outside.say(f"row {number + 1} of {len(rows)}")
-            is_head = number < heads
-            cells = [self._cell(value, is_head=is_head) for value in row]
-            for at in self._numbers if is_head else ():
-                cells[at].alignment = self._right
-            self._page.append(cells)
+            # Not every program makes room for what goes on over several lines.
+            if (lines := max(map(_lines, row), default=1)) > 1:
+                self._page.row_dimensions[number + 1].height = min(_HIGHEST, _LINE * lines)
+            self._page.append(self._cells(row, is_head=number < heads))
+
+    def _set_paper(self, heads: int, width: int) -> None:
+        """On paper all columns stand on one page, and each page has the head."""
+        self._page.sheet_properties.pageSetUpPr = PageSetupProperties(fitToPage=True)
+        self._page.page_setup.fitToHeight = 0
+        self._page.page_setup.orientation = "landscape" if width > _PORTRAIT else "portrait"
+        if heads:
+            self._page.print_title_rows = f"1:{heads}"
+
+    def _cells(self, row: list[Any], *, is_head: bool) -> list[Any]:
+        cells = [self._cell(value, is_head=is_head) for value in row]
+        for at in self._numbers if is_head else ():
+            cells[at].alignment = self._right
+        for at, cell in enumerate(() if is_head else cells):
+            # What is reckoned looks like what stands above it.
+            if cell.data_type == "f":
+                cell.number_format = self._patterns.get(at, cell.number_format)
+            elif cell.data_type in ("n", "d") and cell.value is not None:
+                self._patterns[at] = cell.number_format
+        return cells
 
     def _cell(self, given: Any, *, is_head: bool) -> Any:
         value = Value(given) if is_head else value_of(given)
         if value.refused:
-            words = "formulas that do more than reckon with the cells of their sheet stay text"
+            words = (
+                "what begins with = and is no formula that only reckons with its sheet stays text"
+            )
             self._outside.tell("formula_as_text", words)
         made: Any = WriteOnlyCell(self._page, value.value)
         if isinstance(value.value, str):
-            made.value = value.value[:_LENGTH]
+            made.value = _short(value.value, _LENGTH)
             # Only what was found to be a formula is one.
             made.data_type = "f" if value.formula else "s"
-            made.alignment = self._wrapped if len(value.value) > _WIDE else self._plain
+            # Else it would become one when somebody edits the cell, or saves the sheet as CSV.
+            made.quotePrefix = not value.formula and value.value.startswith(_ACTS)
+            made.alignment = self._wrapped if _lines(value.value) > 1 else self._plain
         else:
             made.number_format = value.pattern or made.number_format
             made.alignment = self._plain
@@ -125,20 +158,37 @@ def _number_columns(table: SheetTable) -> list[int]:
     return [at for at, value in enumerate(values) if isinstance(value, int | float)]
 
 
-def _shown(value: Any) -> str:
-    text = "" if value is None else str(value)
-    return max(text.split("\n"), key=len)
+def _width(values: Iterable[Any]) -> int:
+    """How wide a column is; a long text goes on over several lines."""
+    longest = max((room_of(line) for value in values for line in _shown(value)), default=0)
+    return min(_WIDE, max(_NARROW, longest + 3))
+
+
+def _lines(value: Any) -> int:
+    return sum(max(1, math.ceil(room_of(line) / (_WIDE - 3))) for line in _shown(value))
+
+
+def _shown(value: Any) -> list[str]:
+    return [""] if value is None else str(value).split("\n")
 
 
 def _name(title: str, taken: set[str]) -> str:
     """A name that a sheet may have, and no other has."""
-    base = _NOT_IN_NAMES.sub(" ", title).strip(" '")[:_NAME] or "Sheet"
+    kept = " ".join(_NOT_IN_NAMES.sub(" ", title).split())
+    base = _short(kept, _NAME).strip(" '") or "Sheet"
+    # Excel keeps this name for itself.
+    base = "History 1" if base.lower() == "history" else base
     name, number = base, 2
     while name.lower() in taken:
         end = f" {number}"
-        name, number = base[: _NAME - len(end)] + end, number + 1
+        name, number = _short(base, _NAME - len(end)) + end, number + 1
     taken.add(name.lower())
     return name
+
+
+def _short(text: str, most: int) -> str:
+    """As much of a text as has so many characters for Excel, to which an emoji is two."""
+    return text.encode("utf-16-le")[: 2 * most].decode("utf-16-le", "ignore")
 
 
 def _sources(document: Document) -> SheetTable:

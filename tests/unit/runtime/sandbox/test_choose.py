@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.model.errors import ToolError
-from callblocks.runtime.sandbox import choose, identity, landlock
+from callblocks.runtime.sandbox import choose, identity, landlock_rights
 from callblocks.runtime.sandbox.choose import find_sandbox, forget_sandbox, require_sandbox
 from callblocks.runtime.sandbox.sandbox import Ended, Job, Missing, OnOutput, Sandbox
 
@@ -45,7 +45,7 @@ def test_with_neither_the_way_out_is_said(
     monkeypatch: pytest.MonkeyPatch, version: int, user: int | None
 ) -> None:
     monkeypatch.setattr(shutil, "which", no_program)
-    monkeypatch.setattr(landlock, "landlock_version", lambda: version)
+    monkeypatch.setattr(landlock_rights, "landlock_version", lambda: version)
     monkeypatch.setattr(identity, "stranger", lambda: user)
     with pytest.raises(ToolError, match="apt-get install bubblewrap") as raised:
         asyncio.run(require_sandbox())

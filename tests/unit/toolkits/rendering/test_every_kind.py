@@ -11,7 +11,9 @@ import pytest
 from openpyxl import load_workbook
 from pypdf import PdfReader
 
-from callblocks.toolkits.rendering.wire import Kind
+from callblocks.toolkits.rendering.markup import page_of
+from callblocks.toolkits.rendering.outside import Outside
+from callblocks.toolkits.rendering.wire import Given, Job, Kind
 from support.documents import png
 from support.rendering import Desk
 
@@ -48,8 +50,9 @@ def test_every_word_of_every_table_is_there() -> None:
 
 
 def test_the_properties_of_paragraphs_stand_in_their_order() -> None:
-    made = Desk(chart_png=png()).made("docx", TEXT)
+    made = Desk(chart_png=png()).made("docx", f"{TEXT}\n\nعربي")
     order = ["pStyle", "keepNext", "keepLines", "numPr", "pBdr", "shd", "tabs", "spacing", "ind"]
+    order.insert(order.index("spacing"), "bidi")
     order += ["contextualSpacing", "jc", "outlineLvl", "rPr"]
     with zipfile.ZipFile(io.BytesIO(made.content)) as parts:
         xml = "".join(parts.read(f"word/{name}.xml").decode() for name in ("document", "styles"))
@@ -59,3 +62,23 @@ def test_the_properties_of_paragraphs_stand_in_their_order() -> None:
         )
         names = [name for name in re.findall(r"<w:(\w+)", inner) if name in order]
         assert names == sorted(names, key=order.index)
+
+
+def test_what_runs_from_right_to_left_does_so() -> None:
+    text = "# شرق\n\nنص English نص\n\n- عنصر\n\nA word: نص\n"
+    markup = page_of(Job(kind="pdf", name="a", content=text), Outside(print, Given))
+    assert re.findall(r'<(\w+)[^>]* dir="rtl">', markup) == ["h1", "p", "ul", "li"]
+    document = words("docx", Desk().made("docx", text).content)
+    assert document.count("<w:bidi/>") == 3
+    slides = words("pptx", Desk().made("pptx", f"# T\n\n{text}").content)
+    assert slides.count('rtl="1"') == 2
+
+
+@pytest.mark.parametrize("kind", ["docx", "pptx"])
+def test_the_words_of_html_are_those_that_a_reader_sees(kind: Kind) -> None:
+    html = "<style>p {color: red}</style>\n\n<script>alert(1)</script>\n\n"
+    html += "<table><tr><td>one</td><td>two &amp; three</td></tr></table>"
+    shown = words(kind, Desk().made(kind, f"# T\n\n{html}").content)
+    assert "one  two &amp; three" in shown
+    assert "color" not in shown
+    assert "alert" not in shown

@@ -145,6 +145,32 @@ def test_nothing_is_fetched(address: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert set(desk.notices) == {"image_not_fetched"}
 
 
+def test_links_lead_to_the_web_or_nowhere_and_no_file_is_carried_along() -> None:
+    links = ("javascript:alert(1)", "file:///etc/passwd", "smb://x/y", "data:text/html,x", "b.md")
+    html = "".join(f"<p><a href='{link}'>words</a></p>" for link in (*links, "https://x.example/"))
+    html += "<svg><a href='javascript:1'><text>x</text></a></svg>"
+    html += "<a rel=attachment href=key.txt>key</a><link rel=attachment href=key.txt>"
+    desk = Desk(key_txt=b"secret")
+    for given in ("html", "markdown"):
+        opened = read(desk.made("pdf", html, format=given).content)
+        notes = [one.get_object() for page in opened.pages for one in page.get("/Annots", ())]
+        assert [note["/A"]["/URI"] for note in notes] == ["https://x.example/"]
+        assert opened.attachments == {}
+    assert desk.wanted == []
+
+
+def test_no_heading_takes_the_place_of_an_anchor() -> None:
+    text = "# Source 1\n\n# End of the page\n\n" + "more\n\n" * 9
+    opened = read(Desk().made("pdf", f"Rain [[S:4]].\n\n{text}").content)
+    names = opened.named_destinations
+    assert names["source:1"]["/Top"] < names["source-1"]["/Top"]
+    with_end, without = (
+        Image.open(io.BytesIO(Desk().made("png", one, width=300).content)).height
+        for one in (text, text.replace("End of the page", "End of this page"))
+    )
+    assert with_end == without
+
+
 @pytest.mark.parametrize(
     "text",
     [

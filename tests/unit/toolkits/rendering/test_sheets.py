@@ -113,21 +113,70 @@ def test_a_date_is_a_date() -> None:
     assert opened(made.content).active["A2"].value == datetime(2030, 1, 31)
 
 
-@pytest.mark.parametrize("formula", ["=SUM(B2:B9)", "=IF(A1>2,A1*1.19,0)", '=COUNTIF(A1:A9,"x")'])
-def test_formulas_that_reckon_are_formulas(formula: str) -> None:
-    cell = opened(Desk().made("xlsx", rows=[["h"], [formula]]).content).active["A2"]
-    assert (cell.value, cell.data_type) == (formula, "f")
+FORMULAS = [
+    *("=SUM(B2:B9)", "=IF(A1>2,A1*1.19,0)", '=COUNTIF(A1:A9,"x")', "=$A$1 * -2%", "=(1+2)*3"),
+    *('="a(" & ROUND(SUM(A:A, 2), 1)', "=A1<>B2", "=1.5e3"),
+]
+WORDS = [
+    *('=WEBSERVICE("http://x")', '=HYPERLINK("http://x","y")', "=cmd|' /C calc'!A0", "='[x]y'!A1"),
+    *("=> yes", "====", "=SUM(A1", "=SUM(A1;A2)", "=IF()", '="abc', "=1 2", "=)(", "=foo", "=A1+"),
+    *(
+        "=2(3)",
+        "=A1:B",
+        "=XFE1",
+        "=A1048577",
+        "=SUM (A1)",
+        "=#REF!",
+        "=" + "(" * 40 + "1" + ")" * 40,
+    ),
+    # Reading it must not take for ever.
+    "=" + "1 & " * 120 + "!",
+    *("@SUM(1+1)", "+cmd|' /C calc'!A0", "-2+3", "+49 30 1234"),
+]
+
+
+def test_only_what_is_a_whole_formula_that_reckons_is_one() -> None:
+    desk = Desk()
+    made = desk.made("xlsx", rows=[["h"], *([text] for text in (*FORMULAS, *WORDS))])
+    cells = [row[0] for row in opened(made.content).active.iter_rows(min_row=2)]
+    assert [cell.value for cell in cells] == [*FORMULAS, *WORDS]
+    assert [cell.value for cell in cells if cell.data_type == "f"] == FORMULAS
+    # What a program would read as a formula when the cell is edited is marked as text.
+    assert [cell.value for cell in cells if cell.quotePrefix] == WORDS
+    assert desk.notices == ["formula_as_text"]
+
+
+def test_long_texts_have_room_sums_look_like_what_they_sum_and_paper_has_the_head() -> None:
+    rows = [["what", "price"], ["long " * 30, "€3.50"], ["Sum", "=SUM(B2:B2)"], ["漢字" * 10, ""]]
+    sheet = opened(Desk().made("xlsx", rows=rows).content).active
+    assert sheet.row_dimensions[2].height == 45
+    assert sheet.row_dimensions[3].height is None
+    assert sheet["B3"].number_format == "€#,##0.00"
+    assert (sheet.print_title_rows, sheet.page_setup.fitToHeight) == ("$1:$1", 0)
+    wide = opened(Desk().made("xlsx", rows=[["漢字" * 10]]).content).active
+    assert wide.column_dimensions["A"].width == 43
+
+
+def test_numbers_that_no_sheet_can_hold_are_text() -> None:
+    given = [10**400, 12345678901234567890, float("inf"), float("nan"), "1848-03-18"]
+    made = Desk().made("xlsx", rows=[["h"], *([one] for one in given)])
+    found = [row[0] for row in opened(made.content).active.iter_rows(min_row=2, values_only=True)]
+    assert found == [str(one) for one in given]
 
 
 @pytest.mark.parametrize(
-    "formula",
-    ['=WEBSERVICE("http://x")', '=HYPERLINK("http://x","y")', "=cmd|' /C calc'!A0", "='[x]y'!A1"],
+    ("title", "name"),
+    [
+        ("History", "History 1"),
+        ("a" * 30 + "'x", "a" * 30),
+        ("a\nb\tc", "a b c"),
+        ("''", "Sheet"),
+        ("⛴😀" * 20, "⛴😀" * 10 + "⛴"),
+        ("\u202egnp", "gnp"),
+    ],
 )
-def test_formulas_that_do_more_are_text_and_told(formula: str) -> None:
-    desk = Desk()
-    cell = opened(desk.made("xlsx", rows=[["h"], [formula]]).content).active["A2"]
-    assert (cell.value, cell.data_type) == (formula, "s")
-    assert desk.notices == ["formula_as_text"]
+def test_a_sheet_has_a_name_that_sheets_may_have(title: str, name: str) -> None:
+    assert opened(Desk().made("xlsx", title=title, rows=[["h"], [1]]).content).sheetnames == [name]
 
 
 @settings(max_examples=50)

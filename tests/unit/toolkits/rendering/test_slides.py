@@ -7,6 +7,10 @@ from typing import Any
 
 from pptx import Presentation
 
+from callblocks.toolkits.rendering.highlighting import Piece
+from callblocks.toolkits.rendering.runs import Run
+from callblocks.toolkits.rendering.slide_room import AREA, height_of, pages_of
+from callblocks.toolkits.rendering.slides import Code, Line, Slide, Text
 from support.documents import png
 from support.rendering import Desk
 
@@ -123,3 +127,14 @@ def test_a_deck_of_nothing_is_none() -> None:
 
 def test_too_many_slides_have_a_code() -> None:
     assert Desk().failed("pptx", "## x\n\ny\n\n" * 301) == "document_too_large"
+
+
+def test_wide_letters_and_long_lines_of_code_take_the_room_they_need() -> None:
+    latin, wide = (Text([Line([Run(text=letter * 400)])]) for letter in "a漢")
+    assert height_of(wide, 1.0) > 1.5 * height_of(latin, 1.0)
+    one, long = (Code([[Piece("x" * count)]]) for count in (10, 400))
+    assert height_of(long, 1.0) > 2 * height_of(one, 1.0)
+    pages = [*pages_of(Slide("T", [Code([[Piece("x" * 400)]] * 30)]))]
+    parts = [part for page in pages for part in page.parts]
+    assert sum(len(part.lines) for part in parts if isinstance(part, Code)) == 30
+    assert all(height_of(page.parts[0], page.scale) <= AREA.height for page in pages)

@@ -7,6 +7,7 @@ from typing import Any
 
 import docx
 from docx.oxml.ns import qn
+from docx.shared import Pt
 
 from support.documents import png
 from support.rendering import Desk
@@ -141,3 +142,10 @@ def test_html_in_the_text_is_words() -> None:
     text = "a<br>b <sub>low</sub> <!-- no -->\n\n<div>in a <b>box</b></div>"
     found = [words for _, words in styles(opened(Desk().made("docx", text).content))]
     assert found == ["a\nb low ", "in a box"]
+
+
+def test_what_follows_a_list_stands_apart_from_it() -> None:
+    document = opened(Desk().made("docx", "- one\n- two\n  - inner\n\nafter").content)
+    after = {one.text: one.paragraph_format.space_after for one in document.paragraphs}
+    assert after["one"] == after["two"] == Pt(2)
+    assert after["inner"] is None

@@ -1,0 +1,39 @@
+"""Links that a document may have: to the web, to a mailbox, and within itself.
+
+Others (`javascript:`, `file:`, `smb:`, a file beside the document) lose their way, not their words.
+"""
+
+# One of the packages has no types.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+__all__ = ("leads_outside", "without_doors")
+
+_SCHEMES = ("http", "https", "mailto")
+_LONGEST = 2_000
+_LINK = "{http://www.w3.org/1999/xlink}href"
+
+
+def leads_outside(link: str) -> bool:
+    """Whether a link leads to the web or to a mailbox."""
+    try:
+        return urlsplit(link).scheme in _SCHEMES and len(link) < _LONGEST
+    except ValueError:
+        return False
+
+
+def without_doors(tree: Any) -> None:
+    """Take from a page of HTML the links that lead elsewhere, and files that it would carry."""
+    for element in tree.iter():
+        tag = str(element.tag).rpartition("}")[2].lower()
+        if tag in ("a", "area"):
+            for name in ("href", _LINK):
+                link = element.get(name, "").strip()
+                if link and not link.startswith("#") and not leads_outside(link):
+                    del element.attrib[name]
+        if tag in ("a", "area", "link") and "attachment" in element.get("rel", "").lower():
+            del element.attrib["rel"]
