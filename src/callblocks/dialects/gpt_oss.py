@@ -59,7 +59,8 @@ class GptOss(Dialect):
     reasoning = ((THOUGHT, "<|end|>"),)
 
     def openers(self, setting: Setting) -> Sequence[str]:
-        return (*OPENERS, *TO, *ENDS) if setting.alone else (*OPENERS, *TO)
+        # Among others, every blank of a text would have to be looked at.
+        return (*OPENERS, *TO, *ENDS) if setting.alone else OPENERS
 
     def read(self, block: Block) -> Reading[Refused | None]:
         return (yield from read_message(block))

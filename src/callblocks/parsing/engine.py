@@ -137,8 +137,9 @@ class Engine(Stage):
                 marker, certain = scan.match(markers)
             if marker is None or self._barred.get(reader, 0) > start:
                 continue
-            block, attempt = Block(self, reader.name, marker), Attempt(reader.name, marker, start)
+            block, attempt = Block(self, reader.name, marker), None
             if self.attempts is not None:
+                attempt = Attempt(reader.name, marker, start)
                 self.attempts.append(attempt)
             self.alone = len(self._owners) == 1 or reader is self._preferred
             refused = yield from reader.read(block)
@@ -147,7 +148,7 @@ class Engine(Stage):
                 self._retire(reader)
             if not refused:
                 return
-            if self.attempts is not None:
+            if attempt:
                 attempt.refused_after = block.text[len(marker) :]
             scan.rewind(start, block.taken, fresh)
         self.prose(scan.take(scan.pos + 1))

@@ -9,7 +9,7 @@ its atoms a marker gets two patterns:
 - *final*, for text that is over: `abc()`.
 
 Where two markers begin at the same place the longer one is tried first, so that `<` waits
-while `<<` is still possible.
+while `<<` is still possible. Markers that begin alike are tried as one: there may be hundreds.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Markers:
 
     @cached_property
     def growing(self) -> re.Pattern[str]:
-        return _compiled(_growing(_with_newline(shape)) for shape in self.shapes)
+        return _compiled(map(_with_newline, self.shapes), growing=True)
 
     @cached_property
     def here(self) -> re.Pattern[str]:
@@ -61,34 +61,40 @@ class Markers:
 
     @cached_property
     def final(self) -> re.Pattern[str]:
-        return _compiled(_final(_with_newline(shape)) for shape in self.shapes)
+        return _compiled(map(_with_newline, self.shapes), growing=False)
 
     @cached_property
     def fresh(self) -> re.Pattern[str] | None:
         """The growing pattern of the line markers, for text that begins at a line start."""
         shapes = [shape.atoms for shape in self.shapes if shape.at_line_start]
-        return re.compile("|".join(map(_growing, shapes))) if shapes else None
+        return _compiled(shapes, growing=True) if shapes else None
 
     @cached_property
     def fresh_final(self) -> re.Pattern[str] | None:
         shapes = [shape.atoms for shape in self.shapes if shape.at_line_start]
-        return re.compile("|".join(map(_final, shapes))) if shapes else None
+        return _compiled(shapes, growing=False) if shapes else None
 
 
-def _compiled(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(patterns) or NEVER)
+def _compiled(rows: Iterable[tuple[str, ...]], *, growing: bool) -> re.Pattern[str]:
+    return re.compile(_choice(list(rows), growing) or NEVER)
 
 
 def _with_newline(shape: Shape) -> tuple[str, ...]:
     return ("\\n", *shape.atoms) if shape.at_line_start else shape.atoms
 
 
-def _growing(atoms: tuple[str, ...]) -> str:
-    pattern = atoms[-1] + "()"
-    for atom in reversed(atoms[:-1]):
-        pattern = f"{atom}(?:\\Z|{pattern})"
-    return pattern
+def _choice(rows: list[tuple[str, ...]], growing: bool) -> str:
+    """One of the rows of atoms; rows that begin alike share their beginning, to be tried once."""
+    rests: dict[str, list[tuple[str, ...]]] = {}
+    for first, *rest in rows:
+        rests.setdefault(first, []).append(tuple(rest))
+    return "|".join(_branch(first, rest, growing) for first, rest in rests.items())
 
 
-def _final(atoms: tuple[str, ...]) -> str:
-    return "".join(atoms) + "()"
+def _branch(first: str, rests: list[tuple[str, ...]], growing: bool) -> str:
+    longer = [rest for rest in rests if rest]
+    if not longer:
+        return f"{first}()"
+    stops = ["\\Z"] if growing else []
+    ends = ["()"] if len(longer) < len(rests) else []
+    return f"{first}(?:{'|'.join([*stops, _choice(longer, growing), *ends])})"
