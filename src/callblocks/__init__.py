@@ -44,7 +44,7 @@ __all__ = (
     "tool",
 )
 
-__version__ = "0.6.0"
+__version__ = "0.8.0"
 
 _HOMES = {
     "Call": "model.calls",
