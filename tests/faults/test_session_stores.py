@@ -46,7 +46,7 @@ def all_ended(session: Session) -> bool:
 
 
 @pytest.mark.parametrize("times", [1, 100])
-@pytest.mark.parametrize("first", range(1, 7))
+@pytest.mark.parametrize("first", range(1, 8))
 def test_a_store_that_breaks_fails_the_turn(tmp_path: Path, first: int, times: int) -> None:
     _, host = acting_host(tmp_path)
     with host:
@@ -81,7 +81,7 @@ def test_where_the_journal_cannot_be_read_nobody_knows(
 
     with host:
         session = host.session("talk", yes)
-        Breaking(session, 4, 100)
+        Breaking(session, 5, 100)
         asyncio.run(session.run("Go.", tell=lambda event: None))
     _, host = acting_host(tmp_path)
     with host:
