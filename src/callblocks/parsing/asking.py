@@ -43,16 +43,17 @@ class Asking:
 
     def __init__(self, stage: Stage, opening: str) -> None:
         self.stage = stage
+        self.scan = scan = stage.scan
         self.opening = opening
         self.start = stage.said
         self.at_start = not stage.solid
-        self.taken: list[str] = [stage.scan.take(stage.scan.pos + len(opening))]
+        self.taken: list[str] = [scan.take(scan.pos + len(opening))]
         self.index: int | None = None
 
     @property
     def offset(self) -> int:
         """Where in the whole input the reading stands."""
-        return self.stage.scan.offset
+        return self.scan.base + self.scan.pos
 
     @property
     def text(self) -> str:
@@ -61,15 +62,15 @@ class Asking:
 
     def until(self, markers: Markers) -> Reading[tuple[str, str]]:
         """Take text and the marker that ends it; the marker is `""` where the text ended."""
-        return (yield from self._read(markers, live=False))
+        return self._read(markers, live=False)
 
     def stream(self, markers: Markers) -> Reading[tuple[str, str]]:
         """Like `until`, but say the text as the call's input while it comes."""
-        return (yield from self._read(markers, live=True))
+        return self._read(markers, live=True)
 
     def match(self, markers: Markers) -> Reading[str]:
         """Take the marker that stands right here, or `""`."""
-        scan = self.stage.scan
+        scan = self.scan
         while True:
             marker, certain = scan.match(markers)
             if certain:
@@ -87,10 +88,12 @@ class Asking:
 
     def peek(self) -> Reading[str]:
         """Take blanks; give the character after them, which is not taken, or `""` at the end."""
-        scan = self.stage.scan
+        scan = self.scan
         while True:
             solid = _find_solid(scan.text, scan.pos)
-            self._take(solid.start() if solid else len(scan.text))
+            end = solid.start() if solid else len(scan.text)
+            if end > scan.pos:
+                self._take(end)
             if solid:
                 return solid[0]
             if scan.closed:
@@ -99,13 +102,13 @@ class Asking:
 
     def step(self) -> None:
         """Take the character that `peek` gave."""
-        self._take(self.stage.scan.pos + 1)
+        self._take(self.scan.pos + 1)
 
     def consume(self, json: Scan, *, live: bool = False) -> Reading[None]:
         """Take text for as long as it is one JSON value; `live` says it as the call's input."""
-        scan, speak = self.stage.scan, self._speak(live)
+        scan, speak = self.scan, self._speak(live)
         while json.state in (ScanState.OPEN, ScanState.CLOSED):
-            if not scan.empty:
+            if scan.pos < len(scan.text):
                 self._pass(self._take(json.feed(scan.text, scan.pos)), speak)
             elif scan.closed:
                 return
@@ -117,7 +120,7 @@ class Asking:
 
     def stops_within(self, text: str) -> bool:
         """Whether the whole input ends inside `text`, right here; then take what there is."""
-        scan = self.stage.scan
+        scan = self.scan
         left = scan.text[scan.pos : scan.pos + len(text)]
         stops = scan.closed and len(scan.text) - scan.pos < len(text) and text.startswith(left)
         if stops:
@@ -127,12 +130,12 @@ class Asking:
     @property
     def rest(self) -> str:
         """What has come and was not taken."""
-        scan = self.stage.scan
+        scan = self.scan
         return scan.text[scan.pos :]
 
     def ends_within(self, markers: Markers) -> bool:
         """Whether the whole input ends inside one of the markers; then take what there is."""
-        scan = self.stage.scan
+        scan = self.scan
         hit = markers.growing.match(scan.text, scan.pos) if scan.closed else None
         if hit is None or hit.lastindex:
             return False
@@ -148,7 +151,7 @@ class Asking:
             at -= len(parts[-1])
         text, keep = "".join(reversed(parts)), offset - at
         self.taken.append(text[:keep])
-        self.stage.scan.rewind(offset, [text[keep:]], fresh=False)
+        self.scan.rewind(offset, [text[keep:]], fresh=False)
 
     def _read(self, markers: Markers, live: bool) -> Reading[tuple[str, str]]:
         first = len(self.taken)
@@ -165,6 +168,6 @@ class Asking:
             self.stage.say(speak(text, self.stage.span()))
 
     def _take(self, end: int) -> str:
-        text = self.stage.scan.take(end)
+        text = self.scan.take(end)
         self.taken.append(text)
         return text

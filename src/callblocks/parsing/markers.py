@@ -3,7 +3,7 @@
 A marker is a literal, or a `Shape`: a row of regex atoms matched one after the other. From
 its atoms a marker gets two patterns:
 
-- *growing*, for text that goes on: `a(?:\\Z|b(?:\\Z|c()))` also matches where the text stops
+- *growing*, for text that goes on: `a(?:b(?:c()|\\Z)|\\Z)` also matches where the text stops
   inside the marker, so one search tells the three cases apart: no marker, a marker (its
   empty group took part), or something that may still become one;
 - *final*, for text that is over: `abc()`.
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 __all__ = ("Markers", "Shape", "line")
@@ -84,10 +84,18 @@ def _with_newline(shape: Shape) -> tuple[str, ...]:
 
 
 def _growing(atoms: tuple[str, ...]) -> str:
-    pattern = atoms[-1] + "()"
+    pattern, after = atoms[-1] + "()", atoms[-1]
     for atom in reversed(atoms[:-1]):
-        pattern = f"{atom}(?:\\Z|{pattern})"
+        # The end is looked for last where the next atom cannot stand there: that is quicker.
+        either = f"{pattern}|\\Z" if _needs_text(after) else f"\\Z|{pattern}"
+        pattern = f"{atom}(?:{either})"
+        after = atom
     return pattern
+
+
+@lru_cache(maxsize=1024)
+def _needs_text(atom: str) -> bool:
+    return re.match(atom, "") is None
 
 
 def _final(atoms: tuple[str, ...]) -> str:

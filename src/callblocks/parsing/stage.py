@@ -72,7 +72,7 @@ class Stage:
 
     def span(self, end: int | None = None) -> Span:
         """From what was said last to the given offset, or to all that was taken."""
-        return self.said, self.scan.offset if end is None else end
+        return self.said, self.scan.base + self.scan.pos if end is None else end
 
     def say(self, event: Event) -> None:
         self.out.append(event)

@@ -68,7 +68,7 @@ class XmlParameters(Dialect):
         return self.tags.openers
 
     def read(self, block: Block) -> Reading[Refused | None]:
-        return (yield from XmlReader(self, block).read())
+        return XmlReader(self, block).read()
 
     def name_in(self, opening: str) -> str:
         """The tool's name in the tag that opens a call, or nothing."""
