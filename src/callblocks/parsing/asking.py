@@ -8,14 +8,13 @@ taken is kept, so that it can be given back.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
 from callblocks.model.events import CallInput
 from callblocks.parsing.json_scan import ScanState
 from callblocks.parsing.markers import Markers
-from callblocks.parsing.stage import Hit, Reading, Speak, Stage
+from callblocks.parsing.stage import Hurry, Reading, Search, Speak, Stage
 
 __all__ = ("Asking",)
 
@@ -32,9 +31,11 @@ class Scan(Protocol):
         """Take text from `at` and say up to where."""
         ...
 
-    @property
-    def search(self) -> Callable[[str], Hit | None]:
-        """What takes all of a text, or says where the scan halted in it."""
+    def search(self, hurry: Hurry) -> Search:
+        """What takes all of a text, or says where the scan halted in it.
+
+        As soon as there is a quicker search, `hurry` is told.
+        """
         ...
 
 
@@ -75,9 +76,13 @@ class Asking:
             marker, certain = scan.match(markers)
             if certain:
                 return self._take(scan.pos + len(marker)) if marker else ""
-            if not scan.fresh:
-                self.stage.settle(markers.here.match, None, None)
+            if scan.fresh:
+                yield
+                continue
+            self.stage.settle(markers.here.match, None, None)
             yield
+            if (hit := self.stage.hit) is not None:
+                return self._take(end) if (end := hit.end()) else ""
 
     def stands(self, markers: Markers) -> Reading[bool]:
         """Whether a marker stands right here; it is not taken."""
@@ -114,7 +119,7 @@ class Asking:
                 return
             else:
                 json.halt = 0
-                self.stage.settle(json.search, speak, self.taken.append)
+                self.stage.settle(json.search(self.stage.hurry), speak, self.taken.append)
                 yield
                 self._pass(self._take(scan.pos + json.halt), speak)
 

@@ -21,7 +21,7 @@ from callblocks.parsing.block import Block
 from callblocks.parsing.limits import USUAL, Limits
 from callblocks.parsing.openers import Openers, Owner, Setting, choose
 from callblocks.parsing.reader import Reader
-from callblocks.parsing.stage import Reading, Stage
+from callblocks.parsing.stage import Hit, Reading, Stage
 
 __all__ = ("Engine", "Owner", "Reader", "Setting")
 
@@ -74,7 +74,7 @@ class Engine(Stage):
             raise NotText(piece) from None
         if hit is not None:
             if hit.lastindex:
-                return self._advance(text)
+                return self._advance(text, hit)
             start = hit.start()
             text, self.held = text[:start], text[start:]
         if not text:
@@ -108,11 +108,11 @@ class Engine(Stage):
         next(self._loop, None)
         return self.out
 
-    def _advance(self, text: str) -> list[Event]:
+    def _advance(self, text: str, hit: Hit | None = None) -> list[Event]:
         """Let the reader go on with the text that waits."""
         if self.search is not None and self.speak is not None:
             self.scan.base = self.said
-        self.scan.text, self.search = text, None
+        self.scan.text, self.search, self.hit = text, None, hit
         self.out = []
         next(self._loop, None)
         return self.out
