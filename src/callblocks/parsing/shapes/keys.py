@@ -13,6 +13,10 @@ from callblocks.parsing.markers import Markers, Shape
 __all__ = ("Keys", "Parts", "resolve")
 
 _GAP = "[ \\t\\r\\n]{0,20}"
+_BRACE = (r"\{", _GAP)
+_COMMA = (_GAP, ",", _GAP)
+_PLAIN = ('"', r'[^"\\\x00-\x1f]{1,64}', '"')
+_QUOTED = re.compile(r'"([^"]*)"')
 
 
 class Keys(NamedTuple):
@@ -53,15 +57,30 @@ class Keys(NamedTuple):
         """
         if self.single:
             return Markers(), Markers()
-        name, value = (
-            [re.escape('"'), *map(re.escape, key), re.escape('"'), _GAP, ":", _GAP]
-            for key in (self.name[0], self.input[0])
+        name, value = _key(self.name[0]), _key(self.input[0])
+        id_ = (
+            (*_key(self.id), *_PLAIN, *_COMMA)
+            if self.id and (self.id_first or self.wrapped)
+            else ()
         )
-        plain = r'[^"\\\x00-\x1f]{1,64}'
+        function = (*_key("type"), *_quoted("function"), *_COMMA, *_key(self.nested[0]), *_BRACE)
+        before = (*id_, *function) if self.wrapped else id_
         return (
-            Markers(Shape((r"\{", _GAP, *name, '"', plain, '"'))),
-            Markers(Shape((_GAP, ",", _GAP, *value[:-1], _GAP, r"(?=\{)"))),
+            Markers(Shape((*_BRACE, *before, *name, *_PLAIN))),
+            Markers(Shape((*_COMMA, *value, r'(?=[{"])'))),
         )
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """The keys that stand before the name."""
+        if self.wrapped:
+            return (self.id, "type", self.nested[0])
+        return (self.id,) if self.id_first else ()
+
+    def told(self, head: str) -> tuple[str | None, str]:
+        """The id, if one is there, and the name in how most calls begin."""
+        said = _QUOTED.findall(head)
+        return read_id(said[1]) if said[0] == self.id else None, said[-1]
 
 
 class Parts(NamedTuple):
@@ -99,6 +118,14 @@ def resolve(
     others = {key: one for key, one in members.items() if key not in (named, given)}
     id_ = read_id(others.pop(keys.id, None))
     return Parts(name, id_, members.get(given), places[at].get(given), extra_of(others))
+
+
+def _quoted(text: str) -> tuple[str, ...]:
+    return ('"', *map(re.escape, text), '"')
+
+
+def _key(text: str) -> tuple[str, ...]:
+    return (*_quoted(text), _GAP, ":", _GAP)
 
 
 def extra_of(others: Mapping[str, Any]) -> dict[str, Any]:
