@@ -149,14 +149,21 @@ class Asking:
 
     def give_back(self, offset: int) -> None:
         """End the block here: what was taken after `offset` is read again."""
-        parts: list[str] = []
-        at = self.offset
-        while at > offset:
-            parts.append(self.taken.pop())
-            at -= len(parts[-1])
-        text, keep = "".join(reversed(parts)), offset - at
-        self.taken.append(text[:keep])
+        first, at = self.part_at(offset)
+        text, keep = "".join(self.taken[first:]), offset - at
+        self.taken[first:] = [text[:keep]]
         self.scan.rewind(offset, [text[keep:]], fresh=False)
+
+    def part_at(self, offset: int) -> tuple[int, int]:
+        """Which part of what was taken an offset lies in, and where that begins.
+
+        It is looked for from the end, for it lies near.
+        """
+        taken, first, at = self.taken, len(self.taken), self.offset
+        while at > offset:
+            first -= 1
+            at -= len(taken[first])
+        return first, at
 
     def _read(self, markers: Markers, live: bool) -> Reading[tuple[str, str]]:
         first = len(self.taken)

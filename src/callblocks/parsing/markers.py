@@ -15,8 +15,9 @@ while `<<` is still possible.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
+from itertools import groupby
 from typing import NamedTuple
 
 __all__ = ("Markers", "Shape", "line")
@@ -84,13 +85,34 @@ def _with_newline(shape: Shape) -> tuple[str, ...]:
 
 
 def _growing(atoms: tuple[str, ...]) -> str:
-    pattern, after = atoms[-1] + "()", atoms[-1]
-    for atom in reversed(atoms[:-1]):
-        # The end is looked for last where the next atom cannot stand there: that is quicker.
-        either = f"{pattern}|\\Z" if _needs_text(after) else f"\\Z|{pattern}"
-        pattern = f"{atom}(?:{either})"
-        after = atom
+    pattern, rest = NEVER, "()"
+    for is_literal, row in reversed([(one, [*row]) for one, row in groupby(atoms, _is_literal)]):
+        # A run of letters is tried as a whole first: most of it was looked at before.
+        for letters in [row] if is_literal else ([atom] for atom in reversed(row)):
+            whole = "".join(letters) + rest
+            pattern = f"(?:{whole}|{_begun(letters)})" if len(letters) > 1 else whole
+            rest = _or_end(pattern, letters[0])
     return pattern
+
+
+def _or_end(pattern: str, first: str) -> str:
+    """A pattern that begins with this atom, or the end of the text.
+
+    The end is looked for last where the atom cannot stand there: that is quicker.
+    """
+    return f"(?:{pattern}|\\Z)" if _needs_text(first) else f"(?:\\Z|{pattern})"
+
+
+def _begun(letters: Sequence[str]) -> str:
+    """Some of the letters but not all, and then the end of the text."""
+    pattern = "\\Z"
+    for letter in reversed(letters[1:-1]):
+        pattern = f"(?:{letter}{pattern}|\\Z)"
+    return letters[0] + pattern
+
+
+def _is_literal(atom: str) -> bool:
+    return re.escape(atom[-1:]) == atom
 
 
 @lru_cache(maxsize=1024)
