@@ -135,9 +135,9 @@ class Engine(Stage):
                 marker, certain = scan.match(markers)
             if marker is None or self._barred.get(reader, 0) > start:
                 continue
-            block, attempt = Block(self, reader.name, marker), Attempt(reader.name, marker, start)
+            block = Block(self, reader.name, marker)
             if self.attempts is not None:
-                self.attempts.append(attempt)
+                self.attempts.append(Attempt(reader.name, marker, start))
             self.alone = len(self._owners) == 1 or reader is self._preferred
             refused = yield from reader.read(block)
             self._barred[reader] = block.barred
@@ -146,7 +146,7 @@ class Engine(Stage):
             if not refused:
                 return
             if self.attempts is not None:
-                attempt.refused_after = block.text[len(marker) :]
+                self.attempts[-1].refused_after = block.text[len(marker) :]
             scan.rewind(start, block.taken, fresh)
         self.prose(scan.take(scan.pos + 1))
 

@@ -57,17 +57,15 @@ class Keys(NamedTuple):
         """
         if self.single:
             return Markers(), Markers()
-        name, value = _key(self.name[0]), _key(self.input[0])
-        id_ = (
-            (*_key(self.id), *_PLAIN, *_COMMA)
-            if self.id and (self.id_first or self.wrapped)
-            else ()
-        )
-        function = (*_key("type"), *_quoted("function"), *_COMMA, *_key(self.nested[0]), *_BRACE)
-        before = (*id_, *function) if self.wrapped else id_
+        before = list[str]()
+        if self.id and (self.id_first or self.wrapped):
+            before += (*_key(self.id), *_PLAIN, *_COMMA)
+        if self.wrapped:
+            function = (*_key("type"), *_quoted("function"), *_COMMA)
+            before += (*function, *_key(self.nested[0]), *_BRACE)
         return (
-            Markers(Shape((*_BRACE, *before, *name, *_PLAIN))),
-            Markers(Shape((*_COMMA, *value, r'(?=[{"])'))),
+            Markers(Shape((*_BRACE, *before, *_key(self.name[0]), *_PLAIN))),
+            Markers(Shape((*_COMMA, *_key(self.input[0]), r'(?=[{"])'))),
         )
 
     @property
