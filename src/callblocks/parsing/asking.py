@@ -81,7 +81,8 @@ class Asking:
                 continue
             self.stage.settle(markers.here.match, None, None)
             yield
-            if (hit := self.stage.hit) is not None:
+            # An empty piece tells nothing.
+            if (hit := self.stage.hit) is not None and scan.text:
                 return self._take(end) if (end := hit.end()) else ""
 
     def stands(self, markers: Markers) -> Reading[bool]:
