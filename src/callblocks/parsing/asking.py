@@ -18,7 +18,8 @@ from callblocks.parsing.stage import Hurry, Reading, Search, Speak, Stage
 
 __all__ = ("Asking",)
 
-_find_solid = re.compile(r"[^ \t\r\n]").search
+_BLANKS = " \t\r\n"
+_find_solid = re.compile(rf"[^{_BLANKS}]").search
 
 
 class Scan(Protocol):
@@ -95,6 +96,9 @@ class Asking:
     def peek(self) -> Reading[str]:
         """Take blanks; give the character after them, which is not taken, or `""` at the end."""
         scan = self.scan
+        char = scan.text[scan.pos : scan.pos + 1]
+        if char not in _BLANKS:
+            return char
         while True:
             solid = _find_solid(scan.text, scan.pos)
             end = solid.start() if solid else len(scan.text)

@@ -38,6 +38,7 @@ __all__ = (
     "AFTER_MEMBER",
     "FIRST_KEY",
     "ITEM",
+    "NAME",
     "NOWHERE",
     "START",
     "STRING",

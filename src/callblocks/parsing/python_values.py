@@ -163,7 +163,7 @@ class _Values:
         while self._next() in ("'", '"'):
             found = _STRING.match(self.text, self.at)
             assert found is not None  # the scan has seen its end
-            inside = next(part for part in found.groups() if part is not None)
+            inside = found[found.lastindex or 0]
             if "\n" in inside and not found[0].startswith(("'''", '"""')):
                 self._repair("repaired-strings", "a string over several lines", inside)
             parts.append(_plain(inside))

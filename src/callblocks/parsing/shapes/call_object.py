@@ -15,7 +15,7 @@ from callblocks.parsing.ids import read_id
 from callblocks.parsing.json_scan import JsonScan, ScanState
 from callblocks.parsing.json_value import read_json
 from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.shapes.keys import Keys, Parts, extra_of
+from callblocks.parsing.shapes.keys import Heads, Keys, Parts, extra_of
 from callblocks.parsing.stage import Reading
 
 __all__ = ("CallObject",)
@@ -35,7 +35,7 @@ class CallObject:
         self,
         block: Block,
         keys: Keys,
-        heads: tuple[Markers, Markers],
+        heads: Heads,
         *,
         sure: bool,
         silent: tuple[str, ...],
@@ -77,7 +77,7 @@ class CallObject:
 
     def _first(self, level: int) -> Reading[bool]:
         """Take what comes up to the end of the first member, or all of an object without any."""
-        if level == 0 and (quick := (yield from self.block.match(self._heads[0]))):
+        if level == 0 and (quick := (yield from self.block.match(self._heads.begin))):
             return (yield from self._quick(quick))
         self.block.step()
         self._empty = (yield from self.block.peek()) == "}"
@@ -88,12 +88,12 @@ class CallObject:
 
     def _quick(self, head: str) -> Reading[bool]:
         keys, level = self.keys, int(self.keys.wrapped)
-        self.id, self.name = keys.told(head)
-        self._seen |= {(level, keys.name[0]), *((0, key) for key in keys.first)}
+        self.id, self.name = self._heads.told(head)
+        self._seen |= self._heads.seen
         if self.sure and not self.is_silent:
             self.begin()
         going = True
-        if (yield from self.block.match(self._heads[1])):
+        if (yield from self.block.match(self._heads.then)):
             self._seen.add((level, keys.input[0]))
             going = yield from self._input(self.block.scan.text[self.block.scan.pos])
         return going and (not level or (yield from self._rest(level)))

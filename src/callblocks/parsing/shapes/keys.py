@@ -10,13 +10,12 @@ from callblocks.model.calls import Span
 from callblocks.parsing.ids import read_id
 from callblocks.parsing.markers import Markers, Shape
 
-__all__ = ("Keys", "Parts", "resolve")
+__all__ = ("Heads", "Keys", "Parts", "resolve")
 
 _GAP = "[ \\t\\r\\n]{0,20}"
 _BRACE = (r"\{", _GAP)
 _COMMA = (_GAP, ",", _GAP)
 _PLAIN = ('"', r'[^"\\\x00-\x1f]{1,64}', '"')
-_QUOTED = re.compile(r'"([^"]*)"')
 
 
 class Keys(NamedTuple):
@@ -50,35 +49,42 @@ class Keys(NamedTuple):
             return {**ids, "type": "function", self.nested[0]: call, **extra}
         return {**ids, **call, **extra} if self.id_first else {**call, **ids, **extra}
 
-    def heads(self) -> tuple[Markers, Markers]:
-        """How most calls begin: up to the end of the name, and from there to the arguments.
-
-        They are taken at one go, and what is written otherwise is read member by member.
-        """
+    def heads(self) -> Heads:
+        """How most calls begin; what is written otherwise is read member by member."""
         if self.single:
-            return Markers(), Markers()
-        before = list[str]()
-        if self.id and (self.id_first or self.wrapped):
+            return Heads(Markers(), Markers(), frozenset(), False)
+        before, first = list[str](), list[str]()
+        has_id = bool(self.id) and (self.id_first or self.wrapped)
+        if has_id:
+            first.append(self.id)
             before += (*_key(self.id), *_PLAIN, *_COMMA)
         if self.wrapped:
             function = (*_key("type"), *_quoted("function"), *_COMMA)
+            first += ("type", self.nested[0])
             before += (*function, *_key(self.nested[0]), *_BRACE)
-        return (
+        return Heads(
             Markers(Shape((*_BRACE, *before, *_key(self.name[0]), *_PLAIN))),
             Markers(Shape((*_COMMA, *_key(self.input[0]), r'(?=[{"])'))),
+            frozenset(((int(self.wrapped), self.name[0]), *((0, key) for key in first))),
+            has_id,
         )
 
-    @property
-    def first(self) -> tuple[str, ...]:
-        """The keys that stand before the name."""
-        if self.wrapped:
-            return (self.id, "type", self.nested[0])
-        return (self.id,) if self.id_first else ()
+
+class Heads(NamedTuple):
+    """How most calls begin, to be taken at one go: up to the name's end, and to the arguments.
+
+    `seen` are the keys in the first of them with their levels; `has_id` says that one is the id's.
+    """
+
+    begin: Markers
+    then: Markers
+    seen: frozenset[tuple[int, str]]
+    has_id: bool
 
     def told(self, head: str) -> tuple[str | None, str]:
-        """The id, if one is there, and the name in how most calls begin."""
-        said = _QUOTED.findall(head)
-        return read_id(said[1]) if said[0] == self.id else None, said[-1]
+        """The id, if there is one, and the name."""
+        id_ = read_id(head.split('"', 4)[3]) if self.has_id else None
+        return id_, head[head.rindex('"', 0, -1) + 1 : -1]
 
 
 class Parts(NamedTuple):
