@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from callblocks import Call, ToolSpec, dialects
 from callblocks.model.errors import Unwritable
 
@@ -32,9 +34,15 @@ def many_calls(dialect: str, count: int) -> str:
     return _write(dialect, [_call(dialect, number, "hello") for number in range(count)])
 
 
+@cache
 def tools_of(dialect: str) -> tuple[ToolSpec, ...]:
-    """The tool that the calls are of; emoji brackets are read without, as head and body."""
-    return () if dialect.startswith("emoji") else (TOOL,)
+    """The tool that the calls are of, where a dialect must know it."""
+    call = Call(id="c0", name=TOOL.name, input={"name": "x", "content": "y"})
+    try:
+        dialects[dialect].write([call])
+    except Unwritable:
+        return () if dialect.startswith("emoji") else (TOOL,)
+    return ()
 
 
 def _call(dialect: str, number: int, content: str) -> Call:

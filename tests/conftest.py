@@ -40,6 +40,7 @@ def pytest_sessionstart() -> None:
 
 _WATCHED = (
     "corpus",
+    "laws/test_reasoning.py",
     "unit/dialects",
     "unit/model",
     "unit/parsing",

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from markdown import code, fence, spaced, table
 from running import parameter_rows
 
-from callblocks.dialects import dialects
+from callblocks.dialects import TAUGHT, dialects
 from callblocks.model.catalogue import CATALOGUE
 from callblocks.parser import parse
 from callblocks.parsing.dialect import Dialect
@@ -24,7 +24,6 @@ from callblocks.tools.tool import Tool
 __all__ = ("dialect_sizes", "service_types", "type_table")
 
 OTHER = "other"
-TAUGHT = ("tool-fence", "scissors-cat", "emoji-bracket", "emoji-bracket+")
 
 
 def type_table() -> str:

@@ -18,7 +18,7 @@ from callblocks.cli.workplace import (
     open_workspace,
     workspace_option,
 )
-from callblocks.dialects import dialects
+from callblocks.dialects import TAUGHT, dialects
 from callblocks.model.calls import Call
 from callblocks.toolkits.workspace.examples import example_call
 from callblocks.tools.tool import Tool
@@ -35,7 +35,7 @@ __all__ = ("command",)
     "named",
     multiple=True,
     type=ONE_DIALECT,
-    help="Show a call in this dialect; may be given again.  [default: all that can write one]",
+    help="Show a call in this dialect; may be given again.  [default: those of no model family]",
 )
 @click.option("--json", "as_json", is_flag=True, help="As a list in the shape of OpenAI's tools.")
 @tools_option("More tools.")
@@ -64,9 +64,7 @@ def command(
     if name is None:
         paper.print(tool_table(chosen, paper.width))
     else:
-        spoken = [dialects[one] for one in named] or [
-            dialect for dialect in dialects.values() if dialect.name != "chat-blocks"
-        ]
+        spoken = [dialects[one] for one in named or TAUGHT]
         paper.print(about_tool(chosen[0], spoken, paper.width, _example(chosen[0])))
 
 

@@ -13,7 +13,10 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-__all__ = ("FAMILIES", "dialect_of")
+__all__ = ("FAMILIES", "TAUGHT", "dialect_of")
+
+TAUGHT = ("tool-fence", "scissors-cat", "emoji-bracket", "emoji-bracket+")
+"""Dialects of no family: any model can be taught them."""
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "hermes": (

@@ -21,6 +21,7 @@ from callblocks.parsing.expressions import alt, lit, many, opt, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.json_write import write_json
 from callblocks.parsing.machines import until
+from callblocks.parsing.markers import Shape, line
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.schema_rules import input_rule
 from callblocks.parsing.shapes.channels import ENDS, OPENERS, TO, read_message
@@ -34,6 +35,8 @@ SAID = "<|channel|>commentary<|message|>"
 FINAL = "<|channel|>final<|message|>"
 CALL = "<|channel|>commentary to=functions."
 INPUT = " <|constrain|>json<|message|>"
+
+BEGUN = tuple(line(recipient, indent="") for recipient in TO)
 
 
 class GptOss(Dialect):
@@ -58,8 +61,9 @@ class GptOss(Dialect):
     keeps_ids = False
     reasoning = ((THOUGHT, "<|end|>"),)
 
-    def openers(self, setting: Setting) -> Sequence[str]:
-        return (*OPENERS, *TO, *ENDS) if setting.alone else (*OPENERS, *TO)
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        # Among others, not every blank of a text can be looked at: one that begins a line is.
+        return (*OPENERS, *TO, *ENDS) if setting.alone else (*OPENERS, *BEGUN)
 
     def read(self, block: Block) -> Reading[Refused | None]:
         return (yield from read_message(block))

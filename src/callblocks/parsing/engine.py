@@ -135,9 +135,10 @@ class Engine(Stage):
                 marker, certain = scan.match(markers)
             if marker is None or self._barred.get(reader, 0) > start:
                 continue
-            block = Block(self, reader.name, marker)
+            block, attempt = Block(self, reader.name, marker), None
             if self.attempts is not None:
-                self.attempts.append(Attempt(reader.name, marker, start))
+                attempt = Attempt(reader.name, marker, start)
+                self.attempts.append(attempt)
             self.alone = len(self._owners) == 1 or reader is self._preferred
             refused = yield from reader.read(block)
             self._barred[reader] = block.barred
@@ -145,8 +146,8 @@ class Engine(Stage):
                 self._retire(reader)
             if not refused:
                 return
-            if self.attempts is not None:
-                self.attempts[-1].refused_after = block.text[len(marker) :]
+            if attempt:
+                attempt.refused_after = block.text[len(marker) :]
             scan.rewind(start, block.taken, fresh)
         self.prose(scan.take(scan.pos + 1))
 

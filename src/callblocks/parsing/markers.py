@@ -9,7 +9,7 @@ its atoms a marker gets two patterns:
 - *final*, for text that is over: `abc()`.
 
 Where two markers begin at the same place the longer one is tried first, so that `<` waits
-while `<<` is still possible.
+while `<<` is still possible. Markers that begin alike are tried as one: there may be hundreds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
-from itertools import groupby
 from typing import NamedTuple
 
 __all__ = ("Markers", "Shape", "line")
@@ -50,7 +49,7 @@ class Markers:
 
     @cached_property
     def growing(self) -> re.Pattern[str]:
-        return _compiled(_growing(_with_newline(shape)) for shape in self.shapes)
+        return _compiled(map(_with_newline, self.shapes), growing=True)
 
     @cached_property
     def here(self) -> re.Pattern[str]:
@@ -62,45 +61,62 @@ class Markers:
 
     @cached_property
     def final(self) -> re.Pattern[str]:
-        return _compiled(_final(_with_newline(shape)) for shape in self.shapes)
+        return _compiled(map(_with_newline, self.shapes), growing=False)
 
     @cached_property
     def fresh(self) -> re.Pattern[str] | None:
         """The growing pattern of the line markers, for text that begins at a line start."""
         shapes = [shape.atoms for shape in self.shapes if shape.at_line_start]
-        return re.compile("|".join(map(_growing, shapes))) if shapes else None
+        return _compiled(shapes, growing=True) if shapes else None
 
     @cached_property
     def fresh_final(self) -> re.Pattern[str] | None:
         shapes = [shape.atoms for shape in self.shapes if shape.at_line_start]
-        return re.compile("|".join(map(_final, shapes))) if shapes else None
+        return _compiled(shapes, growing=False) if shapes else None
 
 
-def _compiled(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(patterns) or NEVER)
+def _compiled(rows: Iterable[tuple[str, ...]], *, growing: bool) -> re.Pattern[str]:
+    return re.compile(_choice(list(rows), growing) or NEVER)
 
 
 def _with_newline(shape: Shape) -> tuple[str, ...]:
     return ("\\n", *shape.atoms) if shape.at_line_start else shape.atoms
 
 
-def _growing(atoms: tuple[str, ...]) -> str:
-    pattern, rest = NEVER, "()"
-    for is_literal, row in reversed([(one, [*row]) for one, row in groupby(atoms, _is_literal)]):
-        # A run of letters is tried as a whole first: most of it was looked at before.
-        for letters in [row] if is_literal else ([atom] for atom in reversed(row)):
-            whole = "".join(letters) + rest
-            pattern = f"(?:{whole}|{_begun(letters)})" if len(letters) > 1 else whole
-            rest = _or_end(pattern, letters[0])
-    return pattern
+def _choice(rows: list[tuple[str, ...]], growing: bool) -> str:
+    """One of the rows of atoms; rows that begin alike share their beginning, to be tried once."""
+    rests: dict[str, list[tuple[str, ...]]] = {}
+    for first, *rest in rows:
+        rests.setdefault(first, []).append(tuple(rest))
+    return "|".join(_branch(first, rest, growing) for first, rest in rests.items())
 
 
-def _or_end(pattern: str, first: str) -> str:
-    """A pattern that begins with this atom, or the end of the text.
+def _branch(first: str, rests: list[tuple[str, ...]], growing: bool) -> str:
+    run = [first]
+    while _share_letter(run, rests):
+        run.append(rests[0][0])
+        rests = [rest[1:] for rest in rests]
+    whole = "".join(run) + _after(rests, growing)
+    # A run of letters is tried as a whole first: most of it was looked at before.
+    return f"(?:{whole}|{_begun(run)})" if growing and len(run) > 1 else whole
 
-    The end is looked for last where the atom cannot stand there: that is quicker.
-    """
-    return f"(?:{pattern}|\\Z)" if _needs_text(first) else f"(?:\\Z|{pattern})"
+
+def _share_letter(run: Sequence[str], rests: Sequence[tuple[str, ...]]) -> bool:
+    """Whether a run of letters goes on with one letter in all the rows."""
+    letters = {rest[0] if rest else "" for rest in rests}
+    return len(letters) == 1 and all(map(_is_letter, (*run[-1:], *letters)))
+
+
+def _after(rests: Sequence[tuple[str, ...]], growing: bool) -> str:
+    """What may follow: the rest of a row, or, where that has none, nothing."""
+    longer = [rest for rest in rests if rest]
+    if not longer:
+        return "()"
+    choices, ends = [_choice(longer, growing)], ["()"] if len(longer) < len(rests) else []
+    if growing:
+        # The end is looked for last where no row can go on there: that is quicker.
+        choices.insert(all(_needs_text(rest[0]) for rest in longer), "\\Z")
+    return f"(?:{'|'.join([*choices, *ends])})"
 
 
 def _begun(letters: Sequence[str]) -> str:
@@ -111,14 +127,10 @@ def _begun(letters: Sequence[str]) -> str:
     return letters[0] + pattern
 
 
-def _is_literal(atom: str) -> bool:
-    return re.escape(atom[-1:]) == atom
+def _is_letter(atom: str) -> bool:
+    return bool(atom) and re.escape(atom[-1:]) == atom
 
 
 @lru_cache(maxsize=1024)
 def _needs_text(atom: str) -> bool:
     return re.match(atom, "") is None
-
-
-def _final(atoms: tuple[str, ...]) -> str:
-    return "".join(atoms) + "()"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.dialects import dialects
+from callblocks.dialects import TAUGHT
 from callblocks.model.catalogue import CATALOGUE
 from callblocks.toolkits.workspace.examples import EXAMPLES
 from support.command import run
@@ -48,13 +48,13 @@ def test_a_tool_of_ones_own_takes_the_place_of_one_that_comes_along() -> None:
     assert "Add two numbers." in result.stdout
 
 
-def test_all_about_one_tool_in_each_dialect() -> None:
+def test_all_about_one_tool_in_each_dialect_that_any_model_can_be_taught() -> None:
     result = run("tools", "note", "-T", "tools.py")
     assert result.exit_code == 0
     assert "what to write" in result.stdout
     titles = [line for line in result.stdout.splitlines() if line.startswith("Example  ")]
     shown = [name for line in titles for name in line.removeprefix("Example  ").split(", ")]
-    assert shown == [name for name in dialects if name != "chat-blocks"]
+    assert shown == [*TAUGHT]
     assert "Example  emoji-bracket, emoji-bracket+" in titles
     one = run("tools", "note", "-T", "tools.py", "-d", "emoji-bracket").stdout
     assert one.count("Example") == 1

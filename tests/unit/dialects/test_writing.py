@@ -188,3 +188,16 @@ def test_no_depth_is_too_deep_to_be_refused(dialect: str, levels: int) -> None:
 def test_prose_that_would_be_read_as_something_else_is_refused(dialect: str, prose: str) -> None:
     with pytest.raises(Unwritable):
         dialects[dialect].write([prose, call()])
+
+
+@pytest.mark.parametrize("dialect", ["lfm2", "pythonic", "olmo3"])
+def test_a_name_that_is_none_in_python_is_refused(dialect: str) -> None:
+    with pytest.raises(Unwritable, match="the name 'a b!'"):
+        dialects[dialect].write([call(name="a b!", input={})])
+
+
+def test_objects_in_objects_are_elements_in_elements() -> None:
+    schema = {"properties": {"a": {"type": "object"}}}
+    tool, given = ToolSpec("search", parameters=schema), {"a": {"b": {"c": "x"}, "d": ["y"]}}
+    text = dialects["minimax_m3"].write([call(input=given)], [tool])
+    assert parse(text, "minimax_m3", tools=[tool]).calls[0].input == given

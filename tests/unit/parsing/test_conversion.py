@@ -84,3 +84,10 @@ def test_every_call_is_written_or_listed(text: str, source: str, target: str) ->
     there = [call for call in read.calls if call.span[0] not in listed]
     written = parse(made.text, target)
     assert [call.name for call in written.calls] == [call.name for call in there]
+
+
+def test_what_was_parsed_can_be_written_by_hand() -> None:
+    parsed = parse(f"Hi. {OPEN}\n{DONE}", ["emoji-bracket", "tool-fence"])
+    kinds = [type(item).__name__ for item in parse(f"Hi.\n{DONE}").items]
+    assert kinds == ["str", "Call", "Result"]
+    assert [call.name for call in parsed.calls] == ["ls", "save"]

@@ -51,7 +51,7 @@ _BRACKETED = (
 )
 _TAGGED = (
     "s|bos|eos|pad|unk|mask|start_of_turn|end_of_turn|start_of_image|start_function_call"
-    "|end_function_call|tools|tool_calls?|tool_responses?|tool_results?|function_calls?"
+    "|end_function_call|tools|tool_calls?|tool_responses?|tool_results?|function_calls?|use_mcp_tool"
     "|function_results?|function=[^<>\\s]{1,100}|invoke(?: [^<>]{0,200})?"
 )
 CONTROLS = (

@@ -1,0 +1,92 @@
+"""Following CONTRIBUTING: one file, one line, a corpus folder, and every law holds.
+
+It is done once, in a copy of the package and of the tests.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.pages import ROOT, code_blocks
+
+NAME = "guillemet"
+PAGE = code_blocks((ROOT / "CONTRIBUTING.md").read_text("utf-8"))
+FILE = next(block.text for block in PAGE if "(Dialect):" in block.text)
+LINE = next(block.text for block in PAGE if block.text.strip().startswith(f'"{NAME}":'))
+CASES = {
+    "one-call": '«weather {"place": "Oslo"}»',
+    "two-calls": '«a {"x": 1}»«b {"y": [true, null]}»',
+    "prose-before-between-and-after": "Look: «a {}» and «b {}».",
+    "a-name-alone-is-prose": "«now»",
+    "nothing-is-prose": "«»",
+    "a-blank-in-the-name-is-prose": "«to be {}»",
+    "a-line-end-in-the-name-is-prose": "«to\nbe {}»",
+    "no-json-is-malformed": "«weather {Oslo}»",
+    "a-missing-end-is-malformed": '«weather {"place": "Oslo"}',
+    "a-text-that-breaks-off-is-malformed": '«weather {"place": "Os',
+    "more-than-an-object-is-malformed": "«weather {} and»",
+    "markers-in-a-string-are-text": '«say {"what": "«x {}»"}»',
+    "escapes-are-read": r'«say {"what": "\u00ab \" \n"}»',
+    "line-ends-of-both-kinds-are-blanks": '«a {\r\n"x": 1}\n»\r\n«b {}»',
+    "a-second-opening-begins-anew": "«a «b {}»",
+    "unicode-is-kept": '«zeit {"ort": "Ålesund 🛠️"}»',
+}
+
+
+def copied(folder: Path) -> None:
+    """A copy of what a contributor works on."""
+    skip = shutil.ignore_patterns("__pycache__", "node_modules")
+    shutil.copytree(ROOT / "src" / "callblocks", folder / "src" / "callblocks", ignore=skip)
+    for part in ("support", "laws"):
+        shutil.copytree(ROOT / "tests" / part, folder / "tests" / part, ignore=skip)
+    for part in ("conftest.py", "corpus/test_corpus.py"):
+        place = folder / "tests" / part
+        place.parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / "tests" / part, place)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+
+
+def added(folder: Path) -> None:
+    """The three things."""
+    dialects = folder / "src" / "callblocks" / "dialects"
+    (dialects / f"{NAME}.py").write_text(FILE, "utf-8")
+    table = dialects / "table.py"
+    text = table.read_text("utf-8")
+    table.write_text(text.replace("\n}\n", f"\n{LINE.rstrip()}\n}}\n", 1), "utf-8")
+    corpus = folder / "tests" / "corpus" / NAME
+    corpus.mkdir()
+    for case, written in CASES.items():
+        (corpus / f"{case}.txt").write_bytes(written.encode())
+
+
+def run(folder: Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", NAME]
+    done = subprocess.run(
+        [*command, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": "src:tests"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.mark.no_cover
+def test_a_made_up_dialect_is_one_small_file_a_line_and_a_corpus(tmp_path: Path) -> None:
+    assert len(FILE.splitlines()) < 80
+    assert len(CASES) >= 15
+    copied(tmp_path)
+    added(tmp_path)
+    run(tmp_path, "tests/corpus", "--accept")
+    told = [*(tmp_path / "tests" / "corpus" / NAME).glob("*.events")]
+    assert len(told) == len(CASES)
+    laws = run(tmp_path, "tests/corpus", "tests/laws")
+    assert int(laws.rpartition(" passed")[0].split()[-1]) > 3 * len(CASES)
