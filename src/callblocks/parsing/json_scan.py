@@ -150,13 +150,13 @@ class JsonScan:
     def absorb(self, text: str) -> Halt | None:
         """Take all of a text, or say where the scan halted in it."""
         # Most pieces lie inside a long string: one search settles them, or one match.
-        if self._place is NAME and find_special(text) is None:
-            self._taken += len(text)
-            return None
         if self._place is STRING and (find_special(text) is None or all_characters(text)):
             self._taken += len(text)
             if self._exact and self._taken - self._start >= LONG:
                 self._hurry(find_stop)
+            return None
+        if self._place is NAME and find_special(text) is None:
+            self._taken += len(text)
             return None
         end = self.feed(text)
         if end == len(text) and self.state is not ScanState.STOPPED:
