@@ -126,7 +126,7 @@ def _resolve(dialect: str | Dialect | Sequence[str | Dialect], model: str) -> tu
         raise CallerError(f"a model is named by a text, as 'qwen3-8b', not {model!r:.60}")
     if dialect == AUTO:
         return _guessed(dialect_of(model))
-    if isinstance(dialect, str | Dialect) or not isinstance(dialect, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+    if isinstance(dialect, (str, Dialect)) or not isinstance(dialect, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
         return (_named(dialect),)
     named = tuple(map(_named, dialect))
     if not named:
@@ -145,9 +145,11 @@ def _guessed(preferred: str | None) -> tuple[Dialect, ...]:
 
 
 def _named(dialect: str | Dialect) -> Dialect:
-    if isinstance(dialect, Dialect):
-        return dialect
-    if not isinstance(dialect, str) or dialect not in dialects:  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+    if isinstance(dialect, str):
+        found = dialects.get(dialect)
+    else:
+        found = dialect if isinstance(dialect, Dialect) else None  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+    if found is None:
         # `auto` is all of them: it is no dialect to write, nor one of a list.
         raise UnknownDialect(dialect, dialects if dialect == AUTO else (AUTO, *dialects))
-    return dialects[dialect]
+    return found

@@ -20,7 +20,7 @@ from callblocks.parsing.fences import END_OF_LINE, read_fence
 from callblocks.parsing.json_scan import ScanState
 from callblocks.parsing.markers import Markers, Shape, line
 from callblocks.parsing.python_scan import PythonScan
-from callblocks.parsing.python_values import read_arguments
+from callblocks.parsing.python_values import Arguments, read_arguments
 from callblocks.parsing.shapes.python_calls import NAME, PythonRow, PythonRowReader
 from callblocks.parsing.shapes.python_marked import PythonMarked
 from callblocks.parsing.stage import Reading
@@ -69,17 +69,21 @@ class SmolagentsCode(PythonMarked):
             if not newline or not fence or fence.info not in ("py", "python"):
                 return block.refuse()
         start = block.offset
-        if (yield from self._only_calls(block)):
+        known: dict[str, Arguments] = {}
+        if (yield from self._only_calls(block, known)):
             block.give_back(start)
             row = FENCE_ROW if fenced else self.row
-            return (yield from PythonRowReader(block, row).read())
+            return (yield from PythonRowReader(block, row, known).read())
         # A text that ends among calls does not say what is code: all of it may be.
         ends = NOTHING if _breaks_off(block) else FENCE_END if fenced else CODE_END
         block.give_back(start)
         return (yield from self._read_code(block, fenced, ends))
 
-    def _only_calls(self, block: Block) -> Reading[bool]:
-        """Whether there is nothing but calls of tools with plain values; it is taken."""
+    def _only_calls(self, block: Block, known: dict[str, Arguments]) -> Reading[bool]:
+        """Whether there is nothing but calls of tools with plain values; it is taken.
+
+        What they say is noted in `known`.
+        """
         count = 0
         while True:
             yield from block.peek()
@@ -88,7 +92,7 @@ class SmolagentsCode(PythonMarked):
                 return bool(count) and bool((yield from block.match(CLOSING)))
             if not _is_tool(block, name[:-1]):
                 return False
-            if not (yield from _plain(block)):
+            if not (yield from _plain(block, known)):
                 return False
             count += 1
 
@@ -103,15 +107,18 @@ class SmolagentsCode(PythonMarked):
         block.ready({"code": code.removesuffix("\n")}, size=len(code), ended=bool(end))
 
 
-def _plain(block: Block) -> Reading[bool]:
+def _plain(block: Block, known: dict[str, Arguments]) -> Reading[bool]:
     """Whether the arguments whose bracket was taken are plain values."""
     mark, scan = len(block.taken), PythonScan(block.stage.limits.depth)
     scan.feed("(")
     yield from block.consume(scan)
     if scan.state is not ScanState.STOPPED:
         return False
+    # It is given back and read again: as one part that is quick.
+    text = "".join(block.taken[mark:])
+    block.taken[mark:] = [text]
     try:
-        read_arguments("(" + "".join(block.taken[mark:]), strict=True)
+        known[f"({text}"] = read_arguments(f"({text}", strict=True)
     except ValueError:
         return False
     return True

@@ -68,10 +68,11 @@ class SpecBook(Protocol):
 def specs_by_name(tools: ToolSpecs) -> Mapping[str, ToolSpec]:
     """Index tools by name; a later one wins. What has an index already is not walked over."""
     # Looking for the protocol costs more than all else that a parser is made of.
-    if not isinstance(tools, tuple) and isinstance(tools, SpecBook):
+    is_plain = isinstance(tools, tuple)
+    if not is_plain and isinstance(tools, SpecBook):
         return tools.specs
     known: dict[str, ToolSpec] = {}
-    if not isinstance(tools, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+    if not (is_plain or isinstance(tools, Iterable)):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
         raise BadSpec(f"tools are a list of ToolSpec, not {tools!r:.60}")
     for tool in tools:
         if not isinstance(tool, ToolSpec):  # pyright: ignore[reportUnnecessaryIsInstance] callers err

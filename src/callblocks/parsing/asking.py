@@ -8,18 +8,18 @@ taken is kept, so that it can be given back.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
 from callblocks.model.events import CallInput
 from callblocks.parsing.json_scan import ScanState
 from callblocks.parsing.markers import Markers
-from callblocks.parsing.stage import Hit, Reading, Speak, Stage
+from callblocks.parsing.stage import Hurry, Reading, Search, Speak, Stage
 
 __all__ = ("Asking",)
 
-_find_solid = re.compile(r"[^ \t\r\n]").search
+_BLANKS = " \t\r\n"
+_find_solid = re.compile(rf"[^{_BLANKS}]").search
 
 
 class Scan(Protocol):
@@ -32,9 +32,11 @@ class Scan(Protocol):
         """Take text from `at` and say up to where."""
         ...
 
-    @property
-    def search(self) -> Callable[[str], Hit | None]:
-        """What takes all of a text, or says where the scan halted in it."""
+    def search(self, hurry: Hurry) -> Search:
+        """What takes all of a text, or says where the scan halted in it.
+
+        As soon as there is a quicker search, `hurry` is told.
+        """
         ...
 
 
@@ -43,16 +45,17 @@ class Asking:
 
     def __init__(self, stage: Stage, opening: str) -> None:
         self.stage = stage
+        self.scan = scan = stage.scan
         self.opening = opening
         self.start = stage.said
         self.at_start = not stage.solid
-        self.taken: list[str] = [stage.scan.take(stage.scan.pos + len(opening))]
+        self.taken: list[str] = [scan.take(scan.pos + len(opening))]
         self.index: int | None = None
 
     @property
     def offset(self) -> int:
         """Where in the whole input the reading stands."""
-        return self.stage.scan.offset
+        return self.scan.base + self.scan.pos
 
     @property
     def text(self) -> str:
@@ -61,22 +64,27 @@ class Asking:
 
     def until(self, markers: Markers) -> Reading[tuple[str, str]]:
         """Take text and the marker that ends it; the marker is `""` where the text ended."""
-        return (yield from self._read(markers, live=False))
+        return self._read(markers, live=False)
 
     def stream(self, markers: Markers) -> Reading[tuple[str, str]]:
         """Like `until`, but say the text as the call's input while it comes."""
-        return (yield from self._read(markers, live=True))
+        return self._read(markers, live=True)
 
     def match(self, markers: Markers) -> Reading[str]:
         """Take the marker that stands right here, or `""`."""
-        scan = self.stage.scan
+        scan = self.scan
         while True:
             marker, certain = scan.match(markers)
             if certain:
                 return self._take(scan.pos + len(marker)) if marker else ""
-            if not scan.fresh:
-                self.stage.settle(markers.here.match, None, None)
+            if scan.fresh:
+                yield
+                continue
+            self.stage.settle(markers.here.match, None, None)
             yield
+            # An empty piece tells nothing.
+            if (hit := self.stage.hit) is not None and scan.text:
+                return self._take(end) if (end := hit.end()) else ""
 
     def stands(self, markers: Markers) -> Reading[bool]:
         """Whether a marker stands right here; it is not taken."""
@@ -87,10 +95,15 @@ class Asking:
 
     def peek(self) -> Reading[str]:
         """Take blanks; give the character after them, which is not taken, or `""` at the end."""
-        scan = self.stage.scan
+        scan = self.scan
+        char = scan.text[scan.pos : scan.pos + 1]
+        if char not in _BLANKS:
+            return char
         while True:
             solid = _find_solid(scan.text, scan.pos)
-            self._take(solid.start() if solid else len(scan.text))
+            end = solid.start() if solid else len(scan.text)
+            if end > scan.pos:
+                self._take(end)
             if solid:
                 return solid[0]
             if scan.closed:
@@ -99,25 +112,25 @@ class Asking:
 
     def step(self) -> None:
         """Take the character that `peek` gave."""
-        self._take(self.stage.scan.pos + 1)
+        self._take(self.scan.pos + 1)
 
     def consume(self, json: Scan, *, live: bool = False) -> Reading[None]:
         """Take text for as long as it is one JSON value; `live` says it as the call's input."""
-        scan, speak = self.stage.scan, self._speak(live)
+        scan, speak = self.scan, self._speak(live)
         while json.state in (ScanState.OPEN, ScanState.CLOSED):
-            if not scan.empty:
+            if scan.pos < len(scan.text):
                 self._pass(self._take(json.feed(scan.text, scan.pos)), speak)
             elif scan.closed:
                 return
             else:
                 json.halt = 0
-                self.stage.settle(json.search, speak, self.taken.append)
+                self.stage.settle(json.search(self.stage.hurry), speak, self.taken.append)
                 yield
                 self._pass(self._take(scan.pos + json.halt), speak)
 
     def stops_within(self, text: str) -> bool:
         """Whether the whole input ends inside `text`, right here; then take what there is."""
-        scan = self.stage.scan
+        scan = self.scan
         left = scan.text[scan.pos : scan.pos + len(text)]
         stops = scan.closed and len(scan.text) - scan.pos < len(text) and text.startswith(left)
         if stops:
@@ -127,12 +140,12 @@ class Asking:
     @property
     def rest(self) -> str:
         """What has come and was not taken."""
-        scan = self.stage.scan
+        scan = self.scan
         return scan.text[scan.pos :]
 
     def ends_within(self, markers: Markers) -> bool:
         """Whether the whole input ends inside one of the markers; then take what there is."""
-        scan = self.stage.scan
+        scan = self.scan
         hit = markers.growing.match(scan.text, scan.pos) if scan.closed else None
         if hit is None or hit.lastindex:
             return False
@@ -141,14 +154,21 @@ class Asking:
 
     def give_back(self, offset: int) -> None:
         """End the block here: what was taken after `offset` is read again."""
-        parts: list[str] = []
-        at = self.offset
+        first, at = self.part_at(offset)
+        text, keep = "".join(self.taken[first:]), offset - at
+        self.taken[first:] = [text[:keep]]
+        self.scan.rewind(offset, [text[keep:]], fresh=False)
+
+    def part_at(self, offset: int) -> tuple[int, int]:
+        """Which part of what was taken an offset lies in, and where that begins.
+
+        It is looked for from the end, for it lies near.
+        """
+        taken, first, at = self.taken, len(self.taken), self.offset
         while at > offset:
-            parts.append(self.taken.pop())
-            at -= len(parts[-1])
-        text, keep = "".join(reversed(parts)), offset - at
-        self.taken.append(text[:keep])
-        self.stage.scan.rewind(offset, [text[keep:]], fresh=False)
+            first -= 1
+            at -= len(taken[first])
+        return first, at
 
     def _read(self, markers: Markers, live: bool) -> Reading[tuple[str, str]]:
         first = len(self.taken)
@@ -165,6 +185,6 @@ class Asking:
             self.stage.say(speak(text, self.stage.span()))
 
     def _take(self, end: int) -> str:
-        text = self.stage.scan.take(end)
+        text = self.scan.take(end)
         self.taken.append(text)
         return text

@@ -87,17 +87,17 @@ class Block(Asking):
             )
         duplicate = self._claim(id_) if self.id is None else False
         assert self.id is not None
-        stop = self.stage.span(end)[1]
+        place = self.stage.span(end)
         call = Call(
             id=self.id,
             name=self.name,
             input=value,
             dialect=self.dialect,
             extra=extra or {},
-            span=(self._call_start, stop),
+            span=(self._call_start, place[1]),
             ended=ended,
         )
-        self.stage.say(CallReady(self.index, call, self.stage.span(end)))
+        self.stage.say(CallReady(self.index, call, place))
         self.stage.ready.append((self.id, self.index))
         if duplicate:
             self._note_duplicate(id_)

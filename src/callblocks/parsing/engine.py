@@ -12,17 +12,16 @@ read at most once by each owner, and the whole is linear.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from callblocks.model.errors import CallerError, NotText, ParserClosed
 from callblocks.model.events import Event, Text
 from callblocks.model.specs import ToolSpecs
 from callblocks.parsing.attempts import Attempt
 from callblocks.parsing.block import Block
-from callblocks.parsing.limits import Limits
+from callblocks.parsing.limits import USUAL, Limits
 from callblocks.parsing.openers import Openers, Owner, Setting, choose
 from callblocks.parsing.reader import Reader
-from callblocks.parsing.stage import Reading, Stage
+from callblocks.parsing.stage import Hit, Reading, Stage
 
 __all__ = ("Engine", "Owner", "Reader", "Setting")
 
@@ -42,19 +41,16 @@ class Engine(Stage):
         in_reasoning: bool = False,
         limits: Limits | None = None,
     ) -> None:
-        if not isinstance(limits, Limits | None):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+        if limits is None:
+            limits = USUAL
+        elif not isinstance(limits, Limits):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
             raise CallerError(f"limits are `Limits(…)`, not {limits!r:.60}")
-        super().__init__(tools, limits or Limits(), strict=strict)
+        super().__init__(tools, limits, strict=strict)
         self.alone = len(owners) == 1
         self._preferred = owners[0] if self.alone else preferred
-        self._choose = partial(
-            choose,
-            preferred=self._preferred,
-            in_code_fences=in_code_fences,
-            reasoning=_pairs(reasoning),
-        )
         self._owners = tuple(owners)
-        self._outside, self._inside, thinking = self._choose(self._owners)
+        self._how = self._preferred, in_code_fences, _pairs(reasoning) if reasoning else ()
+        self._outside, self._inside, thinking = choose(self._owners, *self._how)
         if in_reasoning and thinking is None:
             raise CallerError("in_reasoning needs `reasoning`: no dialect here names its markers")
         self._opened = thinking if in_reasoning else None
@@ -78,7 +74,7 @@ class Engine(Stage):
             raise NotText(piece) from None
         if hit is not None:
             if hit.lastindex:
-                return self._advance(text)
+                return self._advance(text, hit)
             start = hit.start()
             text, self.held = text[:start], text[start:]
         if not text:
@@ -108,13 +104,15 @@ class Engine(Stage):
         if self.scan.closed:
             raise ParserClosed("feed() after close(): a new text needs a new parser")
         self.scan.feed(piece)
-        return self._advance(self.scan.text)
+        self.out = []
+        next(self._loop, None)
+        return self.out
 
-    def _advance(self, text: str) -> list[Event]:
+    def _advance(self, text: str, hit: Hit | None = None) -> list[Event]:
         """Let the reader go on with the text that waits."""
         if self.search is not None and self.speak is not None:
             self.scan.base = self.said
-        self.scan.text, self.search = text, None
+        self.scan.text, self.search, self.hit = text, None, hit
         self.out = []
         next(self._loop, None)
         return self.out
@@ -155,7 +153,7 @@ class Engine(Stage):
 
     def _retire(self, reader: Reader) -> None:
         self._owners = tuple(owner for owner in self._owners if owner is not reader)
-        self._outside, self._inside, _ = self._choose(self._owners)
+        self._outside, self._inside, _ = choose(self._owners, *self._how)
 
 
 def _pairs(reasoning: Sequence[Sequence[object]]) -> tuple[tuple[str, str], ...]:

@@ -38,6 +38,7 @@ __all__ = (
     "AFTER_MEMBER",
     "FIRST_KEY",
     "ITEM",
+    "NAME",
     "NOWHERE",
     "START",
     "STRING",
@@ -76,9 +77,13 @@ _PLAIN = r'[^"\\\x00-\x1f]'
 # of each turn, so the turns are bounded: a longer run is taken in parts.
 _CHARACTERS = rf"(?:{_PLAIN}|{_ESCAPE}){_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+){{0,1000}}"
 
-# For a quick look: where a string may end or break. Backslashes at the end wait, as markers do.
+# For a quick look: where a string may end or break. Backslashes at the end wait, as markers do;
+# a quote after a single one is passed, and any row of them that is less plain is looked into.
 # It begins with a class, which the engine of `re` looks for three times as fast as for a choice.
-find_stop = re.compile(r'[\\"\x00-\x1f](?:(?<=[^\\])()|\\?\Z|(?![/bfnrt]|\\[^"\\])())').search
+find_stop = re.compile(
+    r'["\\\x00-\x1f](?:(?<=")(?<![^\\]\\")()|(?<=[\x00-\x1f])()'
+    r'|(?<=\\)(?:\\?\Z|(?![/bfnrt"]|\\[^"\\])()))'
+).search
 find_special = re.compile(r'["\\\x00-\x1f]').search
 all_characters = re.compile(_CHARACTERS).fullmatch
 

@@ -19,7 +19,7 @@ import re
 from array import array
 from collections.abc import Callable
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from callblocks.model.calls import Span
 from callblocks.parsing.json_places import (
@@ -27,6 +27,7 @@ from callblocks.parsing.json_places import (
     AFTER_MEMBER,
     FIRST_KEY,
     ITEM,
+    NAME,
     NOWHERE,
     START,
     STRING,
@@ -38,7 +39,7 @@ from callblocks.parsing.json_places import (
     find_stop,
 )
 
-__all__ = ("Halt", "JsonScan", "ScanState")
+__all__ = ("Halt", "JsonScan", "ScanState", "Search")
 
 LONG = 16  # characters of a string, from which on it is worth a search of its own
 
@@ -66,6 +67,13 @@ class Halt(NamedTuple):
         """The place."""
         return self.at
 
+    def end(self) -> int:
+        """The same place: nothing stands there that could be taken."""
+        return self.at
+
+
+Search: TypeAlias = Callable[[str], re.Match[str] | Halt | None]
+
 
 class JsonScan:
     """Fed text, says where one JSON object or array ends, or that it can no longer be one.
@@ -78,6 +86,7 @@ class JsonScan:
     __slots__ = (
         "_bounds",
         "_exact",
+        "_hurry",
         "_marks",
         "_max_depth",
         "_place",
@@ -143,19 +152,24 @@ class JsonScan:
         # Most pieces lie inside a long string: one search settles them, or one match.
         if self._place is STRING and (find_special(text) is None or all_characters(text)):
             self._taken += len(text)
-            if not self._exact or self._taken - self._start < LONG:
-                return None
-            self.halt = len(text)
-            return Halt(self.halt)
+            if self._exact and self._taken - self._start >= LONG:
+                self._hurry(find_stop)
+            return None
+        if self._place is NAME and find_special(text) is None:
+            self._taken += len(text)
+            return None
         end = self.feed(text)
         if end == len(text) and self.state is not ScanState.STOPPED:
             return None
         self.halt = end
         return Halt(end)
 
-    @property
-    def search(self) -> Callable[[str], re.Match[str] | Halt | None]:
-        """What settles the next pieces: `absorb`, or in a long string a search without a count."""
+    def search(self, hurry: Callable[[Search], None]) -> Search:
+        """What settles the next pieces: `absorb`, or in a long string a search without a count.
+
+        `hurry` is told when a string turns out to be long.
+        """
+        self._hurry = hurry
         long = self._exact and self._place is STRING and self._taken - self._start >= LONG
         return find_stop if long else self.absorb
 

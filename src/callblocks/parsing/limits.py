@@ -6,7 +6,7 @@ import msgspec
 
 from callblocks.model.errors import CallerError
 
-__all__ = ("Limits",)
+__all__ = ("USUAL", "Limits")
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,3 +22,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 0:
                 raise CallerError(f"the limit `{name}` is a number from 0 on, not {value!r:.40}")
+
+
+USUAL = Limits()
+"""Where nobody says others."""

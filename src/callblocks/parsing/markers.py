@@ -3,7 +3,7 @@
 A marker is a literal, or a `Shape`: a row of regex atoms matched one after the other. From
 its atoms a marker gets two patterns:
 
-- *growing*, for text that goes on: `a(?:\\Z|b(?:\\Z|c()))` also matches where the text stops
+- *growing*, for text that goes on: `a(?:b(?:c()|\\Z)|\\Z)` also matches where the text stops
   inside the marker, so one search tells the three cases apart: no marker, a marker (its
   empty group took part), or something that may still become one;
 - *final*, for text that is over: `abc()`.
@@ -15,8 +15,8 @@ while `<<` is still possible. Markers that begin alike are tried as one: there m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 __all__ = ("Markers", "Shape", "line")
@@ -92,9 +92,45 @@ def _choice(rows: list[tuple[str, ...]], growing: bool) -> str:
 
 
 def _branch(first: str, rests: list[tuple[str, ...]], growing: bool) -> str:
+    run = [first]
+    while _share_letter(run, rests):
+        run.append(rests[0][0])
+        rests = [rest[1:] for rest in rests]
+    whole = "".join(run) + _after(rests, growing)
+    # A run of letters is tried as a whole first: most of it was looked at before.
+    return f"(?:{whole}|{_begun(run)})" if growing and len(run) > 1 else whole
+
+
+def _share_letter(run: Sequence[str], rests: Sequence[tuple[str, ...]]) -> bool:
+    """Whether a run of letters goes on with one letter in all the rows."""
+    letters = {rest[0] if rest else "" for rest in rests}
+    return len(letters) == 1 and all(map(_is_letter, (*run[-1:], *letters)))
+
+
+def _after(rests: Sequence[tuple[str, ...]], growing: bool) -> str:
+    """What may follow: the rest of a row, or, where that has none, nothing."""
     longer = [rest for rest in rests if rest]
     if not longer:
-        return f"{first}()"
-    stops = ["\\Z"] if growing else []
-    ends = ["()"] if len(longer) < len(rests) else []
-    return f"{first}(?:{'|'.join([*stops, _choice(longer, growing), *ends])})"
+        return "()"
+    choices, ends = [_choice(longer, growing)], ["()"] if len(longer) < len(rests) else []
+    if growing:
+        # The end is looked for last where no row can go on there: that is quicker.
+        choices.insert(all(_needs_text(rest[0]) for rest in longer), "\\Z")
+    return f"(?:{'|'.join([*choices, *ends])})"
+
+
+def _begun(letters: Sequence[str]) -> str:
+    """Some of the letters but not all, and then the end of the text."""
+    pattern = "\\Z"
+    for letter in reversed(letters[1:-1]):
+        pattern = f"(?:{letter}{pattern}|\\Z)"
+    return letters[0] + pattern
+
+
+def _is_letter(atom: str) -> bool:
+    return bool(atom) and re.escape(atom[-1:]) == atom
+
+
+@lru_cache(maxsize=1024)
+def _needs_text(atom: str) -> bool:
+    return re.match(atom, "") is None

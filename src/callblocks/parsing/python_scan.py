@@ -10,10 +10,9 @@ the places of the grammar are listed in `python_places`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
-from callblocks.parsing.json_scan import Halt, ScanState
+from callblocks.parsing.json_scan import Halt, ScanState, Search
 from callblocks.parsing.python_places import (
     AFTER,
     AFTER_CALL,
@@ -32,7 +31,7 @@ _CLOSING = {opening: closing for closing, opening in _OPENING.items()}
 class PythonScan:
     """Fed text, says where the brackets that it begins with close."""
 
-    __slots__ = ("_level", "_max_depth", "_open", "_place", "halt", "state", "too_deep")
+    __slots__ = ("_hurry", "_level", "_max_depth", "_open", "_place", "halt", "state", "too_deep")
 
     def __init__(self, max_depth: int = 100) -> None:
         self.state = ScanState.OPEN
@@ -71,21 +70,23 @@ class PythonScan:
         return "".join(_CLOSING[char] for char in reversed(self._open))
 
     def absorb(self, text: str) -> Halt | None:
-        """Take all of a text, or say where the scan halted in it.
-
-        It halts in a string that is longer than the piece, too: there is a quicker search for it.
-        """
+        """Take all of a text, or say where the scan halted in it."""
         was = self._place
         end = self.feed(text)
-        is_long = was is self._place and was in STRINGS
-        if end == len(text) and self.state is ScanState.OPEN and not is_long:
+        if end == len(text) and self.state is ScanState.OPEN:
+            # For a string that is longer than the piece there is a quicker search.
+            if was is self._place and was in STRINGS:
+                self._hurry(STRINGS[was])
             return None
         self.halt = end
         return Halt(end)
 
-    @property
-    def search(self) -> Callable[[str], re.Match[str] | Halt | None]:
-        """What settles the next pieces: `absorb`, or in a string a search for its end."""
+    def search(self, hurry: Callable[[Search], None]) -> Search:
+        """What settles the next pieces: `absorb`, or in a string a search for its end.
+
+        `hurry` is told when a string turns out to be long.
+        """
+        self._hurry = hurry
         return STRINGS.get(self._place, self.absorb)
 
     def _heed(self, note: Note, char: str, place: Place) -> Place | None:

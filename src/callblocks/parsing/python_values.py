@@ -163,10 +163,10 @@ class _Values:
         while self._next() in ("'", '"'):
             found = _STRING.match(self.text, self.at)
             assert found is not None  # the scan has seen its end
-            inside = next(part for part in found.groups() if part is not None)
+            inside = found[found.lastindex or 0]
             if "\n" in inside and not found[0].startswith(("'''", '"""')):
                 self._repair("repaired-strings", "a string over several lines", inside)
-            parts.append(_ESCAPE.sub(_unescaped, inside) if "\\" in inside else inside)
+            parts.append(_plain(inside))
             self.at = found.end()
         return "".join(parts)
 
@@ -196,6 +196,14 @@ class _Values:
         if self._strict:
             raise ValueError(detail)
         self._repairs.setdefault(code, detail)
+
+
+def _plain(text: str) -> str:
+    """What a string says. Mostly all that is escaped in it are its line ends."""
+    escapes = text.count("\\")
+    if escapes == text.count("\\n"):
+        return text.replace("\\n", "\n")
+    return _ESCAPE.sub(_unescaped, text)
 
 
 def _unescaped(escape: re.Match[str]) -> str:

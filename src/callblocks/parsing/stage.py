@@ -16,7 +16,7 @@ from callblocks.parsing.limits import Limits
 from callblocks.parsing.markers import Markers
 from callblocks.parsing.scanner import Scanner
 
-__all__ = ("Hit", "Keep", "Reading", "Speak", "Stage")
+__all__ = ("Hit", "Hurry", "Keep", "Reading", "Search", "Speak", "Stage")
 
 T = TypeVar("T")
 Reading: TypeAlias = Generator[None, None, T]
@@ -36,6 +36,14 @@ class Hit(Protocol):
     def start(self) -> int:
         """Up to where the text is free."""
         ...
+
+    def end(self) -> int:
+        """Where the marker ends."""
+        ...
+
+
+Search: TypeAlias = Callable[[str], Hit | None]
+Hurry: TypeAlias = Callable[[Search], None]
 
 
 class Stage:
@@ -65,14 +73,16 @@ class Stage:
         self.out: list[Event] = []
         # While a reader waits in `stream` or for JSON, most pieces need no reader: these say
         # how they are settled without resuming it.
-        self.search: Callable[[str], Hit | None] | None = None
+        self.search: Search | None = None
         self.speak: Speak | None = None
         self.keep: Keep | None = None
         self.held = ""
+        self.hit: Hit | None = None
+        """What the search found that resumed the reader; None where the text is over."""
 
     def span(self, end: int | None = None) -> Span:
         """From what was said last to the given offset, or to all that was taken."""
-        return self.said, self.scan.offset if end is None else end
+        return self.said, self.scan.base + self.scan.pos if end is None else end
 
     def say(self, event: Event) -> None:
         self.out.append(event)
@@ -93,9 +103,9 @@ class Stage:
 
         The marker is not taken. Without `speak` the text is only kept.
         """
-        scan = self.scan
+        scan, hit = self.scan, None
         while True:
-            end, hit = scan.find(markers)
+            end, hit = scan.find(markers) if hit is None else (hit.start(), hit)
             if end > scan.pos:
                 self._release(scan.take(end), speak, keep)
             if hit:
@@ -104,14 +114,19 @@ class Stage:
                 return None
             if (self.solid or speak is not Text) and not scan.fresh:
                 self.settle(markers.growing.search, speak, keep)
-            yield
+                yield
+                hit = self.hit
+            else:
+                yield
 
-    def settle(
-        self, search: Callable[[str], Hit | None], speak: Speak | None, keep: Keep | None
-    ) -> None:
+    def settle(self, search: Search, speak: Speak | None, keep: Keep | None) -> None:
         """Until the search hits, text is said or kept without resuming the reader."""
         self.held = self.scan.drain()
         self.search, self.speak, self.keep = search, speak, keep
+
+    def hurry(self, search: Search) -> None:
+        """Go on with a search that is quicker for what comes now."""
+        self.search = search
 
     def _release(self, text: str, speak: Speak | None, keep: Keep | None) -> None:
         if keep:

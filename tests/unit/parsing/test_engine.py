@@ -26,6 +26,11 @@ in_any_state = pytest.mark.parametrize(("dialect", "text"), STATES)
 
 
 @in_any_state
+def test_an_empty_piece_settles_nothing(dialect: str, text: str) -> None:
+    assert alike(read(dialect, [text, "", "\nand on"]), read(dialect, [text, "\nand on"]))
+
+
+@in_any_state
 @pytest.mark.parametrize("piece", [b"", b"x", bytearray(b"x"), None, 5, [], ["a"], ()], ids=repr)
 def test_a_piece_that_is_no_text_is_refused_and_changes_nothing(
     dialect: str, text: str, piece: Any

@@ -15,7 +15,7 @@ from callblocks.parsing.ids import read_id
 from callblocks.parsing.json_scan import JsonScan, ScanState
 from callblocks.parsing.json_value import read_json
 from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.shapes.keys import Keys, Parts, extra_of
+from callblocks.parsing.shapes.keys import Heads, Keys, Parts, extra_of
 from callblocks.parsing.stage import Reading
 
 __all__ = ("CallObject",)
@@ -35,7 +35,7 @@ class CallObject:
         self,
         block: Block,
         keys: Keys,
-        heads: tuple[Markers, Markers],
+        heads: Heads,
         *,
         sure: bool,
         silent: tuple[str, ...],
@@ -60,6 +60,11 @@ class CallObject:
     def read(self, level: int = 0) -> Reading[bool]:
         """Take the object whose brace stands here; return whether it is whole."""
         going = yield from self._first(level)
+        return (yield from self._rest(level)) if going else self._empty
+
+    def _rest(self, level: int) -> Reading[bool]:
+        """Take what follows a member up to the brace that closes the object."""
+        going = True
         while going:
             char = yield from self.block.peek()
             if char not in (",", "}"):
@@ -68,11 +73,11 @@ class CallObject:
             if char == "}":
                 return True
             going = yield from self._any(level)
-        return self._empty
+        return False
 
     def _first(self, level: int) -> Reading[bool]:
         """Take what comes up to the end of the first member, or all of an object without any."""
-        if level == 0 and (quick := (yield from self.block.match(self._heads[0]))):
+        if level == 0 and (quick := (yield from self.block.match(self._heads.begin))):
             return (yield from self._quick(quick))
         self.block.step()
         self._empty = (yield from self.block.peek()) == "}"
@@ -82,14 +87,16 @@ class CallObject:
         return (yield from self._any(level))
 
     def _quick(self, head: str) -> Reading[bool]:
-        self.name = head[head.rindex('"', 0, -1) + 1 : -1]
-        self._seen.add((0, self.keys.name[0]))
+        keys, level = self.keys, int(self.keys.wrapped)
+        self.id, self.name = self._heads.told(head)
+        self._seen |= self._heads.seen
         if self.sure and not self.is_silent:
             self.begin()
-        if not (yield from self.block.match(self._heads[1])):
-            return True
-        self._seen.add((0, self.keys.input[0]))
-        return (yield from self._input("{"))
+        going = True
+        if (yield from self.block.match(self._heads.then)):
+            self._seen.add((level, keys.input[0]))
+            going = yield from self._input(self.block.scan.text[self.block.scan.pos])
+        return going and (not level or (yield from self._rest(level)))
 
     def _any(self, level: int) -> Reading[bool]:
         """Take a member; return whether it is whole."""

@@ -55,12 +55,16 @@ def read_header(text: str) -> Header:
     """Read a header up to where its message begins."""
     role, channel, recipient, kind, junk, last, end = "", "", "", "", "", 0, 0
     for part in _PART.finditer(text):
-        found = part.groupdict()
-        role = found["role"] or role
-        kind = found["kind"] or found["word"] or kind
-        junk = junk or found["junk"] or ""
-        if found["to"] and (not recipient or found["to"] not in PEOPLE):
-            recipient = found["to"]
-        if part[0].startswith(CHANNEL):
-            channel, last, end = found["channel"] or "", part.start(), part.end()
+        what = part.lastgroup
+        found = part[what] if what else ""
+        if what == "role":
+            role = found or role
+        elif what in ("kind", "word"):
+            kind = found or kind
+        elif what == "junk":
+            junk = junk or found
+        elif what == "to":
+            recipient = found if not recipient or found not in PEOPLE else recipient
+        elif part[0].startswith(CHANNEL):
+            channel, last, end = found, part.start(), part.end()
     return Header(role, channel, recipient, kind, junk, last, end)

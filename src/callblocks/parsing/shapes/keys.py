@@ -10,9 +10,12 @@ from callblocks.model.calls import Span
 from callblocks.parsing.ids import read_id
 from callblocks.parsing.markers import Markers, Shape
 
-__all__ = ("Keys", "Parts", "resolve")
+__all__ = ("Heads", "Keys", "Parts", "resolve")
 
 _GAP = "[ \\t\\r\\n]{0,20}"
+_BRACE = (r"\{", _GAP)
+_COMMA = (_GAP, ",", _GAP)
+_PLAIN = ('"', r'[^"\\\x00-\x1f]{1,64}', '"')
 
 
 class Keys(NamedTuple):
@@ -46,22 +49,42 @@ class Keys(NamedTuple):
             return {**ids, "type": "function", self.nested[0]: call, **extra}
         return {**ids, **call, **extra} if self.id_first else {**call, **ids, **extra}
 
-    def heads(self) -> tuple[Markers, Markers]:
-        """How most calls begin: up to the end of the name, and from there to the arguments.
-
-        They are taken at one go, and what is written otherwise is read member by member.
-        """
+    def heads(self) -> Heads:
+        """How most calls begin; what is written otherwise is read member by member."""
         if self.single:
-            return Markers(), Markers()
-        name, value = (
-            [re.escape('"'), *map(re.escape, key), re.escape('"'), _GAP, ":", _GAP]
-            for key in (self.name[0], self.input[0])
+            return Heads(Markers(), Markers(), frozenset(), False)
+        before, first = list[str](), list[str]()
+        has_id = bool(self.id) and (self.id_first or self.wrapped)
+        if has_id:
+            first.append(self.id)
+            before += (*_key(self.id), *_PLAIN, *_COMMA)
+        if self.wrapped:
+            function = (*_key("type"), *_quoted("function"), *_COMMA)
+            first += ("type", self.nested[0])
+            before += (*function, *_key(self.nested[0]), *_BRACE)
+        return Heads(
+            Markers(Shape((*_BRACE, *before, *_key(self.name[0]), *_PLAIN))),
+            Markers(Shape((*_COMMA, *_key(self.input[0]), r'(?=[{"])'))),
+            frozenset(((int(self.wrapped), self.name[0]), *((0, key) for key in first))),
+            has_id,
         )
-        plain = r'[^"\\\x00-\x1f]{1,64}'
-        return (
-            Markers(Shape((r"\{", _GAP, *name, '"', plain, '"'))),
-            Markers(Shape((_GAP, ",", _GAP, *value[:-1], _GAP, r"(?=\{)"))),
-        )
+
+
+class Heads(NamedTuple):
+    """How most calls begin, to be taken at one go: up to the name's end, and to the arguments.
+
+    `seen` are the keys in the first of them with their levels; `has_id` says that one is the id's.
+    """
+
+    begin: Markers
+    then: Markers
+    seen: frozenset[tuple[int, str]]
+    has_id: bool
+
+    def told(self, head: str) -> tuple[str | None, str]:
+        """The id, if there is one, and the name."""
+        id_ = read_id(head.split('"', 4)[3]) if self.has_id else None
+        return id_, head[head.rindex('"', 0, -1) + 1 : -1]
 
 
 class Parts(NamedTuple):
@@ -99,6 +122,14 @@ def resolve(
     others = {key: one for key, one in members.items() if key not in (named, given)}
     id_ = read_id(others.pop(keys.id, None))
     return Parts(name, id_, members.get(given), places[at].get(given), extra_of(others))
+
+
+def _quoted(text: str) -> tuple[str, ...]:
+    return ('"', *map(re.escape, text), '"')
+
+
+def _key(text: str) -> tuple[str, ...]:
+    return (*_quoted(text), _GAP, ":", _GAP)
 
 
 def extra_of(others: Mapping[str, Any]) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class NamedJson(Dialect):
         return (*self.section, *self.opening)
 
     def read(self, block: Block) -> Reading[Refused | None]:
-        return (yield from NamedReader(block, self.named, self.read_head).read())
+        return NamedReader(block, self.named, self.read_head).read()
 
     def read_head(self, block: Block) -> Reading[Head | None]:
         """Take the name and what parts it from the input; None if this is no head."""

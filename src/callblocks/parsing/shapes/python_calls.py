@@ -42,11 +42,17 @@ class PythonRow:
 
 
 class PythonRowReader:
-    """Reads the row that stands right here; codes begin with the dialect's name."""
+    """Reads the row that stands right here; codes begin with the dialect's name.
 
-    def __init__(self, block: Block, row: PythonRow) -> None:
+    `known` are arguments that were read before, by their text.
+    """
+
+    def __init__(
+        self, block: Block, row: PythonRow, known: dict[str, Arguments] | None = None
+    ) -> None:
         self.block = block
         self.row = row
+        self._known = known or {}
         self._telling = Telling(block)
         self._ended = False
         self._parted = True
@@ -92,7 +98,7 @@ class PythonRowReader:
     def _say(self, text: str, repairs: Mapping[str, str]) -> None:
         block = self.block
         try:
-            given = read_arguments(text, strict=block.stage.strict)
+            given = self._known.pop(text, None) or read_arguments(text, strict=block.stage.strict)
         except ValueError as error:
             return self._bad("arguments", str(error))
         value, problems = _bound(given, block.stage.tools.get(block.name))

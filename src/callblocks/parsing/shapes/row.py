@@ -16,7 +16,7 @@ from callblocks.parsing.markers import Markers
 from callblocks.parsing.repair.brackets import Brackets
 from callblocks.parsing.repair.calls import Mended, mend
 from callblocks.parsing.shapes.call_object import CallObject
-from callblocks.parsing.shapes.keys import Keys, Parts, resolve
+from callblocks.parsing.shapes.keys import Heads, Keys, Parts, resolve
 from callblocks.parsing.shapes.telling import Telling
 from callblocks.parsing.stage import Reading
 
@@ -48,7 +48,7 @@ class Row:
     sure: bool = True
 
     @cached_property
-    def heads(self) -> tuple[Markers, Markers]:
+    def heads(self) -> Heads:
         """How most objects begin."""
         return self.keys.heads()
 

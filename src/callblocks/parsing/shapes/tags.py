@@ -86,18 +86,21 @@ class Tag:
         self.shapes = tuple(others) if covered else (*exact, *others)
         self._any, self._exact = _pattern(self.shapes), _pattern(exact)
         self._has_others = bool(others)
+        # Models write the same few tags again and again.
+        self.is_in = lru_cache(maxsize=256)(self._is_in)
+        """Whether this is such a tag, however it is spelt."""
+        self.is_exact = lru_cache(maxsize=256)(self._is_exact)
+        """Whether such a tag is spelt as its grammar writes it."""
 
     @cached_property
     def markers(self) -> Markers:
         """The tag alone, to be searched for."""
         return Markers(*self.shapes)
 
-    def is_in(self, text: str) -> bool:
-        """Whether this is such a tag, however it is spelt."""
+    def _is_in(self, text: str) -> bool:
         return self._any.match(text) is not None
 
-    def is_exact(self, text: str) -> bool:
-        """Whether such a tag is spelt as its grammar writes it."""
+    def _is_exact(self, text: str) -> bool:
         return not self._has_others or self._exact.match(text) is not None
 
     def cut_off(self, text: str) -> str:

@@ -68,13 +68,8 @@ class Telling:
 
     def slice(self, start: int, end: int) -> str:
         """A stretch of what was taken; it lies near the end, so little is looked through."""
-        parts: list[str] = []
-        at, index = self.block.offset, len(self.block.taken)
-        while at > start:
-            index -= 1
-            parts.append(self.block.taken[index])
-            at -= len(parts[-1])
-        return "".join(reversed(parts))[start - at : end - at]
+        first, at = self.block.part_at(start)
+        return "".join(self.block.taken[first:])[start - at : end - at]
 
     def _input(self, parts: Parts, *, started: bool) -> int:
         block, stage = self.block, self.block.stage

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, ClassVar
 
@@ -68,7 +69,7 @@ class XmlParameters(Dialect):
         return self.tags.openers
 
     def read(self, block: Block) -> Reading[Refused | None]:
-        return (yield from XmlReader(self, block).read())
+        return XmlReader(self, block).read()
 
     def name_in(self, opening: str) -> str:
         """The tool's name in the tag that opens a call, or nothing."""
@@ -173,6 +174,7 @@ class XmlParameters(Dialect):
         return self.argument(key, as_text(self.name, value), type_name(value))
 
 
+@lru_cache(maxsize=256)
 def _name(opening: str) -> str:
     """`<function=NAME>`, or `<invoke name="NAME">`."""
     if bare := _NAMED.match(opening):
