@@ -1,0 +1,24 @@
+"""A dialect prepares its markers when they are first needed, and has no other state."""
+
+from __future__ import annotations
+
+import pytest
+
+from callblocks import Parser, dialects
+from callblocks.dialects import dialect_of, families
+from support.corpus import CASES, content, options
+from support.reading import alike, read
+
+
+@pytest.mark.parametrize("name", dialects)
+def test_one_that_is_made_anew_reads_the_same(name: str) -> None:
+    fresh = type(dialects[name])()
+    for path in (path for path in CASES if path.parent.name == name):
+        text, given = content(path), options(path)
+        parser = Parser(fresh, **given)
+        assert alike([*parser.feed(text), *parser.close()], read(name, [text], **given)), path.stem
+
+
+def test_models_are_looked_up_anew() -> None:
+    families._by_words.cache_clear()
+    assert dialect_of("qwen3-coder-30b") == "qwen3_coder"
