@@ -10,6 +10,8 @@ import pytest
 from callblocks import Call, Result, ToolSpec, dialects, parse
 from callblocks.model.calls import Item
 from callblocks.model.errors import Unwritable
+from callblocks.parser import AUTO
+from support.strength import LEADERS
 
 FIRST = "tool-call-1"  # what a dialect without ids gives the first call
 EMOJI = ("emoji-bracket", "emoji-bracket+")
@@ -166,7 +168,7 @@ def written(dialect: str, items: list[Item]) -> str | None:
         return None
 
 
-@each
+@pytest.mark.parametrize("dialect", sorted(LEADERS - {AUTO}))
 @pytest.mark.parametrize("levels", [100, 200, 600, 900, 2000, 100_000])
 def test_no_depth_is_too_deep_to_be_refused(dialect: str, levels: int) -> None:
     said = [

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from callblocks import dialects, parse
@@ -47,6 +47,8 @@ ANY = texts(ALL) | st.text(max_size=30) | st.text(f"<tol>[{{\n `~{ESCAPE}&", max
 # The others may open a call with a bracket, where a text begins with it.
 MARKED = [name for name in dialects if all(map(is_marker, dialects[name].openers(Setting())))]
 READERS: list[str | list[str]] = [*MARKED, "auto", list(dialects)]
+# Each text is read by every one of them, in four ways.
+FEW = max(12, settings().max_examples // 10)
 CORPUS = [(name, text) for name in (*dialects, "auto") for text in texts_of(name)]
 
 
@@ -68,6 +70,7 @@ def test_undoing_gives_the_text(text: str, fresh: bool) -> None:
 
 
 @given(ANY)
+@settings(max_examples=FEW)
 @example("<tool>a()</tool>")
 @example("<<tool>tool>ls()</tool>")
 @example('\n```json\n[{"type":"search","operation":"o","parameters":{}}]\n```\n✂🐱\n')
@@ -92,6 +95,7 @@ def test_no_marker_is_left(text: str) -> None:
 
 
 @given(ANY, ANY, st.sampled_from(["\n[TOOL RESULT a].result x\n", "\n[User say]: "]))
+@settings(max_examples=FEW)
 def test_no_marker_begins_in_one_text_and_ends_in_the_next(a: str, b: str, between: str) -> None:
     whole = neutralize(a) + between + neutralize(b, fresh=between.endswith("\n"))
     assert_prose(f"[TOOL RESULT a].result x\n{whole}")
