@@ -57,7 +57,7 @@ def test_thousands_of_programs_are_one() -> None:
 def test_no_more_is_remembered_of_sites_than_there_is_room(tmp_path: Path) -> None:
     """A port is a site of its own: whoever has one host has thousands of them."""
     rules = "User-agent: *\nDisallow: /private\n"
-    long = f"{rules}{'#' * (robots._SIZE - len(rules))}"  # pyright: ignore[reportPrivateUsage]
+    long = f"{rules}{'#' * (robots._SIZE - len(rules))}"
 
     def answer(asked: Asked) -> bytes:
         return text(long) if asked.target == "/robots.txt" else text("page")
