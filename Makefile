@@ -13,6 +13,9 @@ LLM_READY := $(VENV)/.stamp-llm
 CORE := src/callblocks/model/*,src/callblocks/parsing/*,src/callblocks/dialects/*
 GUARDS := src/callblocks/runtime/policy/*,src/callblocks/runtime/approvals/*,src/callblocks/runtime/files/*
 
+# What is compiled is kept, for there are many processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 # The version of pyright is pinned: no word about newer ones.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 

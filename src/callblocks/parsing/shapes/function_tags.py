@@ -6,7 +6,15 @@ before the next tag, or write `<function name="NAME">`.
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.tags import Tag, attributed, closing, literal, misspelt, named
+from callblocks.parsing.shapes.tags import (
+    Tag,
+    attributed,
+    closing,
+    literal,
+    misspelt,
+    named,
+    unclosed,
+)
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
 from callblocks.parsing.shapes.xml_tags import XmlTags
@@ -36,8 +44,8 @@ def function_tags(wrapper: str) -> XmlTags:
             "<function=…>",
             named("<function="),
             others=[
-                named("<function=", "\\n"),
-                named("<function=", "(?=<)"),
+                unclosed("<function=", "\\n"),
+                unclosed("<function=", "(?=<)"),
                 attributed("<function"),
             ],
         ),

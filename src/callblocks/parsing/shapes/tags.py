@@ -28,10 +28,12 @@ __all__ = (
     "literal",
     "misspelt",
     "named",
+    "unclosed",
 )
 
 BLANKS = "[ \\t\\r\\n]{0,400}"
 HEAD = "[^<>\\n]{1,200}"
+WORD = "[\\w.:/-]{1,200}"
 ATTRIBUTES = "[^<>]{1,400}"
 _ATTRIBUTE = re.compile(
     r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|[“”]([^“”]*)[“”]|[‘’]([^‘’]*)[‘’]|([^\s"'“”‘’/<>]+))"""
@@ -43,9 +45,14 @@ def literal(text: str) -> Shape:
     return Shape(tuple(map(re.escape, text)))
 
 
-def named(opening: str, end: str = ">") -> Shape:
+def named(opening: str) -> Shape:
     """A tag whose name stands right after `opening`."""
-    return Shape((*map(re.escape, opening), HEAD, end))
+    return Shape((*map(re.escape, opening), HEAD, ">"))
+
+
+def unclosed(opening: str, end: str) -> Shape:
+    """The same without its bracket: what stands before `end` is one word."""
+    return Shape((*map(re.escape, opening), WORD, end))
 
 
 def misspelt(start: str) -> Shape:
