@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from callblocks import ToolSpec, dialects, parse
-from callblocks.dialects import FAMILIES
 from callblocks.model.events import CallReady, Event, Malformed, Problem, join
 from callblocks.parser import AUTO
 from support.corpus import CASES, content, options
@@ -23,13 +22,10 @@ SCHEMA = {
     "properties": {"query": {"type": "string"}, "days": {"type": "integer"}},
 }
 TOOLS = [ToolSpec(name, "", SCHEMA) for name in NAMES]
-# Of these no marker tells a call from a text or an answer: the name of the model does.
-UNMARKED = ("generic_json", "llama3_json", "pythonic", "xlam", "sarashina")
-# Never guessed: an extension that is off unless it is named, and any code in Python; what two
-# others write is read as theirs.
-NEVER_GUESSED = ("emoji-bracket+", "smolagents_code")
+# An extension is off unless it is named; what two others write is read as theirs.
+NEVER_GUESSED = "emoji-bracket+"
 READ_AS_OTHERS = ("morph_xml", "poolside_v1")
-NAMED_CASES = [path for path in CASES if path.parent.name not in (AUTO, *NEVER_GUESSED)]
+NAMED_CASES = [path for path in CASES if path.parent.name not in (AUTO, NEVER_GUESSED)]
 
 
 def unnamed(events: list[Event]) -> list[Event]:
@@ -55,15 +51,14 @@ def is_named(path: Path) -> bool:
     """Whether `auto` takes the text for what it is, or for what reads exactly the same."""
     text, name = content(path), path.parent.name
     given = {"in_code_fences": True} | options(path)
-    hint = {"model": FAMILIES[name][0]} if name in UNMARKED else {}
-    known, guessed = read(name, [text], **given), read(AUTO, [text], **given, **hint)
+    known, guessed = read(name, [text], **given), read(AUTO, [text], **given)
     is_other = not owners(known) and "another-dialect" in path.stem
     return is_other or owners(guessed) == owners(known) or unnamed(known) == unnamed(guessed)
 
 
 def test_all_but_a_few_dialects_are_guessed() -> None:
     others = {name for name in dialects if not dialects[name].in_auto}
-    assert others == {*NEVER_GUESSED, *READ_AS_OTHERS}
+    assert others == {NEVER_GUESSED, *READ_AS_OTHERS}
 
 
 def test_auto_names_the_dialect_of_nearly_every_text() -> None:

@@ -10,15 +10,19 @@ one call.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from functools import cached_property
 
 from callblocks.parsing.block import Block
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.json_calls import JsonCalls
 from callblocks.parsing.shapes.keys import Keys
+from callblocks.parsing.shapes.row import Row
 
 __all__ = ("OpenaiJsonText",)
 
 GAP = "[ \\t\\r\\n]{0,20}"
+FLAT = '"function_call"'
 
 
 class OpenaiJsonText(JsonCalls):
@@ -51,3 +55,12 @@ class OpenaiJsonText(JsonCalls):
 
     def is_sure(self, block: Block) -> bool:
         return block.stage.alone
+
+    def row_of(self, block: Block, sure: bool) -> Row:
+        is_flat = sure or FLAT in block.opening
+        return super().row_of(block, sure) if is_flat else self._deep_row
+
+    @cached_property
+    def _deep_row(self) -> Row:
+        """Calls without `function` around them are another dialect's, if there are others."""
+        return replace(self.row, keys=self.keys._replace(deep=True), sure=False)

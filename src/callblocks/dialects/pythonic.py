@@ -3,7 +3,7 @@
     <|python_start|>[get_weather(city="Paris"), ping()]<|python_end|>
 
 The markers may be left out. A bare list is calls if the text begins with it; anywhere else it
-must be whole, and call a tool that is known. Where the dialect is guessed, both must hold.
+must be whole, and call a tool that is known; where the dialect is guessed, it begins a line too.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ __all__ = ("Pythonic",)
 # A bare list that breaks is broken up to the end of its line.
 BARE_ROW = PythonRow("<|python_end|>", "<|python_start|>", "\n")
 BARE = Shape((r"\[", r"[ \t\r\n]{0,20}", *NAME_ATOMS))
+BARE_LINE = Shape((r"[ \t\r\n]{0,100}", *BARE.atoms), at_line_start=True)
 
 
 class Pythonic(PythonMarked):
@@ -43,17 +44,17 @@ class Pythonic(PythonMarked):
     closing = "<|python_end|>"
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        return (self.opening, BARE)
+        return self.opening, BARE if setting.alone else BARE_LINE
 
     def read(self, block: Block) -> Reading[Refused | None]:
         if block.opening == self.opening:
             return (yield from super().read(block))
-        name = block.opening[1:].lstrip()
+        name = block.opening.lstrip()[1:].lstrip()
         stage, is_known = block.stage, name[:-1] in block.stage.tools
-        is_first = block.at_start and (is_known or stage.alone)
-        if not (is_first or (is_known and stage.alone)):
+        is_first = block.at_start and stage.alone
+        if not (is_first or is_known):
             return block.refuse()
-        if not is_first or not stage.alone or (stage.tools and not is_known):
+        if not is_first or (stage.tools and not is_known):
             scan = PythonScan(stage.limits.depth)
             scan.feed(block.opening)
             yield from block.consume(scan)

@@ -5,7 +5,8 @@
     </code>
 
 Code that only calls tools with plain values is these calls. Any other code is one call of
-`python_interpreter`.
+`python_interpreter`. Where other dialects are read too, the tag begins a line and ends it, and
+the tools are known.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from callblocks.parsing.python_scan import PythonScan
 from callblocks.parsing.python_values import Arguments, read_arguments
 from callblocks.parsing.shapes.python_calls import NAME, PythonRow, PythonRowReader
 from callblocks.parsing.shapes.python_marked import PythonMarked
-from callblocks.parsing.stage import Reading
+from callblocks.parsing.stage import Reading, Stage
 
 __all__ = ("SmolagentsCode",)
 
 INTERPRETER = "python_interpreter"
+TAG_LINE = line("<code>")
 FENCES = (line("```py"), line("```python"))
 FENCE_ROW = PythonRow("```", in_list=False, beside=("```<end_code>", "```\n<end_code>"))
 CLOSING = Markers("</code>", "```")
@@ -55,25 +57,29 @@ class SmolagentsCode(PythonMarked):
     opening = "<code>"
     closing = "</code>"
     in_list = False
-    # Any text about programs has code in it.
-    in_auto = False
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        return (self.opening, *FENCES)
+        # Any text about programs has code in it: there, a tag on a line of its own.
+        return (self.opening, *FENCES) if setting.alone else (TAG_LINE,)
 
     def read(self, block: Block) -> Reading[Refused | None]:
-        fenced = block.opening != self.opening
+        fenced = not block.opening.endswith(self.opening)
         if fenced:
             rest, newline = yield from block.until(END_OF_LINE)
             fence = read_fence(block.opening + rest)
             if not newline or not fence or fence.info not in ("py", "python"):
                 return block.refuse()
         start = block.offset
+        guessed = not block.stage.alone
+        if guessed and not (yield from block.stands(NEWLINE)):
+            return block.refuse()
         known: dict[str, Arguments] = {}
         if (yield from self._only_calls(block, known)):
             block.give_back(start)
             row = FENCE_ROW if fenced else self.row
             return (yield from PythonRowReader(block, row, known).read())
+        if guessed and INTERPRETER not in block.stage.tools:
+            return block.refuse(until=block.offset)
         # A text that ends among calls does not say what is code: all of it may be.
         ends = NOTHING if _breaks_off(block) else FENCE_END if fenced else CODE_END
         block.give_back(start)
@@ -90,7 +96,7 @@ class SmolagentsCode(PythonMarked):
             name = yield from block.match(NAME)
             if not name:
                 return bool(count) and bool((yield from block.match(CLOSING)))
-            if not _is_tool(block, name[:-1]):
+            if not _is_tool(block.stage, name[:-1]):
                 return False
             if not (yield from _plain(block, known)):
                 return False
@@ -131,7 +137,7 @@ def _breaks_off(block: Block) -> bool:
     return scan.closed and (scan.empty or any(hit and not hit.lastindex for hit in hits))
 
 
-def _is_tool(block: Block, name: str) -> bool:
+def _is_tool(stage: Stage, name: str) -> bool:
     """Whether a name is a tool's: one that is known, or, where none is, not Python's own."""
-    tools = block.stage.tools
-    return name in tools if tools else not hasattr(builtins, name)
+    is_known = name in stage.tools
+    return is_known or (stage.alone and not stage.tools and not hasattr(builtins, name))

@@ -28,7 +28,7 @@ class CallObject:
     """What was read so far.
 
     `heads` are those of the keys. `sure` says that a name alone makes it a call, unless it is one
-    of the `silent` ones.
+    of the `silent` ones; `as_text`, that its arguments are a string.
     """
 
     def __init__(
@@ -39,11 +39,13 @@ class CallObject:
         *,
         sure: bool,
         silent: tuple[str, ...],
+        as_text: bool,
     ) -> None:
         self.block = block
         self.keys = keys
         self.sure = sure
         self.silent = silent
+        self.opens = '{"' if as_text else "{"
         self.start = block.offset
         self.mark = len(block.taken)
         self.name = ""
@@ -117,6 +119,12 @@ class CallObject:
         """Whether the name calls nothing."""
         return self.name in self.silent
 
+    @property
+    def _is_known(self) -> bool:
+        """Whether the name is a tool's; where no other dialect is read, any is."""
+        stage = self.block.stage
+        return stage.alone or self.name in stage.tools
+
     def begin(self) -> None:
         """Say that the call has begun, if that was not said."""
         if self.started:
@@ -178,7 +186,7 @@ class CallObject:
     def _input(self, char: str) -> Reading[bool]:
         """Take the arguments; where the name is known, say them while they come."""
         start = self.block.offset
-        if self.name and char == "{" and self.block.stage.alone and not self.is_silent:
+        if self.name and char and char in self.opens and self._is_known and not self.is_silent:
             self.begin()
         if self.started:
             self.block.input("", end=start)

@@ -23,7 +23,7 @@ from callblocks.parsing.engine import Setting
 from callblocks.parsing.expressions import Expr, alt, lit, many, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.machines import without
-from callblocks.parsing.markers import Shape
+from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.schema_rules import input_rule
 from callblocks.parsing.shapes.dumping import dumps
@@ -34,6 +34,7 @@ from callblocks.parsing.stage import Reading
 __all__ = ("JsonCalls",)
 
 _BLANKS = "[ \\t\\r\\n]{0,100}"
+_FENCE = Markers("```")
 
 
 class JsonCalls(Dialect):
@@ -129,10 +130,10 @@ class JsonCalls(Dialect):
         if self._hides(block.opening):
             return block.markup()
         sure = self.is_sure(block)
-        if not (sure or block.stage.alone or block.at_start):
-            return block.refuse()
         char = yield from block.peek()
         fenced = char == "`" and not block.stage.strict and bool(self.closing)
+        if fenced:
+            fenced = yield from block.stands(_FENCE)
         if not (fenced or (char and char in self.starts)):
             return block.refuse()
         return (yield from RowReader(block, self.row_of(block, sure)).read(char))

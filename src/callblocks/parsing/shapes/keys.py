@@ -23,7 +23,8 @@ class Keys(NamedTuple):
 
     `id` is the key of the call's id, or "" where the grammar has none. `nested` are members that
     hold the call one level deeper; with `wrapped` it is written so. With `single`, the object's
-    only key is the name itself. `id_first` says that the id is written before the name.
+    only key is the name itself. `id_first` says that the id is written before the name; `deep`,
+    that a call is read in `nested` only.
     """
 
     name: tuple[str, ...] = ("name",)
@@ -33,11 +34,13 @@ class Keys(NamedTuple):
     single: bool = False
     wrapped: bool = False
     id_first: bool = False
+    deep: bool = False
 
     @property
     def known(self) -> tuple[str, ...]:
         """What an object that is a call may begin with."""
-        return (*self.name, *self.input, *self.nested, self.id, "type", "id")
+        flat = () if self.deep else (*self.name, *self.input)
+        return (*flat, *self.nested, self.id, "type", "id")
 
     def said(self, name: str, value: object, id_: str, extra: Mapping[str, Any]) -> dict[str, Any]:
         """The object of a call."""

@@ -70,7 +70,8 @@ class Row:
     @cached_property
     def ends(self) -> Markers:
         """What ends a row that is no JSON."""
-        return Markers(*(self.closing if self.is_closed else ()), *self.opening)
+        tokens = (one for one in self.trailing if one.startswith("<|"))
+        return Markers(*(self.closing if self.is_closed else ()), *self.opening, *tokens)
 
 
 class RowReader:
@@ -108,7 +109,9 @@ class RowReader:
     def _object(self) -> CallObject:
         """The object that stands here; only the first of a row may call nothing."""
         row, silent = self.row, () if self.telling.any else self.row.silent
-        return CallObject(self.block, row.keys, row.heads, sure=row.sure, silent=silent)
+        return CallObject(
+            self.block, row.keys, row.heads, sure=row.sure, silent=silent, as_text=row.as_text
+        )
 
     def _stop(self) -> None:
         if self._end < self.block.offset:
@@ -215,7 +218,7 @@ class RowReader:
     def _break_off(self, call: CallObject) -> Reading[Refused | None]:
         """An object is no JSON, or the text ends in it: read what is meant, if that is sure."""
         certain = call.started or self.row.sure
-        if not (certain or (self.row.natural and self.block.stage.alone)):
+        if not (certain or self.row.natural):
             return self._leave(call)
         ended = yield from self._seek_end(call)
         raw = self.telling.slice(call.start, self.block.offset)
