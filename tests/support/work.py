@@ -92,6 +92,7 @@ def _counting() -> Iterator[_Count]:
         count(Scanner, "take", lambda scan, end: end - scan.pos),
         count(Scanner, "drain", lambda scan: len(scan.text) - scan.pos),
         count(Scanner, "rewind", _rewound),
+        count(Block, "part_at", _passed),
         _searching(count),
         _scanning(count),
         patch.object(Block, "text", property(text)),
@@ -110,6 +111,16 @@ def _counting() -> Iterator[_Count]:
 def _rewound(scan: Scanner, start: int, taken: list[str], fresh: bool) -> int:
     copied = len(scan.text) - scan.pos if start < scan.base else 0
     return copied + sum(map(len, taken))
+
+
+def _passed(block: Block, offset: int) -> int:
+    """How many parts lie after an offset."""
+    taken, at = block.taken, block.offset
+    number = 0
+    while at > offset:
+        number += 1
+        at -= len(taken[-number])
+    return number
 
 
 def _searching(count: _Count) -> Any:

@@ -159,6 +159,13 @@ class Asking:
         self.taken[first:] = [text[:keep]]
         self.scan.rewind(offset, [text[keep:]], fresh=False)
 
+    def pack(self, offset: int) -> str:
+        """Make one part of all that was taken since `offset`, and give it."""
+        first, at = self.part_at(offset)
+        text, keep = "".join(self.taken[first:]), offset - at
+        self.taken[first:] = [text[:keep], text[keep:]] if keep else [text]
+        return text[keep:]
+
     def part_at(self, offset: int) -> tuple[int, int]:
         """Which part of what was taken an offset lies in, and where that begins.
 

@@ -221,7 +221,7 @@ class RowReader:
         if not (certain or self.row.natural):
             return self._leave(call)
         ended = yield from self._seek_end(call)
-        raw = self.telling.slice(call.start, self.block.offset)
+        raw = self.block.pack(call.start)
         found, error = self._mended(raw, ended=ended)
         if not certain and (error or not all(map(self._is_mended_call, found))):
             return self._leave(call)
