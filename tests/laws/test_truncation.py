@@ -4,7 +4,7 @@ A call is complete (`ended`) once its own closing was seen: the tag that ends it
 bracket that ends their JSON; a wrapper around calls, and a token that servers leave out, may still
 come. So what comes after cannot change it: such a call in the start of a text is a call of the
 whole text, the same. Only what is no longer a call at all, for the words that follow it, was one;
-then its input is JSON that is all there.
+then its input is all there.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pytest
 
 from callblocks.model.calls import Call
 from callblocks.model.events import CallInput, CallReady, Event
+from callblocks.parsing.python_values import read_arguments
 from callblocks.parsing.same import same
 from support.corpus import CASES, content, options
 from support.reading import read
@@ -38,13 +39,13 @@ def ended(events: list[Event]) -> dict[int, Call]:
     return {call.span[0]: call for call in calls if call.ended}
 
 
-def is_json(events: list[Event], call: Call) -> bool:
-    """Whether what was said of the call's input is a JSON value, all of it."""
+def is_whole(events: list[Event], call: Call) -> bool:
+    """Whether what was said of the call's input is all of it: a JSON value, or Python's brackets."""
     start, stop = call.span
     inputs = [event for event in events if isinstance(event, CallInput)]
     raw = "".join(event.text for event in inputs if start <= event.span[0] < stop)
     try:
-        json.loads(raw)
+        read_arguments(raw, strict=True) if raw.startswith("(") else json.loads(raw)
     except ValueError:
         return False
     return True
@@ -66,5 +67,5 @@ def test_no_call_is_complete_before_its_closing_was_seen(path: Path) -> None:
         for at, call in ended(events).items():
             later = whole.get(at)
             is_there = later and same([call.name, call.input], [later.name, later.input])
-            was_whole = SEEN.search(start) or (later is None and is_json(events, call))
+            was_whole = SEEN.search(start) or (later is None and is_whole(events, call))
             assert is_there or was_whole, f"{start!r} has a call that is not there: {call}"

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.json_scan import ScanState
-from callblocks.parsing.markers import Shape
+from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.python_scan import PythonScan
 from callblocks.parsing.shapes.python_calls import NAME_ATOMS, PythonRow, PythonRowReader
 from callblocks.parsing.shapes.python_marked import PythonMarked
@@ -23,6 +23,7 @@ __all__ = ("Pythonic",)
 
 # A bare list that breaks is broken up to the end of its line.
 BARE_ROW = PythonRow("<|python_end|>", "<|python_start|>", "\n")
+LINE_END = Markers("\n", "<|python_end|>")
 BARE = Shape((r"\[", r"[ \t\r\n]{0,20}", *NAME_ATOMS))
 BARE_LINE = Shape((r"[ \t\r\n]{0,100}", *BARE.atoms), at_line_start=True)
 
@@ -58,7 +59,15 @@ class Pythonic(PythonMarked):
             scan = PythonScan(stage.limits.depth)
             scan.feed(block.opening)
             yield from block.consume(scan)
-            if scan.state is not ScanState.STOPPED:
+            if scan.state is not ScanState.STOPPED or not (yield from _is_alone(block)):
                 return block.refuse(until=block.offset)
             block.give_back(block.start + len(block.opening))
         return (yield from PythonRowReader(block, BARE_ROW).read(name))
+
+
+def _is_alone(block: Block) -> Reading[bool]:
+    """Whether nothing follows a list on its line, where it is only guessed that it is calls."""
+    if block.stage.alone:
+        return True
+    rest, _ = yield from block.until(LINE_END)
+    return not rest.strip()

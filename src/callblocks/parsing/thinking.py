@@ -12,7 +12,7 @@ from typing import ClassVar, TypeAlias
 
 from callblocks.model.events import Reasoning
 from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.markers import Markers, Shape, line
 from callblocks.parsing.reader import Reader
 from callblocks.parsing.stage import Reading, Stage
 from callblocks.parsing.trial import try_call
@@ -21,6 +21,10 @@ __all__ = ("Pairs", "Thinking", "ThoughtEnd")
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 """What opens a thought, and what closes it."""
+
+
+_FENCE = line("```")
+_CODE = Markers(_FENCE, "`")
 
 
 class Thinking:
@@ -40,7 +44,9 @@ class Thinking:
         self._openings = Markers(*openings)
         self._enders = [(reader, Markers(*openers)) for reader, openers in enders]
         calls = (opener for _, openers in enders for opener in openers)
-        self._stops = Markers(*closings, *calls)
+        self._stops = Markers(*closings, *calls, *_CODE.shapes)
+        self._span_end = Markers("`", "\n", *closings)
+        self._fence_end = Markers(_FENCE, *closings)
         self._only_first = only_first
 
     def read(self, block: Block) -> Reading[Refused | None]:
@@ -73,8 +79,8 @@ class Thinking:
             if (yield from self._calls(stage, barred)):
                 stage.unclosed = True
                 break
-            char = stage.scan.take(stage.scan.pos + 1)
-            stage.say(Reasoning(char, stage.span()))
+            if not (yield from self._quotes(stage)):
+                _pass(stage, 1)
         # What follows a thought that came first still stands at the start of the text.
         stage.solid = not at_start
         stage.scan.fresh = at_start
@@ -93,6 +99,28 @@ class Thinking:
             if found:
                 return True
         return False
+
+    def _quotes(self, stage: Stage) -> Reading[bool]:
+        """Whether code stands right here, where a call is only a mention; then take it."""
+        opening, certain = stage.scan.match(_CODE)
+        while not certain:
+            yield
+            opening, certain = stage.scan.match(_CODE)
+        if opening is None:
+            return False
+        _pass(stage, len(opening))
+        ends = self._span_end if opening == "`" else self._fence_end
+        if (yield from stage.stream(ends, Reasoning)) is not None:
+            ending, _ = stage.scan.match(_CODE)
+            _pass(stage, len(ending or ""))
+        return True
+
+
+def _pass(stage: Stage, count: int) -> None:
+    """Say so many characters as what is thought."""
+    if count:
+        text = stage.scan.take(stage.scan.pos + count)
+        stage.say(Reasoning(text, stage.span()))
 
 
 class ThoughtEnd:

@@ -53,6 +53,7 @@ class CallObject:
         self.input: Span | None = None
         self.written = ""
         self.started = False
+        self.meant = False
         self.too_deep = False
         self._others: dict[str, Any] = {}
         self._heads = heads
@@ -150,7 +151,7 @@ class CallObject:
         keys, char = self.keys, (yield from self.block.peek())
         if keys.single and not self.name:
             return (yield from self._single(key))
-        if level == 0 and not self.name and key not in keys.known and not self.sure:
+        if not self.sure and self._is_answer(key, level):
             return False
         if key in keys.nested and char == "{" and not keys.single:
             return (yield from self.read(level + 1))
@@ -158,6 +159,12 @@ class CallObject:
             return (yield from self._input(char))
         raw, whole = yield from self._value()
         return whole and self._note(key, raw)
+
+    def _is_answer(self, key: str, level: int) -> bool:
+        """Whether a key shows that an object without markers is no call, or describes a tool."""
+        is_first = level == 0 and not self.name
+        is_described = key == "description" and self.input is None
+        return is_described or (is_first and key not in self.keys.known)
 
     def _single(self, key: str) -> Reading[bool]:
         if not key:
@@ -187,7 +194,9 @@ class CallObject:
         """Take the arguments; where the name is known, say them while they come."""
         start = self.block.offset
         if self.name and char and char in self.opens and self._is_known and not self.is_silent:
-            self.begin()
+            self.meant = True
+            if self.block.stage.alone or self.block.opening.strip():
+                self.begin()
         if self.started:
             self.block.input("", end=start)
         raw, whole = yield from self._value(live=self.started)

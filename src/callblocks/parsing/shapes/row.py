@@ -207,7 +207,7 @@ class RowReader:
         """Whether it is one, in a text that has no markers to be sure by."""
         stage, given = self.block.stage, parts.input
         known = stage.alone or parts.name in stage.tools
-        is_input = isinstance(given, dict) or (isinstance(given, str) and given[:1] == "{")
+        is_input = _is_object(given) or (isinstance(given, str) and given[:1] == "{")
         return self.row.sure or (is_input and known)
 
     def _bad(self, code: str, detail: str, started: bool) -> bool:
@@ -217,7 +217,7 @@ class RowReader:
 
     def _break_off(self, call: CallObject) -> Reading[Refused | None]:
         """An object is no JSON, or the text ends in it: read what is meant, if that is sure."""
-        certain = call.started or self.row.sure
+        certain = call.started or call.meant or self.row.sure
         if not (certain or self.row.natural):
             return self._leave(call)
         ended = yield from self._seek_end(call)
@@ -250,7 +250,7 @@ class RowReader:
         if self.row.sure:
             _, marker = yield from self.block.until(self.row.ends)
             self.block.give_back(self.block.offset - len(marker))
-            return bool(marker)
+            return marker in self.row.closing or marker in self.row.trailing
         brackets = Brackets(depth=int(self._in_array))
         brackets.feed(self.telling.slice(call.start, self.block.offset))
         yield from self.block.consume(brackets)
@@ -287,6 +287,11 @@ class RowReader:
             ended=self._ended,
             end=self._end,
         )
+
+
+def _is_object(given: object) -> bool:
+    """Whether it is an object, but not a schema: that is how a tool is described."""
+    return isinstance(given, dict) and not {"type", "properties"} <= given.keys()
 
 
 def _moved(place: Span, by: int) -> Span:
