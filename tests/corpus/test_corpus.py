@@ -15,7 +15,7 @@ import pytest
 
 from callblocks.model.events import join
 from callblocks.parser import AUTO
-from support.corpus import CASES, CORPUS, content, options
+from support.corpus import CASES, CORPUS, cases_of, content, options
 from support.reading import NAMES, alike, cut, lines, read
 from support.verifying import verify
 
@@ -45,9 +45,15 @@ def test_a_character_at_a_time_reads_the_same(path: Path) -> None:
     assert alike(each, join(read(dialect, [text], **given)))
 
 
-@case
+@pytest.mark.parametrize("dialect", NAMES)
 @pytest.mark.no_cover  # every way is walked by the two above
-def test_cuts_do_not_matter(path: Path) -> None:
+def test_cuts_do_not_matter(dialect: str) -> None:
+    for path in cases_of(dialect):
+        check_cuts(path)
+
+
+def check_cuts(path: Path) -> None:
+    """Cut the text of a case in two everywhere, and at random into more."""
     text, given, dialect = content(path), options(path), path.parent.name
     whole = join(read(dialect, [text], **given))
     random = Random(path.stem)
@@ -57,12 +63,12 @@ def test_cuts_do_not_matter(path: Path) -> None:
     ]
     for at in places:
         pieces = cut(text, at)
-        assert alike(read(dialect, pieces, **given), whole), f"cut as {pieces}"
+        assert alike(read(dialect, pieces, **given), whole), f"{path.stem} cut as {pieces}"
 
 
 @pytest.mark.parametrize("dialect", NAMES)
 def test_every_dialect_has_a_corpus(dialect: str) -> None:
-    found = sum(path.parent.name == dialect for path in CASES)
+    found = len(cases_of(dialect))
     least = LEAST_FOR_AUTO if dialect == AUTO else LEAST
     assert found >= least, f"{CORPUS / dialect} has {found} cases of at least {least}"
 

@@ -15,7 +15,7 @@ from typing import Any
 from callblocks import Limits
 from callblocks.model.specs import read_specs
 
-__all__ = ("CASES", "CORPUS", "content", "fragments", "options", "texts_of")
+__all__ = ("CASES", "CORPUS", "cases_of", "content", "fragments", "options", "texts_of")
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 CASES = sorted(CORPUS.glob("*/*.txt"))
@@ -48,10 +48,16 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 @cache
+def cases_of(dialect: str) -> tuple[Path, ...]:
+    """The cases of a dialect."""
+    return tuple(path for path in CASES if path.parent.name == dialect)
+
+
+@cache
 def texts_of(dialect: str) -> tuple[str, ...]:
     """The texts of a dialect's cases."""
-    cases = sorted((CORPUS / dialect).glob("*.txt"))
-    return tuple(case.read_bytes().decode("utf-8", "surrogatepass") for case in cases)
+    texts = (case.read_bytes() for case in cases_of(dialect))
+    return tuple(text.decode("utf-8", "surrogatepass") for text in texts)
 
 
 @cache

@@ -6,14 +6,14 @@ import pytest
 
 from callblocks import Parser, dialects
 from callblocks.dialects import dialect_of, families
-from support.corpus import CASES, content, options
+from support.corpus import cases_of, content, options
 from support.reading import alike, read
 
 
 @pytest.mark.parametrize("name", dialects)
 def test_one_that_is_made_anew_reads_the_same(name: str) -> None:
     fresh = type(dialects[name])()
-    for path in (path for path in CASES if path.parent.name == name):
+    for path in cases_of(name):
         text, given = content(path), options(path)
         parser = Parser(fresh, **given)
         assert alike([*parser.feed(text), *parser.close()], read(name, [text], **given)), path.stem
