@@ -14,7 +14,15 @@ from callblocks.model.events import Event, Problem
 from callblocks.parser import Parser
 from callblocks.parsing.limits import Limits
 
-__all__ = ("Read", "ReadingOptions", "make_parser", "model_option", "read", "reading_options")
+__all__ = (
+    "Read",
+    "ReadingOptions",
+    "make_parser",
+    "model_option",
+    "read",
+    "reading_options",
+    "reasoning_option",
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 Read: TypeAlias = tuple[str, list[Event]]
@@ -28,6 +36,24 @@ model_option = click.option(
     default="",
     metavar="NAME",
     help="The model that wrote it, as qwen3-coder: auto asks its dialect first.",
+)
+
+
+def _check_markers(
+    ctx: click.Context, param: click.Parameter, value: tuple[tuple[str, str], ...]
+) -> tuple[tuple[str, str], ...]:
+    if not all(marker for pair in value for marker in pair):
+        raise click.BadParameter("a marker must not be empty")
+    return value
+
+
+reasoning_option = click.option(
+    "--reasoning",
+    nargs=2,
+    multiple=True,
+    metavar="OPEN CLOSE",
+    callback=_check_markers,
+    help="Markers around what the model thinks, as <think> </think>; may be given again.",
 )
 
 
@@ -66,14 +92,7 @@ def reading_options(command: F) -> F:
             default=None,
             help="Whether calls quoted in code fences are calls.  [default: not with auto]",
         ),
-        click.option(
-            "--reasoning",
-            nargs=2,
-            multiple=True,
-            metavar="OPEN CLOSE",
-            callback=_check_markers,
-            help="Markers around what the model thinks, as <think> </think>; may be given again.",
-        ),
+        reasoning_option,
         click.option(
             "--in-reasoning",
             is_flag=True,
@@ -147,12 +166,4 @@ def _limit(name: str, standard: int, about: str) -> Callable[[F], F]:
 def _check_limit(ctx: click.Context, param: click.Parameter, value: int) -> int:
     if value < 0:
         raise click.BadParameter("a limit is not negative; 0 means none")
-    return value
-
-
-def _check_markers(
-    ctx: click.Context, param: click.Parameter, value: tuple[tuple[str, str], ...]
-) -> tuple[tuple[str, str], ...]:
-    if not all(marker for pair in value for marker in pair):
-        raise click.BadParameter("a marker must not be empty")
     return value
