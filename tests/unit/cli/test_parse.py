@@ -163,6 +163,31 @@ def test_explaining_draws_the_text() -> None:
     assert "    2 ┃ 🛠️[ls src]" in run("parse", "--explain", text=GOOD).stdout
 
 
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ('{"name": "now", "parameters": {}}', "a JSON object"),
+        ('\n[{"name": "now"}]', "a JSON list"),
+        ("[now(zone='UTC')]", "a list of calls"),
+    ],
+)
+def test_bare_json_that_was_taken_for_an_answer_says_what_would_make_it_a_call(
+    text: str, form: str
+) -> None:
+    said = run("parse", "--explain", text=text).stdout.replace("\n", " ")
+    wanted = f"0 calls; it begins with {form}, taken for an answer: with --tools or --model-hint"
+    assert wanted in said
+    assert "with --tools it" in run("parse", "--explain", "--model-hint=hermes", text="{}").stdout
+    for other in ("[a](b)", "Hello {x}", "🛠️[ls]🛠️[/end]"):
+        assert "begins with" not in run("parse", "--explain", text=other).stdout
+    assert "begins with" not in run("parse", "--explain", "-d", "hermes", text=text).stdout
+
+
+def test_who_refused_a_marker_is_told() -> None:
+    said = run("parse", "--explain", text="Action: foo\n").stdout
+    assert "generic_json reads no call there; react_text reads no call there after  foo." in said
+
+
 def test_calls_that_are_in_code_fences_only_are_hinted_at() -> None:
     search = {"operation": "gmail_search", "parameters": {"query": "tides"}}
     two = [{"type": "gmail_search", "id": id, **search} for id in ("a", "b")]
