@@ -109,6 +109,7 @@ def reading_options(command: F) -> F:
 
 def make_parser(options: ReadingOptions) -> Parser:
     """A parser as the options want it."""
+    _check_thought(options)
     limits = Limits(
         calls=options["max_calls"] or NO_LIMIT,
         input_size=options["max_input"] or NO_LIMIT,
@@ -124,6 +125,18 @@ def make_parser(options: ReadingOptions) -> Parser:
         in_reasoning=options["in_reasoning"],
         limits=limits,
     )
+
+
+def _check_thought(options: ReadingOptions) -> None:
+    """A thought that the prompt opened must have markers that can end it."""
+    from callblocks.dialects import dialects
+
+    names = options["dialect"]
+    known = AUTO in names or any(dialects[name].reasoning for name in names)
+    if options["in_reasoning"] and not known and not options["reasoning"]:
+        raise click.UsageError(
+            f"--in-reasoning needs --reasoning OPEN CLOSE: {', '.join(names)} has no markers of it"
+        )
 
 
 def named(dialects: Sequence[str]) -> str | list[str]:
