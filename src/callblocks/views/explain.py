@@ -85,7 +85,7 @@ class Explained:
         rows = self._sheet.draw(self._sheet.window.end, last=True)
         said = "".join(f"; {one}" for one in (self._preferred, self._bare()) if one)
         last: Row = (("plain", "  "), *self.tally.row(), ("quiet", said))
-        return [*rows, (), *wrap(last, self._width)]
+        return [*rows, (), *wrap(last, self._width, hang=(("plain", "  "),))]
 
     def _bare(self) -> str:
         """What is said of a text that might have been a call."""

@@ -202,7 +202,7 @@ def test_explaining_draws_the_text() -> None:
 def test_bare_json_that_was_taken_for_an_answer_says_what_would_make_it_a_call(
     text: str, form: str
 ) -> None:
-    said = run("parse", "--explain", text=text).stdout.replace("\n", " ")
+    said = run("parse", "--explain", text=text).stdout.replace("\n ", "")
     wanted = f"0 calls; it begins with {form}, taken for an answer: with --tools or --model-hint"
     assert wanted in said
     assert "with --tools it" in run("parse", "--explain", "--model-hint=hermes", text="{}").stdout
