@@ -99,10 +99,13 @@ def convert(
     source: str | Dialect | Sequence[str | Dialect] = AUTO,
     tools: ToolSpecs = (),
     model: str = "",
+    reasoning: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Read text in one dialect and write it in another, or raise `Unwritable`."""
-    made = conversion(text, target=target, source=source, tools=tools, model=model)
-    faults = [one.what for one in made.unsaid if one.kind in ("call", "text")]
+    made = conversion(
+        text, target=target, source=source, tools=tools, model=model, reasoning=reasoning
+    )
+    faults = [one.what for one in made.unsaid if one.is_fault]
     if made.text is None or faults:
         raise Unwritable(_named(target).name, "; ".join(faults))
     return made.text
@@ -115,10 +118,16 @@ def conversion(
     source: str | Dialect | Sequence[str | Dialect] = AUTO,
     tools: ToolSpecs = (),
     model: str = "",
+    reasoning: Sequence[tuple[str, str]] = (),
 ) -> Conversion:
-    """Like `convert`, but what the target cannot say stays as it was written, and is listed."""
+    """Like `convert`, but what the target cannot say is listed.
+
+    Calls then stay as they were written; thoughts are left out. `reasoning` are markers of thoughts
+    beside those that the dialects have: they are read, and written where the target has none.
+    """
     known, dialect = tuple(tools), _named(target)
-    return write_parsed(parse(text, source, tools=known, model=model), text, dialect, known)
+    parsed = parse(text, source, tools=known, model=model, reasoning=reasoning)
+    return write_parsed(parsed, text, dialect, known, reasoning)
 
 
 def _resolve(dialect: str | Dialect | Sequence[str | Dialect], model: str) -> tuple[Dialect, ...]:

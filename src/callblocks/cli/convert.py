@@ -12,7 +12,7 @@ from callblocks.cli.exits import EXIT_CODES, PROBLEMS, Refusal, say
 from callblocks.cli.files import FILE
 from callblocks.cli.io import STDIN, BadByte, name_of, pieces
 from callblocks.cli.progress import progress
-from callblocks.cli.reading import NO_LIMIT, model_option
+from callblocks.cli.reading import NO_LIMIT, model_option, reasoning_option
 from callblocks.cli.tools_file import Tools, tools_option
 from callblocks.dialects import dialects
 from callblocks.model.errors import Unwritable
@@ -29,22 +29,36 @@ __all__ = ("command",)
 @click.option(
     "--from", "source", type=DIALECT, default=AUTO, show_default=True, help="The dialect to read."
 )
-@click.option("--keep", is_flag=True, help="Keep as it is what the dialect cannot say.")
+@click.option(
+    "--keep",
+    is_flag=True,
+    help="Write the rest all the same: such calls stay as they are, thoughts are left out.",
+)
 @tools_option("Tools to bind and order arguments by.")
 @model_option
-def command(file: str, target: str, source: str, keep: bool, tools: Tools, model_hint: str) -> None:
+@reasoning_option
+def command(
+    file: str,
+    target: str,
+    source: str,
+    keep: bool,
+    tools: Tools,
+    model_hint: str,
+    reasoning: tuple[tuple[str, str], ...],
+) -> None:
     """Write a text in another dialect, to standard output.
 
     FILE is a path, or - for standard input, which is also the default. Everything that the other
-    dialect cannot say is named on standard error, and then nothing is written; with --keep, it
-    stays in the text as it was written.
+    dialect cannot say is named on standard error, and then nothing is written; with --keep, calls
+    stay in the text as they were written, and thoughts are left out.
     """
     text, limits = _read(file), Limits(calls=NO_LIMIT)
-    parsed = parse(text, source, tools=tools, model=model_hint, limits=limits)
-    made = conversion(parsed, text, dialects[target], tools)
-    faults = [one.what for one in made.unsaid if one.kind in ("call", "text")]
+    parsed = parse(text, source, tools=tools, model=model_hint, reasoning=reasoning, limits=limits)
+    made = conversion(parsed, text, dialects[target], tools, reasoning)
+    faults = [one.what for one in made.unsaid if one.is_fault]
     for what in faults:
-        say(f"{name_of(file)}: {Unwritable(target, what)}")
+        # The way out is named as in Python: here it is an option.
+        say(f"{name_of(file)}: {Unwritable(target, what.replace('`tools`', '--tools'))}")
     if made.text is not None and (keep or not faults):
         _write(file, made.text)
         _tell_kept(file, made.unsaid)

@@ -13,7 +13,7 @@ AUTO = "auto"
 class DialectName(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] generic only in click 8.4 and later
     """One of the dialects, by any of its names, or `auto` where that is allowed.
 
-    For a `model` it is one that it can be taught.
+    `-` and `_` are the same in a name. For a `model` it is one that it can be taught.
     """
 
     name = "name"
@@ -23,12 +23,13 @@ class DialectName(click.ParamType):  # pyright: ignore[reportMissingTypeArgument
         self._model = model
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from callblocks.dialects import dialects
-
-        known = self._known()
-        name = dialects[value].name if value in dialects else value
-        if name not in known:
-            self.fail(f"no dialect {value!r}; choose from: {', '.join(known)}", param, ctx)
+        spellings = self._spellings()
+        name = spellings.get(_plain(value))
+        if name is None:
+            near = self._near(value, spellings)
+            what = f"no dialect {value!r}{' that models write' if self._model else ''}"
+            hint = f"did you mean {near}? " if near else ""
+            self.fail(f"{what}; {hint}`callblocks dialects` lists them", param, ctx)
         return name
 
     @property
@@ -45,6 +46,24 @@ class DialectName(click.ParamType):  # pyright: ignore[reportMissingTypeArgument
             if name.startswith(incomplete)
         ]
 
+    def _spellings(self) -> dict[str, str]:
+        """Every name and alias as it is compared, and the dialect that it means."""
+        from callblocks.dialects import aliases_of
+
+        known = self._known()
+        aliases = {_plain(alias): name for name in known for alias in aliases_of(name)}
+        return aliases | {_plain(name): name for name in known}
+
+    def _near(self, value: str, spellings: dict[str, str]) -> str:
+        """The dialect that was probably meant, also by the name of a model; "" for none."""
+        from callblocks.dialects import dialect_of
+        from callblocks.tools.names import close_to
+
+        if near := close_to(_plain(value), spellings):
+            return spellings[near] if _plain(spellings[near]) == near else near
+        of_model = dialect_of(value) or ""
+        return of_model if of_model in spellings.values() else ""
+
     def _known(self) -> dict[str, str]:
         from callblocks.dialects import dialects
 
@@ -52,6 +71,10 @@ class DialectName(click.ParamType):  # pyright: ignore[reportMissingTypeArgument
         # What no model can be taught only displays calls.
         known = [one for one in dialects.values() if one.rules or not self._model]
         return every | {dialect.name: dialect.summary for dialect in known}
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
 
 
 DIALECT = DialectName(auto=True)

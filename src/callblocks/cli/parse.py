@@ -94,7 +94,16 @@ def _explained(parser: Parser, options: ReadingOptions, paper: Paper) -> Explain
     if model and AUTO in options["dialect"]:
         why = f"{first} was asked first" if first else "no dialect is known"
         why = f"{why} for {visible_line(model)}"
-    return Explained(paper.width, parser.attempts, why)
+    return Explained(paper.width, parser.attempts, why, _advice(options))
+
+
+def _advice(options: ReadingOptions) -> str:
+    """What would let `auto` take something without a marker for a call, if it was not given."""
+    ways = {"--tools": tuple(options["tools"]), "--model-hint": dialect_of(options["model_hint"])}
+    missing = [way for way, given in ways.items() if not given]
+    if not missing or AUTO not in options["dialect"]:
+        return ""
+    return f"with {' or '.join(missing)} it could be a call"
 
 
 def _rows_writer(

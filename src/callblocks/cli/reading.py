@@ -14,7 +14,15 @@ from callblocks.model.events import Event, Problem
 from callblocks.parser import Parser
 from callblocks.parsing.limits import Limits
 
-__all__ = ("Read", "ReadingOptions", "make_parser", "model_option", "read", "reading_options")
+__all__ = (
+    "Read",
+    "ReadingOptions",
+    "make_parser",
+    "model_option",
+    "read",
+    "reading_options",
+    "reasoning_option",
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 Read: TypeAlias = tuple[str, list[Event]]
@@ -28,6 +36,24 @@ model_option = click.option(
     default="",
     metavar="NAME",
     help="The model that wrote it, as qwen3-coder: auto asks its dialect first.",
+)
+
+
+def _check_markers(
+    ctx: click.Context, param: click.Parameter, value: tuple[tuple[str, str], ...]
+) -> tuple[tuple[str, str], ...]:
+    if not all(marker for pair in value for marker in pair):
+        raise click.BadParameter("a marker must not be empty")
+    return value
+
+
+reasoning_option = click.option(
+    "--reasoning",
+    nargs=2,
+    multiple=True,
+    metavar="OPEN CLOSE",
+    callback=_check_markers,
+    help="Markers around what the model thinks, as <think> </think>; may be given again.",
 )
 
 
@@ -66,14 +92,7 @@ def reading_options(command: F) -> F:
             default=None,
             help="Whether calls quoted in code fences are calls.  [default: not with auto]",
         ),
-        click.option(
-            "--reasoning",
-            nargs=2,
-            multiple=True,
-            metavar="OPEN CLOSE",
-            callback=_check_markers,
-            help="Markers around what the model thinks, as <think> </think>; may be given again.",
-        ),
+        reasoning_option,
         click.option(
             "--in-reasoning",
             is_flag=True,
@@ -90,6 +109,7 @@ def reading_options(command: F) -> F:
 
 def make_parser(options: ReadingOptions) -> Parser:
     """A parser as the options want it."""
+    _check_thought(options)
     limits = Limits(
         calls=options["max_calls"] or NO_LIMIT,
         input_size=options["max_input"] or NO_LIMIT,
@@ -105,6 +125,18 @@ def make_parser(options: ReadingOptions) -> Parser:
         in_reasoning=options["in_reasoning"],
         limits=limits,
     )
+
+
+def _check_thought(options: ReadingOptions) -> None:
+    """A thought that the prompt opened must have markers that can end it."""
+    from callblocks.dialects import dialects
+
+    names = options["dialect"]
+    known = AUTO in names or any(dialects[name].reasoning for name in names)
+    if options["in_reasoning"] and not known and not options["reasoning"]:
+        raise click.UsageError(
+            f"--in-reasoning needs --reasoning OPEN CLOSE: {', '.join(names)} has no markers of it"
+        )
 
 
 def named(dialects: Sequence[str]) -> str | list[str]:
@@ -147,12 +179,4 @@ def _limit(name: str, standard: int, about: str) -> Callable[[F], F]:
 def _check_limit(ctx: click.Context, param: click.Parameter, value: int) -> int:
     if value < 0:
         raise click.BadParameter("a limit is not negative; 0 means none")
-    return value
-
-
-def _check_markers(
-    ctx: click.Context, param: click.Parameter, value: tuple[tuple[str, str], ...]
-) -> tuple[tuple[str, str], ...]:
-    if not all(marker for pair in value for marker in pair):
-        raise click.BadParameter("a marker must not be empty")
     return value

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-__all__ = ("Call", "Item", "Result", "Span")
+__all__ = ("Call", "Item", "Result", "Span", "Thought")
 
 Span: TypeAlias = tuple[int, int]
 """Where something stands in the whole input: `(start, end)` in characters."""
@@ -36,5 +36,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
+class Thought(str):
+    """Text that the model thought. Wherever it goes, it is never prose."""
+
+    __slots__ = ()
+
+
 Item: TypeAlias = str | Call | Result
-"""What a dialect writes: prose, a call, or a result."""
+"""What a dialect writes: prose (or a `Thought`), a call, or a result."""

@@ -22,6 +22,7 @@ from callblocks.model.events import (
     Text,
 )
 from callblocks.parsing.asking import Asking
+from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.parsing.stage import Stage
 
 __all__ = ("Block", "Refused")
@@ -118,6 +119,8 @@ class Block(Asking):
     ) -> None:
         """Say that this, or the part that `text` gives, opened like a block but is not one."""
         self.stage.solid = True
+        if code.startswith("repaired-"):  # nothing was: the parser is strict
+            code, detail = "unrepaired", GENERAL_CODES[code]
         whole = self.text if text is None else text if isinstance(text, str) else text()
         self.stage.say(Malformed(code, whole, self.stage.span(end), detail, self.index))
         self.index = None

@@ -25,6 +25,7 @@ GENERAL_CODES: Mapping[str, str] = {
     "repaired-opening": "the opening marker of a call was missing",
     "repaired-quotes": "strings were in single quotes, or keys in none",
     "repaired-strings": "line breaks, quotes or backslashes stood in a string as they are",
+    "unrepaired": "a call has what `strict` does not repair",
     "repeated-argument": "an argument is given twice: nobody knows which one counts",
     "repaired-escapes": "a list or an object was written with its quotes escaped",
     "missing-wrapper": "a call stands without the tag that should wrap it",

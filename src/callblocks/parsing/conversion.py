@@ -1,24 +1,26 @@
-"""A text that was read, in another dialect; what that cannot say is listed, and kept as it was.
+"""A text that was read, in another dialect; what that cannot say is listed, never lost unseen.
 
     conversion(parse(text), text, dialects["scissors-cat"]).unsaid
     →  (Unsaid(what="results: it has no form for that of 'c1'", span=(0, 60)),)
 
 A call is one with its results: where one of them cannot be said, all of them stay in the text as
-they were written. An id that the target has no place for is listed too.
+they were written. What the model thought is written between the target's own markers; where that
+cannot be it is left out, for as prose it would be told to everybody. An id that the target has no
+place for is listed too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, TypeAlias
 
 import msgspec
 
-from callblocks.model.calls import Call, Item, Span
+from callblocks.model.calls import Call, Item, Span, Thought
 from callblocks.model.errors import Unwritable
 from callblocks.model.events import CallReady, CallResult, Malformed, Reasoning, Text
-from callblocks.model.specs import ToolSpec, ToolSpecs, specs_by_name
+from callblocks.model.specs import ToolSpecs, specs_by_name
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.parsed import Parsed
 
@@ -26,19 +28,25 @@ __all__ = ("Conversion", "Unsaid", "conversion")
 
 _MADE = re.compile(r"tool-call-[0-9]+")
 """An id that nobody wrote."""
+_Write: TypeAlias = Callable[[Iterable[Item]], tuple[str | None, str]]
 
 
 class Unsaid(msgspec.Struct, frozen=True):
     """Something that the target cannot say, in words, and where it stands in the source.
 
     `kind` is what became of it: a `call` stands in the new text as it was written, and so does
-    what was `broken` before; an `id` is gone, its call is there; for a `text` as a whole there is
-    no new one.
+    what was `broken` before; a `thought` is left out; an `id` is gone, its call is there; for a
+    `text` as a whole there is no new one.
     """
 
     what: str
     span: Span
-    kind: Literal["call", "broken", "id", "text"] = "call"
+    kind: Literal["call", "broken", "thought", "id", "text"] = "call"
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether the new text does not say what the old one did."""
+        return self.kind in ("call", "thought", "text")
 
 
 class Conversion(msgspec.Struct, frozen=True):
@@ -49,7 +57,7 @@ class Conversion(msgspec.Struct, frozen=True):
 
 
 class _Part(msgspec.Struct):
-    """Prose, or a call with the results in its block, or a result that stands apart from `call`.
+    """Prose, a thought, a call with the results in its block, or a result apart from its `call`.
 
     `span` is the text that it came from.
     """
@@ -59,19 +67,41 @@ class _Part(msgspec.Struct):
     call: Call | None = None
 
 
-def conversion(parsed: Parsed, source: str, target: Dialect, tools: ToolSpecs = ()) -> Conversion:
-    """Write in one dialect what was read of a text in another."""
+def conversion(
+    parsed: Parsed,
+    source: str,
+    target: Dialect,
+    tools: ToolSpecs = (),
+    reasoning: Sequence[tuple[str, str]] = (),
+) -> Conversion:
+    """Write in one dialect what was read of a text in another.
+
+    `reasoning` are markers for thoughts, for a target that has none of its own.
+    """
     known = tuple(specs_by_name(tools).values())
-    parts, notes = _parts(parsed), _kept_as_text(parsed)
-    if not (what := _fault(target, _items(parts), known)):
-        return Conversion(target.write(_items(parts), known), (*notes, *_ids(target, parts)))
-    faults = _keep_unsayable(parts, source, target, known)
-    unsaid = (*notes, *_ids(target, parts), *faults)
-    if faults and not (what := _fault(target, _items(parts), known)):
-        text = target.write(_items(parts), known)
-        return Conversion(text, tuple(sorted(unsaid, key=lambda one: one.span)))
-    # No call alone is at fault: prose that would be read as one, or an order.
-    return Conversion(None, (*unsaid, Unsaid(what, (0, len(source)), "text")))
+
+    def write(items: Iterable[Item]) -> tuple[str | None, str]:
+        """The items as text, or what of them cannot be said."""
+        try:
+            return target.write(items, known, reasoning=reasoning), ""
+        except Unwritable as error:
+            return None, error.what
+
+    parts, unsaid = _parts(parsed), _kept_as_text(parsed)
+    unsaid += _leave_out_thoughts(parts, lambda part: write(part.items)[1])
+    text, what = write(_items(parts))
+    if text is None:
+        unsaid += _keep_unsayable(parts, source, write)
+        text, what = write(_items(parts))
+    if text is None:
+        # A thought may be at fault by its place alone.
+        unsaid += _leave_out_thoughts(parts, lambda _: what)
+        text, what = write(_items(parts))
+    unsaid = sorted((*unsaid, *_ids(target, parts)), key=lambda one: one.span)
+    if text is None:
+        # No call alone is at fault: prose that would be read as one, or an order.
+        unsaid.append(Unsaid(what, (0, len(source)), "text"))
+    return Conversion(text, tuple(unsaid))
 
 
 def _parts(parsed: Parsed) -> list[_Part]:
@@ -79,8 +109,10 @@ def _parts(parsed: Parsed) -> list[_Part]:
     calls: dict[int, _Part] = {}
     for event in parsed.events:
         match event:
-            case Text() | Reasoning() | Malformed():
+            case Text() | Malformed():
                 parts.append(_Part([event.text], event.span))
+            case Reasoning():
+                parts.append(_Part([Thought(event.text)], event.span))
             case CallReady(index=index, call=call):
                 calls[index] = _Part([call], call.span, call)
                 parts.append(calls[index])
@@ -100,9 +132,17 @@ def _items(parts: Iterable[_Part]) -> list[Item]:
     return [item for part in parts for item in part.items]
 
 
-def _keep_unsayable(
-    parts: Sequence[_Part], source: str, target: Dialect, tools: Sequence[ToolSpec]
-) -> list[Unsaid]:
+def _leave_out_thoughts(parts: Sequence[_Part], fault: Callable[[_Part], str]) -> list[Unsaid]:
+    """Take out the thoughts that have a fault, and list them."""
+    left_out: list[Unsaid] = []
+    for part in parts:
+        if any(isinstance(item, Thought) and item for item in part.items) and (what := fault(part)):
+            left_out.append(Unsaid(what, part.span, "thought"))
+            part.items = []
+    return left_out
+
+
+def _keep_unsayable(parts: Sequence[_Part], source: str, write: _Write) -> list[Unsaid]:
     """Put the source's text where the target has no words, and list these places."""
     faults: list[Unsaid] = []
     gone: set[str] = set()
@@ -110,7 +150,7 @@ def _keep_unsayable(
         if part.call is None:
             continue
         apart = [] if part.call in part.items else [part.call]
-        what = _fault(target, [*apart, *part.items], tools)
+        _, what = write([*apart, *part.items])
         if part.call.id in gone:
             what = f"the result of {part.call.id!r}, whose call it cannot write"
         if what:
@@ -118,15 +158,6 @@ def _keep_unsayable(
             faults.append(Unsaid(what, part.span))
             part.items = [source[slice(*part.span)]]
     return faults
-
-
-def _fault(target: Dialect, items: Sequence[Item], tools: Sequence[ToolSpec]) -> str:
-    """What of these items cannot be said, or ""."""
-    try:
-        target.write(items, tools)
-    except Unwritable as error:
-        return error.what
-    return ""
 
 
 def _kept_as_text(parsed: Parsed) -> list[Unsaid]:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
-from callblocks.model.calls import Call, Item, Result
+from callblocks.model.calls import Call, Item, Result, Thought
 from callblocks.model.errors import BadSpec, Unsupported, Unwritable
 from callblocks.model.specs import SpecBook, ToolSpec, ToolSpecs, specs_by_name
 from callblocks.parsing.block import Block, Refused
@@ -66,7 +66,10 @@ class Dialect(ABC):
 
     @abstractmethod
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
-        """Put items into text; `write` checks that they can be read back."""
+        """Put items into text; `write` checks that they can be read back.
+
+        A thought comes in its markers, to be put down as it is.
+        """
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
         """Add the rule `root` of this dialect to a grammar, and what it needs."""
@@ -76,24 +79,50 @@ class Dialect(ABC):
         """What this dialect says of a call or a result, where that is not all of it."""
         return item
 
-    def write(self, items: Iterable[Item], tools: ToolSpecs = ()) -> str:
-        """Write prose, calls and results so that reading gives them back, or raise `Unwritable`."""
+    def write(
+        self,
+        items: Iterable[Item],
+        tools: ToolSpecs = (),
+        *,
+        reasoning: Sequence[tuple[str, str]] = (),
+    ) -> str:
+        """Write prose, thoughts, calls and results so that reading gives them back.
+
+        What cannot be written so raises `Unwritable`. `reasoning` are pairs of markers that a
+        reader is told of, for a dialect that has none of its own.
+        """
         known, wanted = specs_by_name(tools), joined(items)
         # A book is read from as it is: it may know tools that are not made yet.
         book = tools if isinstance(tools, SpecBook) else known.values()
+        pairs = (*self.reasoning, *reasoning)
         try:
-            return self._write(wanted, known, book)
+            text = self.compose([self._marked(item, pairs) for item in wanted], known)
+            engine = Engine((self,), tools=book, reasoning=reasoning, limits=NO_LIMITS)
+            read = Parsed(engine.feed(text) + engine.close())
+            said = [item if isinstance(item, str) else self.said(item, known) for item in wanted]
+            what = difference(
+                said,
+                read,
+                by_id=self.keeps_ids,
+                in_order=self.keeps_order,
+                untyped=self.values_are_text and not known,
+            )
         except RecursionError as error:
             raise Unwritable(self.name, "a value that is nested too deep") from error
-
-    def _write(self, wanted: Sequence[Item], known: Mapping[str, ToolSpec], book: ToolSpecs) -> str:
-        text = self.compose(wanted, known)
-        engine = Engine((self,), tools=book, limits=NO_LIMITS)
-        read = Parsed(engine.feed(text) + engine.close())
-        said = [item if isinstance(item, str) else self.said(item, known) for item in wanted]
-        if what := difference(said, read, by_id=self.keeps_ids, in_order=self.keeps_order):
+        if what:
             raise Unwritable(self.name, what)
         return text
+
+    def _marked(self, item: Item, pairs: Pairs) -> Item:
+        """A thought between the first of the markers; everything else as it is."""
+        if not isinstance(item, Thought):
+            return item
+        for opening, closing in pairs[:1]:
+            marked = Thought(f"{opening}{item}{closing}")
+            # Where prose is put into a frame, a writer that knows of no thoughts frames them too.
+            if self.compose([marked], {}).endswith(marked):
+                return marked
+        raise Unwritable(self.name, f"the thought {str(item)!r:.80}: it has no form for one")
 
     def example(self, tools: ToolSpecs) -> str:
         """A text of this dialect that calls the first of the tools."""

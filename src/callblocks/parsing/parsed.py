@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from callblocks.model.calls import Call, Item, Result
+from callblocks.model.calls import Call, Item, Result, Thought
 from callblocks.model.events import (
     CallReady,
     CallResult,
@@ -50,12 +50,14 @@ class Parsed:
 
     @cached_property
     def items(self) -> list[Item]:
-        """What a dialect can write. Malformed text and reasoning stay as text."""
+        """What a dialect can write. Malformed text is prose, reasoning is a `Thought`."""
         found: list[Item] = []
         for event in self.events:
             match event:
-                case Text(text=text) | Reasoning(text=text) | Malformed(text=text):
+                case Text(text=text) | Malformed(text=text):
                     found.append(text)
+                case Reasoning(text=text):
+                    found.append(Thought(text))
                 case CallReady(call=call):
                     found.append(call)
                 case CallResult(result=result):

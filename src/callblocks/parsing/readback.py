@@ -7,9 +7,9 @@ from itertools import groupby
 from typing import Any
 
 from callblocks.model.brief import brief
-from callblocks.model.calls import Call, Item, Result
+from callblocks.model.calls import Call, Item, Result, Thought
 from callblocks.model.errors import CallerError
-from callblocks.model.events import CallReady, Text
+from callblocks.model.events import CallReady, Event, Reasoning, Text
 from callblocks.parsing.parsed import Parsed
 from callblocks.parsing.same import same
 
@@ -17,48 +17,73 @@ __all__ = ("difference", "joined")
 
 
 def joined(items: Iterable[Item]) -> list[Item]:
-    """Join neighbouring prose, drop empty prose, and refuse what is no item."""
+    """Join neighbouring prose and thoughts, drop empty ones, and refuse what is no item."""
     out: list[Item] = []
-    for is_prose, group in groupby(items, key=lambda item: isinstance(item, str)):
+    for kind, group in groupby(items, key=_kind):
         members = list(group)
         for member in members:
             if not isinstance(member, str | Call | Result):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
                 raise CallerError(f"an item is a str, a Call or a Result, not {brief(member)}")
-        if is_prose:
-            prose = "".join(map(str, members))
-            out += [prose] if prose else []
-        else:
+        if kind is None:
             out += members
+        elif text := "".join(map(str, members)):
+            out.append(kind(text))
     return out
 
 
-def difference(wanted: Sequence[Item], read: Parsed, *, by_id: bool, in_order: bool) -> str:
+def _kind(item: Item) -> type[str] | None:
+    """What prose and thoughts are joined as; None for what is neither."""
+    if isinstance(item, Thought):
+        return Thought
+    return str if isinstance(item, str) else None
+
+
+def difference(
+    wanted: Sequence[Item], read: Parsed, *, by_id: bool, in_order: bool, untyped: bool = False
+) -> str:
     """Name the first thing that reading does not give back, or `""` if all is there.
 
     Without `by_id` a result belongs to the call at the same place, whatever their ids.
-    Without `in_order` it does not matter between which calls prose stands.
+    Without `in_order` it does not matter between which calls prose stands. `untyped` says that
+    values are read as text because no tool is known that says their types.
     """
     calls = [item for item in wanted if isinstance(item, Call)]
     results = [item for item in wanted if isinstance(item, Result)]
     return (
-        _calls_differ(calls, read.calls, by_id)
+        _calls_differ(calls, read.calls, by_id, untyped)
         or _results_differ(results, calls, read, by_id)
         or _prose_differs(wanted, read, in_order)
     )
 
 
-def _calls_differ(calls: Sequence[Call], given: Sequence[Call], by_id: bool) -> str:
+def _calls_differ(calls: Sequence[Call], given: Sequence[Call], by_id: bool, untyped: bool) -> str:
     for call, other in zip(calls, given, strict=False):
         if call.ended != other.ended:
             return f"the call {call.id!r} of {call.name!r}, which did not end"
         if not same(_essence(call, by_id), _essence(other, by_id)):
-            return f"the call {call.id!r} of {call.name!r}: it would be read as {_brief(other)}"
+            return f"the call {call.id!r} of {call.name!r}: {_change(call, other, untyped)}"
     if len(given) > len(calls):
         return f"prose that reads as a call: {_brief(given[len(calls)])}"
     if len(given) < len(calls):
         missing = calls[len(given)]
         return f"the call {missing.id!r} of {missing.name!r}: it would not be read as a call"
     return ""
+
+
+def _change(call: Call, other: Call, untyped: bool) -> str:
+    """How a call would be read that is not what it should be."""
+    if call.name != other.name or not same(call.input, other.input):
+        hint = "; `tools` would give values their types" if untyped else ""
+        return f"it would be read as {_brief(other)}{hint}"
+    lost = [
+        key
+        for key in call.extra
+        if key not in other.extra or not same(call.extra[key], other.extra[key])
+    ]
+    if lost:
+        return f"it would be read without its {', '.join(map(repr, lost))}"
+    new = [repr(key) for key in other.extra if key not in call.extra]
+    return f"it would be read with {', '.join(new)}" if new else f"its id would be {other.id!r}"
 
 
 def _results_differ(
@@ -76,23 +101,34 @@ def _results_differ(
 
 
 def _prose_differs(wanted: Sequence[Item], read: Parsed, in_order: bool) -> str:
-    given = [
-        event.text if isinstance(event, Text) else event.call
-        for event in read.events
-        if isinstance(event, Text | CallReady)
-    ]
-    for prose, other in zip(_prose(wanted, in_order), _prose(given, in_order), strict=True):
-        if prose != other:
-            return f"the prose {prose!r:.80}: it would be read as {other!r:.80}"
+    given = [item for event in read.events if (item := _item(event)) is not None]
+    for kind, word in ((str, "prose"), (Thought, "thought")):
+        pairs = zip(_said(wanted, kind, in_order), _said(given, kind, in_order), strict=True)
+        for said, other in pairs:
+            if said != other:
+                return f"the {word} {said!r:.80}: it would be read as {other!r:.80}"
     return ""
 
 
-def _prose(items: Sequence[Item], in_order: bool) -> list[str]:
-    """The prose before, between and after the calls, or all of it."""
+def _item(event: Event) -> Item | None:
+    """What an event says between results; what is malformed says nothing."""
+    match event:
+        case Text(text=text):
+            return text
+        case Reasoning(text=text):
+            return Thought(text)
+        case CallReady(call=call):
+            return call
+        case _:
+            return None
+
+
+def _said(items: Sequence[Item], kind: type[str], in_order: bool) -> list[str]:
+    """The prose, or the thoughts, before, between and after the calls, or all of it."""
     stretches = [""]
     for item in items:
-        if isinstance(item, str):
-            stretches[-1] += item
+        if _kind(item) is kind:
+            stretches[-1] += str(item)
         elif isinstance(item, Call) and in_order:
             stretches.append("")
     return stretches

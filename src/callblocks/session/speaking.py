@@ -30,7 +30,7 @@ def speaker_of(
     guesses = offered.dialect == AUTO
     translate = None
     if choice.dialect and not guesses and scenarios_of(offered.model):
-        guesses, translate = True, _translator(choice.dialect, tools)
+        guesses, translate = True, _translator(choice.dialect, tools, settings)
         others, _ = taught_dialects(AUTO)
         reads = [writes, *(one for one in others if one is not writes)]
 
@@ -41,12 +41,12 @@ def speaker_of(
     return Speaker(offered.model, parser, grammar, choice.scenario, translate)
 
 
-def _translator(dialect: str, tools: Registry) -> Callable[[str], str]:
+def _translator(dialect: str, tools: Registry, settings: SessionSettings) -> Callable[[str], str]:
     target = dialects[dialect]
 
     def translate(text: str) -> str:
         try:
-            return convert(text, target=target, tools=tools)
+            return convert(text, target=target, tools=tools, reasoning=settings.reasoning)
         except Unwritable:
             return text
 

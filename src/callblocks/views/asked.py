@@ -1,6 +1,6 @@
-"""Which dialects were asked to read a marker, who refused and after what, and who took it.
+"""Which dialects were asked to read a marker, who refused it and why, and who took it.
 
-    <tool_call> at 3:1: hermes refused it after ⏎<fun; qwen3_coder took it
+    <tool_call> at 3:1: hermes reads no call there after ⏎<fun; qwen3_coder took it
 
 Only markers that several know, or that nobody took, are worth a line; and none of one or two
 characters, for a bracket in prose opens nothing.
@@ -48,9 +48,9 @@ def _row(asked: list[Attempt]) -> Iterator[Bit]:
         if attempt.refused_after is None:
             yield "quiet", " took it"
         elif not attempt.refused_after:
-            yield "quiet", " refused it"
+            yield "quiet", " reads no call there"
         else:
-            yield "quiet", " refused it after "
+            yield "quiet", " reads no call there after "
             yield "mark", visible_line(attempt.refused_after[-_QUOTE:])
     if asked[-1].refused_after is not None:
-        yield "quiet", ": it is text"
+        yield "quiet", ". It is text"

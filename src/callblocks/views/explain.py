@@ -11,7 +11,8 @@
         │       ⚠ emoji-bracket.stray-end: no block is open here
 
 A line is drawn when nothing more can be said of it. With what the parser tried, a marker that
-several dialects know has a note too: who refused it, and after what.
+several dialects know has a note too: who refused it, and why. A text that begins with bare JSON and
+has no call says that it was taken for an answer, and with `advice` what would make it a call.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from callblocks.model.events import (
 )
 from callblocks.parsing.attempts import Attempt
 from callblocks.views.asked import Asked
+from callblocks.views.bare import SHOWN, bare_form
 from callblocks.views.rows import Kind, Row, wrap
 from callblocks.views.safe import visible_line
 from callblocks.views.sheet import Sheet
@@ -46,10 +48,18 @@ _QUOTE = 40
 class Explained:
     """Fed pieces and their events, answers with rows."""
 
-    def __init__(self, width: int, attempts: Sequence[Attempt] = (), preferred: str = "") -> None:
+    def __init__(
+        self,
+        width: int,
+        attempts: Sequence[Attempt] = (),
+        preferred: str = "",
+        advice: str = "",
+    ) -> None:
         self.tally = Tally()
         self._asked = Asked(attempts)
         self._preferred = preferred
+        self._advice = advice
+        self._start = ""
         self._width = width
         self._sheet = Sheet(width)
         self._opening: Span | None = None
@@ -58,6 +68,7 @@ class Explained:
     def feed(self, piece: str, events: Sequence[Event]) -> list[Row]:
         """Take text and what it settled."""
         self._sheet.window.add(piece)
+        self._start = (self._start + piece[:SHOWN]).lstrip()[:SHOWN]
         self.tally.count(events)
         for event in events:
             self._take(event)
@@ -72,8 +83,14 @@ class Explained:
     def close(self) -> list[Row]:
         """Draw what is left, and count."""
         rows = self._sheet.draw(self._sheet.window.end, last=True)
-        first: Row = (("quiet", f"; {self._preferred}"),) if self._preferred else ()
-        return [*rows, (), *wrap((("plain", "  "), *self.tally.row(), *first), self._width)]
+        said = "".join(f"; {one}" for one in (self._preferred, self._bare()) if one)
+        last: Row = (("plain", "  "), *self.tally.row(), ("quiet", said))
+        return [*rows, (), *wrap(last, self._width, hang=(("plain", "  "),))]
+
+    def _bare(self) -> str:
+        """What is said of a text that might have been a call."""
+        form = bare_form(self._start) if self._advice and not self.tally.calls else ""
+        return f"it begins with {form}, taken for an answer: {self._advice}" if form else ""
 
     def _take(self, event: Event) -> None:
         match event:

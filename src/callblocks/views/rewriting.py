@@ -3,9 +3,9 @@
     rewrite(text, "auto", "tool-fence").left_out
     →  ("the call 'c3' of 'save', which did not end",)
 
-`parser.convert` writes all or nothing. Here calls and results that cannot be written are left out
-one by one, each with its reason. A dialect that must know the tools is told of them what the calls
-themselves say: the names of their parameters, in the order in which they stand.
+`parser.convert` writes all or nothing. Here calls, results and thoughts that cannot be written are
+left out one by one, each with its reason. A dialect that must know the tools is told of them what
+the calls themselves say: the names of their parameters, in the order in which they stand.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from callblocks.dialects import dialects
-from callblocks.model.calls import Call, Item, Result
+from callblocks.model.calls import Call, Item, Result, Thought
 from callblocks.model.errors import Unwritable
 from callblocks.model.events import Malformed
 from callblocks.model.specs import ToolSpec
@@ -79,7 +79,7 @@ class _Sieve:
     def _take(self, item: Item) -> None:
         if isinstance(item, Result) and item.id in self._gone:
             return
-        what = "" if isinstance(item, str) else self._weigh(item)
+        what = self._weigh(item)
         if not what:
             self.left.append(item)
             return
@@ -87,8 +87,10 @@ class _Sieve:
         if isinstance(item, Call):
             self._gone.add(item.id)
 
-    def _weigh(self, item: Call | Result) -> str:
-        """Why an item cannot be written; a result is written with its call."""
+    def _weigh(self, item: Item) -> str:
+        """Why an item cannot be written; a result is written with its call, prose in its place."""
+        if isinstance(item, str):
+            return _fault(self._target, [item]) if isinstance(item, Thought) else ""
         if isinstance(item, Call):
             self._calls[item.id] = item
         call = self._calls.get(item.id)

@@ -49,6 +49,24 @@ def test_what_was_no_call_is_kept_and_named() -> None:
     assert "kept as text: tool-fence.yaml" in result.stderr
 
 
+def test_a_thought_is_written_as_one_or_not_at_all() -> None:
+    thought = "<think>\nThe plan.\n</think>\n\nHello!\n"
+    assert run("convert", "--from", "hermes", "--to", "hermes", text=thought).stdout == thought
+    result = run("convert", "--to", "tool-fence", text=thought)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "tool-fence cannot write the thought '\\nThe plan.\\n'" in result.stderr
+    kept = run("convert", "--keep", "--to", "tool-fence", text=thought)
+    assert (kept.exit_code, kept.stdout, kept.stderr) == (1, "\n\nHello!\n", result.stderr)
+    named = ("--reasoning", "<think>", "</think>")
+    assert run("convert", *named, "--to", "tool-fence", text=thought).stdout == thought
+
+
+def test_tools_are_named_where_they_would_help() -> None:
+    text = '<tool_call>{"name": "a", "arguments": {"x": 1}}</tool_call>'
+    told = run("convert", "--to", "qwen3_coder", text=text).stderr
+    assert told.endswith("read as a({'x': '1'}); --tools would give values their types\n")
+
+
 def test_there_is_no_limit_of_calls() -> None:
     text = "🛠️[a]🛠️[/end]" * 1_100
     assert run("convert", "--to", "tool-fence", text=text).stdout.count("```tool a") == 1_100

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from callblocks.dialects import aliases_of, dialects
 from support.command import run
 
 GOOD = "Hi.\n🛠️[ls src]\n🛠️[/end]\n"
@@ -90,10 +91,37 @@ def test_auto_stands_alone() -> None:
     assert "auto stands alone" in result.stderr
 
 
-def test_an_unknown_dialect_is_usage_and_names_the_known() -> None:
-    result = run("parse", "--dialect", "latin", text="")
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("latin", "`callblocks dialects` lists them"),
+        ("qwen3-codr", "did you mean qwen3_coder? `callblocks dialects` lists them"),
+        ("harmny", "did you mean harmony? `callblocks dialects` lists them"),
+        ("Qwen/Qwen3-8B", "did you mean hermes? `callblocks dialects` lists them"),
+    ],
+)
+def test_an_unknown_dialect_is_usage_and_the_nearest_is_named(name: str, told: str) -> None:
+    result = run("parse", "--dialect", name, text="")
     assert result.exit_code == 2
-    assert "no dialect 'latin'; choose from: auto, tool-fence" in result.stderr
+    assert f"no dialect {name!r}; {told}\n" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["qwen3-coder", "Qwen3_Coder", "qwen3-xml"])
+def test_a_dialect_is_found_however_its_name_is_joined(name: str) -> None:
+    text = "<tool_call>\n<function=now>\n</function>\n</tool_call>"
+    assert events("-d", name, text=text)[-1]["call"]["dialect"] == "qwen3_coder"
+
+
+def test_no_two_dialects_differ_by_how_their_names_are_joined() -> None:
+    names = [*dialects, *(alias for name in dialects for alias in aliases_of(name))]
+    assert len({name.replace("-", "_") for name in names}) == len(names)
+
+
+def test_a_thought_that_is_open_needs_markers_that_end_it() -> None:
+    result = run("parse", "-d", "tool-fence", "--in-reasoning", text="")
+    assert result.exit_code == 2
+    assert "--in-reasoning needs --reasoning OPEN CLOSE: tool-fence has no markers" in result.stderr
+    assert events("-d", "hermes", "--in-reasoning", text="Hm.</think>")[0]["type"] == "reasoning"
 
 
 def test_tools_bind_arguments(tmp_path: Path) -> None:
@@ -161,6 +189,31 @@ def test_several_files_stand_under_their_names(tmp_path: Path) -> None:
 
 def test_explaining_draws_the_text() -> None:
     assert "    2 ┃ 🛠️[ls src]" in run("parse", "--explain", text=GOOD).stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ('{"name": "now", "parameters": {}}', "a JSON object"),
+        ('\n[{"name": "now"}]', "a JSON list"),
+        ("[now(zone='UTC')]", "a list of calls"),
+    ],
+)
+def test_bare_json_that_was_taken_for_an_answer_says_what_would_make_it_a_call(
+    text: str, form: str
+) -> None:
+    said = run("parse", "--explain", text=text).stdout.replace("\n ", "")
+    wanted = f"0 calls; it begins with {form}, taken for an answer: with --tools or --model-hint"
+    assert wanted in said
+    assert "with --tools it" in run("parse", "--explain", "--model-hint=hermes", text="{}").stdout
+    for other in ("[a](b)", "Hello {x}", "🛠️[ls]🛠️[/end]"):
+        assert "begins with" not in run("parse", "--explain", text=other).stdout
+    assert "begins with" not in run("parse", "--explain", "-d", "hermes", text=text).stdout
+
+
+def test_who_refused_a_marker_is_told() -> None:
+    said = run("parse", "--explain", text="Action: foo\n").stdout
+    assert "generic_json reads no call there; react_text reads no call there after  foo." in said
 
 
 def test_calls_that_are_in_code_fences_only_are_hinted_at() -> None:

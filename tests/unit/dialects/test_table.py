@@ -39,6 +39,35 @@ MODELS = {
     "moonshotai/Kimi-K2-Thinking": "kimi_k2",
     "unsloth/gemma-4-31B-it-GGUF": "gemma4",
     "LiquidAI/LFM2-8B-A1B": "lfm2",
+    # A version that is not listed writes like the last one before it, of the same major version.
+    "deepseek-v4.1": "deepseek_v4",
+    "deepseek-ai/DeepSeek-V3-0324": "deepseek_v3",
+    "DeepSeek-V3.2-Exp": "deepseek_v31",
+    "kimi-k3.1": "kimi_k3",
+    "minimax-m3.1": "minimax_m3",
+    "MiniMaxAI/MiniMax-M2.5": "minimax_m2",
+    "zai-org/GLM-5.2": "glm47",
+    "glm-4-9b": "glm45",
+    "mistral-small-3.1": "mistral_old",
+    "mistral-medium-3.1": "mistral_v11",
+    "Mistral-Large-Instruct-2411": "mistral_old",
+    "LGAI-EXAONE/EXAONE-4.0-32B": "hermes",
+    "ibm-granite/granite-4.1-8b": "hermes",
+    "granite-3.3-8b-instruct": "granite3",
+    "XiaomiMiMo/MiMo-V2.5-Pro": "qwen3_coder",
+    "qwen3.8-max": "qwen3_coder",
+    "claude-2.1": "claude_legacy",
+    "claude-3.5-sonnet": "anthropic_xml",
+    # Who publishes a model may stand before it.
+    "Qwen_Qwen3-Coder-30B-A3B-Instruct-Q4_K_M.gguf": "qwen3_coder",
+    "deepseek-ai_DeepSeek-V3.1-Q4.gguf": "deepseek_v31",
+    "mistralai_Mistral-Small-3.2-24B-Instruct-2506-Q4.gguf": "mistral_v11",
+    "openai_gpt-oss-20b-MXFP4.gguf": "gpt_oss",
+    "zai-org_GLM-4.6-Q2_K.gguf": "glm45",
+    "meta-llama_Llama-3.3-70B-Instruct.gguf": "llama3_json",
+    "nvidia/Llama-3_3-Nemotron-Super-49B-v1_5": "llama3_json",
+    "us.anthropic.claude-sonnet-4-5-v1:0": "anthropic_xml",
+    "rednote-hilab/dots.llm1.inst": "dots",
 }
 
 
@@ -74,7 +103,7 @@ def test_every_family_has_a_dialect_and_every_name_one_family() -> None:
     ]
 
 
-@pytest.mark.parametrize("model", ["", "my-own-model", "7b", "/", "模型"])
+@pytest.mark.parametrize("model", ["", "my-own-model", "7b", "/", "模型", "._.", "9" * 5_000])
 def test_a_model_that_nobody_knows_prefers_nothing(model: str) -> None:
     assert dialect_of(model) is None
     assert parse("x", model=model).text == "x"

@@ -116,7 +116,7 @@ def test_yaml_can_say_every_number() -> None:
         ({"input": {"args": "a]", "body": ""}}, "`]` or a line end in the head"),
         ({"input": {"q": 1}}, "`tools` must name it, so that its parameters have an order"),
         ({"input": {"args": 1, "body": ""}}, "the input"),
-        ({"extra": {"priority": 1}}, "it would be read as search"),
+        ({"extra": {"priority": 1}}, "it would be read without its 'priority'"),
     ],
 )
 def test_a_head_that_says_something_else_is_refused(

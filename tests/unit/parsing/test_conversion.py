@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callblocks import conversion, convert, dialects, parse
+from callblocks import ToolSpec, conversion, convert, dialects, parse
+from callblocks.model.calls import Thought
 from callblocks.model.errors import Unwritable
-from callblocks.parsing.conversion import Unsaid
+from callblocks.parsing.conversion import Conversion, Unsaid
 from support.soup import soup
 
 DONE = "```tool search c1\ninput:\n  q: tides\noutput: two\n```\n"
 OPEN = "A 🛠️[ls src]\n🛠️[/end] B 🛠️[save a.txt]\nhalf"
+THOUGHT = "<think>\nThe plan.\n</think>\n\nHello!\n"
+THINKERS = {one.reasoning[0]: name for name, one in dialects.items() if one.reasoning}
+"""A dialect for each pair of markers that thoughts stand in."""
 APART = "🛠️[a]🛠️[/end] then 🛠️[/result 1]\nout🛠️[/end] and 🛠️[x y]z"
 
 
@@ -67,6 +71,68 @@ def test_prose_that_would_be_a_call_leaves_no_text_at_all() -> None:
     assert [(one.kind, one.span) for one in made.unsaid] == [("text", (0, 26))]
 
 
+def test_a_thought_is_written_in_the_markers_of_the_target() -> None:
+    made = conversion(THOUGHT, source="hermes", target="mistral_v11")
+    assert made == Conversion("[THINK]\nThe plan.\n[/THINK]\n\nHello!\n")
+    assert convert(THOUGHT, source="hermes", target="hermes") == THOUGHT
+
+
+def test_a_thought_that_has_no_form_is_left_out_and_listed() -> None:
+    made = conversion(THOUGHT, source="deepseek_r1", target="tool-fence")
+    what = "the thought '\\nThe plan.\\n': it has no form for one"
+    assert made == Conversion("\n\nHello!\n", (Unsaid(what, (0, 26), "thought"),))
+    with pytest.raises(Unwritable, match="tool-fence cannot write the thought"):
+        convert(THOUGHT, source="deepseek_r1", target="tool-fence")
+
+
+def test_a_thought_that_would_end_early_is_left_out_and_the_others_are_written() -> None:
+    text = "[THINK]a</think>b[/THINK]Yes.[THINK]c[/THINK]"
+    made = conversion(text, source="mistral_v11", target="hermes")
+    assert made.text == "Yes.<think>c</think>"
+    assert [(one.kind, one.span) for one in made.unsaid] == [("thought", (0, 25))]
+
+
+def test_a_thought_before_a_call_that_ended_it_is_closed() -> None:
+    tools = [ToolSpec("now", "", {"type": "object"})]
+    text = "<think>I look.<tool_call>\n<function=now>\n</function>\n</tool_call>"
+    made = conversion(text, source="qwen3_coder", target="hermes", tools=tools)
+    assert made.text is not None
+    assert made.text.startswith("<think>I look.</think><tool_call>")
+
+
+def test_an_empty_thought_says_nothing_that_could_be_missing() -> None:
+    made = conversion("<think></think>Hello.", source="hermes", target="tool-fence")
+    assert made == Conversion("Hello.")
+
+
+@pytest.mark.parametrize("source", THINKERS.values())
+def test_no_thought_becomes_prose_in_any_dialect(source: str) -> None:
+    opening, closing = dialects[source].reasoning[0]
+    text = f"{opening}The plan.{closing}Hello."
+    assert (parse(text, source).reasoning, parse(text, source).text) == ("The plan.", "Hello.")
+    for target in dialects:
+        made = conversion(text, source=source, target=target)
+        assert made.text is not None
+        read = parse(made.text, target)
+        assert read.text == "Hello."
+        assert [read.reasoning, *(one.kind for one in made.unsaid)] in (
+            ["The plan."],
+            ["", "thought"],
+        )
+
+
+@settings(max_examples=20)
+@given(soup("auto"), st.sampled_from(tuple(THINKERS.values())), st.sampled_from(tuple(dialects)))
+def test_what_is_prose_afterwards_was_no_thought(text: str, source: str, target: str) -> None:
+    plan = "⟪plan⟫"
+    opening, closing = dialects[source].reasoning[0]
+    thought = f"{opening}{plan}{closing}{text}"
+    read = parse(thought, source)
+    made = conversion(thought, source=source, target=target)
+    if plan in read.reasoning and made.text is not None:
+        assert plan not in parse(made.text, target).text
+
+
 def test_converting_names_all_that_cannot_be_said() -> None:
     with pytest.raises(Unwritable) as caught:
         convert(OPEN + DONE, target="scissors-cat")
@@ -88,6 +154,7 @@ def test_every_call_is_written_or_listed(text: str, source: str, target: str) ->
 
 def test_what_was_parsed_can_be_written_by_hand() -> None:
     parsed = parse(f"Hi. {OPEN}\n{DONE}", ["emoji-bracket", "tool-fence"])
-    kinds = [type(item).__name__ for item in parse(f"Hi.\n{DONE}").items]
-    assert kinds == ["str", "Call", "Result"]
+    items = parse(f"<think>Hm.</think>Hi.\n{DONE}").items
+    assert [type(item).__name__ for item in items] == ["Thought", "str", "Call", "Result"]
+    assert dialects["hermes"].write([Thought("Hm."), "Hi."]) == "<think>Hm.</think>Hi."
     assert [call.name for call in parsed.calls] == ["ls", "save"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from callblocks import Call, Result, dialects, parse
-from callblocks.model.calls import Item
+from callblocks.model.calls import Item, Thought
 from callblocks.model.errors import CallerError
 from callblocks.parsing.readback import difference, joined
 
@@ -19,6 +20,8 @@ def test_neighbouring_prose_is_one_and_empty_prose_is_none() -> None:
     assert joined(["a", "", "b", LS, "", LS, "c"]) == ["ab", LS, LS, "c"]
     assert joined([]) == []
     assert joined([""]) == []
+    thoughts = joined(["a", Thought("b"), Thought(""), Thought("c"), "d"])
+    assert [(type(one), one) for one in thoughts] == [(str, "a"), (Thought, "bc"), (str, "d")]
 
 
 @pytest.mark.parametrize("item", [None, 5, b"a", ["a"], {"name": "ls"}], ids=repr)
@@ -38,6 +41,8 @@ def test_what_is_no_item_is_refused_by_every_dialect(dialect: str, item: Any) ->
         ([LS, LS], ONE, "the call 'a' of 'ls': it would not be read as a call"),
         ([LS, Result(id="a", output="x")], ONE, "these results: [[0, 'x', None, '']] would be"),
         ([LS, "a"], f"{ONE}b", "the prose 'a': it would be read as 'b'"),
+        ([LS, Thought("a")], ONE, "the thought 'a': it would be read as ''"),
+        ([replace(LS, extra={"when": 1})], ONE, "the call 'a' of 'ls': it would be read without"),
     ],
 )
 def test_the_first_difference_is_named(wanted: list[Item], text: str, what: str) -> None:
@@ -49,7 +54,17 @@ def test_the_first_difference_is_named(wanted: list[Item], text: str, what: str)
 def test_ids_differ_only_where_the_dialect_keeps_them() -> None:
     read = parse(ONE, "emoji-bracket")
     assert difference([LS], read, by_id=False, in_order=True) == ""
-    assert difference([LS], read, by_id=True, in_order=True).startswith("the call 'a'")
+    told = "the call 'a' of 'ls': its id would be 'tool-call-1'"
+    assert difference([LS], read, by_id=True, in_order=True) == told
+
+
+def test_what_would_be_lost_or_added_beside_the_input_is_named() -> None:
+    read = parse("```tool ls a\nnote: x\ninput: {}\n```", "tool-fence")
+    call = Call(id="a", name="ls", extra={"note": "y", "when": 1})
+    lost = "the call 'a' of 'ls': it would be read without its 'note', 'when'"
+    assert difference([call], read, by_id=True, in_order=True) == lost
+    new = "the call 'a' of 'ls': it would be read with 'note'"
+    assert difference([replace(call, extra={})], read, by_id=True, in_order=True) == new
 
 
 def test_a_result_belongs_to_its_call_whatever_the_ids() -> None:

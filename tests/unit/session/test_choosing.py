@@ -116,6 +116,17 @@ def _noting(said: list[str]) -> Any:
     return note
 
 
+@pytest.mark.parametrize("dialect", ["tool-fence", "emoji-bracket", "scissors-cat"])
+def test_a_script_thinks_in_every_dialect_that_is_chosen(tmp_path: Path, dialect: str) -> None:
+    model = _scripts(tmp_path)
+    think = f"<think>\nThe plan.\n</think>\n\nI look.\n\n{LIST}"
+    (tmp_path / "talks/two.md").write_text(f"---\nmatch: [bye]\n---\n{think}")
+    with some_host(tmp_path, model, dialect="auto") as host:
+        events = _say(host.session("one"), "bye", dialect=dialect)
+    assert len(of_type(events, CallEnded)) == 1
+    assert "plan" not in _said(events)
+
+
 def test_what_a_dialect_cannot_say_is_played_as_it_is_written(tmp_path: Path) -> None:
     model = _scripts(tmp_path)
     call = "```tool file_read a\ninput:\n  path: b.md\n  lines: 3\n```\n"

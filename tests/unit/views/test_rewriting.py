@@ -37,6 +37,14 @@ def test_what_a_dialect_cannot_say_is_left_out_and_named() -> None:
     assert written.left_out == ("the call 'tool-call-2' of 'save', which did not end",)
 
 
+def test_a_thought_is_rewritten_as_one_or_left_out_and_named() -> None:
+    thought = "<think>The plan.</think>Hello."
+    assert rewrite(thought, "auto", "hermes").text == thought
+    written = rewrite(thought, "auto", "tool-fence")
+    assert written.text == "Hello."
+    assert written.left_out == ("the thought 'The plan.': it has no form for one",)
+
+
 def test_a_dialect_that_must_know_the_tools_learns_them_from_the_calls() -> None:
     written = rewrite(FENCE, "auto", "emoji-bracket")
     assert written.left_out == ()

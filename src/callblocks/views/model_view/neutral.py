@@ -74,8 +74,8 @@ def restore(text: str, *, fresh: bool = True) -> str:
 def openers() -> tuple[str | Shape, ...]:
     """Every marker that is neutralised: what opens a block in any setting, and what is reserved.
 
-    A bracket in the middle of a line is none: text is full of them, and only where a text begins
-    does one open a call.
+    A bare bracket in the middle of a line is none: text is full of them, and who guesses the
+    dialect opens nothing there.
     """
     settings = [Setting(*flags) for flags in product((True, False), repeat=2)]
     of_dialects = (
