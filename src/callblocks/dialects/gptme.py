@@ -39,7 +39,7 @@ class Gptme(NamedJson):
     )
     opening = ("\n@",)
     after_name = (": ",)
-    starts = "{"
+    only_objects = True
     keeps_ids = True
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
