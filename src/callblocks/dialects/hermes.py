@@ -42,6 +42,7 @@ class Hermes(JsonCalls):
     opening = ("<tool_call>",)
     closing = ("</tool_call>",)
     reasoning = (("<think>", "</think>"),)
+    calls_end_reasoning = True
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return (*self.opening, BARE) if setting.alone else self.opening
