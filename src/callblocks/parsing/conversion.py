@@ -21,6 +21,7 @@ from callblocks.model.events import CallReady, CallResult, Malformed, Reasoning,
 from callblocks.model.specs import ToolSpec, ToolSpecs, specs_by_name
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.parsed import Parsed
+from callblocks.parsing.readback import joined
 
 __all__ = ("Conversion", "Unsaid", "conversion")
 
@@ -63,12 +64,14 @@ def conversion(parsed: Parsed, source: str, target: Dialect, tools: ToolSpecs = 
     """Write in one dialect what was read of a text in another."""
     known = tuple(specs_by_name(tools).values())
     parts, notes = _parts(parsed), _kept_as_text(parsed)
-    if not (what := _fault(target, _items(parts), known)):
-        return Conversion(target.write(_items(parts), known), (*notes, *_ids(target, parts)))
+    text, what = _written(target, _items(parts), known)
+    if text is not None:
+        return Conversion(text, (*notes, *_ids(target, parts)))
     faults = _keep_unsayable(parts, source, target, known)
     unsaid = (*notes, *_ids(target, parts), *faults)
-    if faults and not (what := _fault(target, _items(parts), known)):
-        text = target.write(_items(parts), known)
+    if faults:
+        text, what = _written(target, _items(parts), known)
+    if text is not None:
         return Conversion(text, tuple(sorted(unsaid, key=lambda one: one.span)))
     # No call alone is at fault: prose that would be read as one, or an order.
     return Conversion(None, (*unsaid, Unsaid(what, (0, len(source)), "text")))
@@ -110,7 +113,7 @@ def _keep_unsayable(
         if part.call is None:
             continue
         apart = [] if part.call in part.items else [part.call]
-        what = _fault(target, [*apart, *part.items], tools)
+        _, what = _written(target, [*apart, *part.items], tools)
         if part.call.id in gone:
             what = f"the result of {part.call.id!r}, whose call it cannot write"
         if what:
@@ -120,13 +123,26 @@ def _keep_unsayable(
     return faults
 
 
-def _fault(target: Dialect, items: Sequence[Item], tools: Sequence[ToolSpec]) -> str:
-    """What of these items cannot be said, or ""."""
-    try:
-        target.write(items, tools)
-    except Unwritable as error:
-        return error.what
-    return ""
+def _written(
+    target: Dialect, items: Sequence[Item], tools: Sequence[ToolSpec]
+) -> tuple[str | None, str]:
+    """The text of these items, or None and what of them cannot be said.
+
+    Blanks between two calls only part them: a target that parts its calls itself may drop them.
+    """
+    faults: list[str] = []
+    for row in (items, _without_gaps(items)):
+        try:
+            return target.write(row, tools), ""
+        except Unwritable as error:
+            faults.append(error.what)
+    return None, faults[0]
+
+
+def _without_gaps(items: Sequence[Item]) -> list[Item]:
+    row = joined(items)
+    gaps = {at for at, item in enumerate(row[:-1]) if at and isinstance(item, str)}
+    return [item for at, item in enumerate(row) if at not in gaps or not str(item).isspace()]
 
 
 def _kept_as_text(parsed: Parsed) -> list[Unsaid]:

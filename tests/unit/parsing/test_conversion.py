@@ -30,6 +30,22 @@ def test_a_call_whose_result_cannot_be_said_stays_as_it_was_written() -> None:
     assert "results" in made.unsaid[0].what
 
 
+def test_blanks_between_two_calls_may_become_what_parts_them_in_the_target() -> None:
+    call = '<tool_call>\n{"name": "ls", "arguments": {}}\n</tool_call>'
+    made = conversion(f"Two.\n{call}\n{call}\nDone.", target="llama3_json")
+    assert made.unsaid == ()
+    assert made.text is not None
+    read = parse(made.text, "llama3_json")
+    assert ([call.name for call in read.calls], read.text) == (["ls", "ls"], "Two.\n\nDone.")
+
+
+def test_prose_between_two_calls_is_never_dropped() -> None:
+    call = '<tool_call>\n{"name": "ls", "arguments": {}}\n</tool_call>'
+    for between in (" and ", "\n;\n"):
+        made = conversion(f"{call}{between}{call}", target="llama3_json")
+        assert made.text is None or between in parse(made.text, "llama3_json").text
+
+
 def test_a_call_that_did_not_end_is_listed_and_the_others_are_written() -> None:
     made = conversion(OPEN, target="tool-fence")
     assert made.text is not None
