@@ -8,7 +8,14 @@ the arguments.
 
 from __future__ import annotations
 
+import re
+
+from callblocks.model.calls import Call
+from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
+from callblocks.parsing.expressions import Expr, chars, lit, many, opt, seq
+from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.ids import is_made
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.named_json import NAME, NamedJson
 from callblocks.parsing.shapes.named_reader import Head
@@ -19,6 +26,7 @@ __all__ = ("MistralV11",)
 CALL_ID = Markers("[CALL_ID]")
 ID = Markers(Shape((r"[\w-]{1,128}", r"(?![\w-])")))
 ARGS = Markers("[ARGS]")
+_WRITTEN_ID = re.compile("[A-Za-z0-9_-]{1,128}")
 
 
 class MistralV11(NamedJson):
@@ -50,3 +58,11 @@ class MistralV11(NamedJson):
         tools = block.stage.tools
         certain = char == "{" or (not char and (not tools or name in tools))
         return Head(name, id_ or None) if certain else None
+
+    def written_head(self, call: Call, number: int) -> str:
+        own = _WRITTEN_ID.fullmatch(call.id) and not is_made(call.id)
+        return f"[TOOL_CALLS]{call.name}{f'[CALL_ID]{call.id}' if own else ''}[ARGS]"
+
+    def head_rule(self, grammar: Grammar, tool: ToolSpec) -> Expr:
+        id_ = seq(lit("[CALL_ID]"), many(chars("a-zA-Z0-9_-"), 1))
+        return seq(lit(f"[TOOL_CALLS]{tool.name}"), opt(id_), lit("[ARGS]"))

@@ -9,7 +9,6 @@ they were written. An id that the target has no place for is listed too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -20,13 +19,11 @@ from callblocks.model.errors import Unwritable
 from callblocks.model.events import CallReady, CallResult, Malformed, Reasoning, Text
 from callblocks.model.specs import ToolSpec, ToolSpecs, specs_by_name
 from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.ids import is_made
 from callblocks.parsing.parsed import Parsed
 from callblocks.parsing.readback import joined
 
 __all__ = ("Conversion", "Unsaid", "conversion")
-
-_MADE = re.compile(r"tool-call-[0-9]+")
-"""An id that nobody wrote."""
 
 
 class Unsaid(msgspec.Struct, frozen=True):
@@ -65,16 +62,14 @@ def conversion(parsed: Parsed, source: str, target: Dialect, tools: ToolSpecs = 
     known = tuple(specs_by_name(tools).values())
     parts, notes = _parts(parsed), _kept_as_text(parsed)
     text, what = _written(target, _items(parts), known)
-    if text is not None:
-        return Conversion(text, (*notes, *_ids(target, parts)))
-    faults = _keep_unsayable(parts, source, target, known)
-    unsaid = (*notes, *_ids(target, parts), *faults)
-    if faults:
+    faults: list[Unsaid] = []
+    if text is None and (faults := _keep_unsayable(parts, source, target, known)):
         text, what = _written(target, _items(parts), known)
-    if text is not None:
-        return Conversion(text, tuple(sorted(unsaid, key=lambda one: one.span)))
-    # No call alone is at fault: prose that would be read as one, or an order.
-    return Conversion(None, (*unsaid, Unsaid(what, (0, len(source)), "text")))
+    if text is None:
+        # No call alone is at fault: prose that would be read as one, or an order.
+        return Conversion(None, (*notes, *faults, Unsaid(what, (0, len(source)), "text")))
+    unsaid = (*notes, *faults, *_ids(target.parsed(text, known), parts))
+    return Conversion(text, tuple(sorted(unsaid, key=lambda one: one.span)))
 
 
 def _parts(parsed: Parsed) -> list[_Part]:
@@ -151,10 +146,8 @@ def _kept_as_text(parsed: Parsed) -> list[Unsaid]:
     return [Unsaid(event.code, event.span, "broken") for event in broken]
 
 
-def _ids(target: Dialect, parts: Sequence[_Part]) -> list[Unsaid]:
-    """The ids that someone wrote, where the target writes none."""
-    if target.keeps_ids:
-        return []
-    calls = (item for part in parts for item in part.items if isinstance(item, Call))
-    written = (call for call in calls if not _MADE.fullmatch(call.id))
-    return [Unsaid(f"the id {call.id!r}", call.span, "id") for call in written]
+def _ids(read: Parsed, parts: Sequence[_Part]) -> list[Unsaid]:
+    """The ids that someone wrote, where other ones, or none, are read in the new text."""
+    calls = [item for part in parts for item in part.items if isinstance(item, Call)]
+    lost = (call for call, new in zip(calls, read.calls, strict=True) if call.id != new.id)
+    return [Unsaid(f"the id {call.id!r}", call.span, "id") for call in lost if not is_made(call.id)]

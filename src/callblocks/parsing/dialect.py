@@ -44,6 +44,7 @@ class Dialect(ABC):
     """The codes of this dialect's own problems, and what each means."""
     follows_fences: ClassVar[bool] = False
     keeps_ids: ClassVar[bool] = True
+    """Whether it writes an id with each call: the call's own, or what `said` makes of it."""
     keeps_order: ClassVar[bool] = True
     """Whether prose can stand between calls."""
     values_are_text: ClassVar[bool] = False
@@ -88,12 +89,16 @@ class Dialect(ABC):
 
     def _write(self, wanted: Sequence[Item], known: Mapping[str, ToolSpec], book: ToolSpecs) -> str:
         text = self.compose(wanted, known)
-        engine = Engine((self,), tools=book, limits=NO_LIMITS)
-        read = Parsed(engine.feed(text) + engine.close())
+        read = self.parsed(text, book)
         said = [item if isinstance(item, str) else self.said(item, known) for item in wanted]
         if what := difference(said, read, by_id=self.keeps_ids, in_order=self.keeps_order):
             raise Unwritable(self.name, what)
         return text
+
+    def parsed(self, text: str, tools: ToolSpecs = ()) -> Parsed:
+        """What is read of a text that was written in this dialect."""
+        engine = Engine((self,), tools=tools, limits=NO_LIMITS)
+        return Parsed(engine.feed(text) + engine.close())
 
     def example(self, tools: ToolSpecs) -> str:
         """A text of this dialect that calls the first of the tools."""

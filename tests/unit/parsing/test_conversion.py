@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks import conversion, convert, dialects, parse
+from callblocks import Call, conversion, convert, dialects, parse
 from callblocks.model.errors import Unwritable
 from callblocks.parsing.conversion import Unsaid
 from support.soup import soup
@@ -70,6 +72,44 @@ def test_an_id_that_has_no_place_is_listed_and_its_call_is_written() -> None:
     made = conversion(text, target="emoji-bracket")
     assert [(one.kind, one.what) for one in made.unsaid] == [("id", "the id 'c1'")]
     assert made.text == convert(text, target="emoji-bracket")
+
+
+KIMI = (
+    "<|tool_calls_section_begin|><|tool_call_begin|>functions.ls:7<|tool_call_argument_begin|>{}"
+    "<|tool_call_end|><|tool_calls_section_end|>"
+)
+OWN = {
+    "kimi_k2": KIMI,
+    "mistral_v11": "[TOOL_CALLS]ls[CALL_ID]abc123456[ARGS]{}[TOOL_CALLS]ls[ARGS]{}",
+    "mistral_old": '[TOOL_CALLS][{"name": "ls", "arguments": {}, "id": "abc123456"}]',
+}
+
+
+@pytest.mark.parametrize("target", OWN)
+def test_an_id_that_has_the_target_s_form_is_written(target: str) -> None:
+    made = conversion(OWN[target], target=target)
+    assert (made.text, made.unsaid) == (OWN[target], ())
+
+
+@pytest.mark.parametrize("target", OWN)
+def test_an_id_of_another_form_is_listed_and_the_one_for_it_is_always_the_same(target: str) -> None:
+    text = "```tool ls a.1\n```\n"
+    made = conversion(text, target=target)
+    assert [(one.kind, one.what) for one in made.unsaid] == [("id", "the id 'a.1'")]
+    assert made == conversion(text, target=target)
+
+
+def test_kimi_s_calls_without_such_an_id_get_numbers_that_are_free() -> None:
+    calls = [Call(id=id_, name="ls") for id_ in ("x", "functions.ls:0", "functions.ls:0", "y")]
+    read = parse(dialects["kimi_k2"].write(calls), "kimi_k2")
+    numbers = [call.id.removeprefix("functions.ls:") for call in read.calls]
+    assert numbers == ["1", "0", "2", "3"]
+
+
+@pytest.mark.parametrize("id_", ["tool-call-1", "functions.ls:7", "0123456789", "\ud83d"])
+def test_mistral_writes_ids_of_nine_letters_and_digits(id_: str) -> None:
+    (call,) = parse(dialects["mistral_old"].write([Call(id=id_, name="ls")])).calls
+    assert re.fullmatch("[A-Za-z0-9]{9}", call.id)
 
 
 def test_what_was_broken_before_is_listed_and_kept() -> None:
