@@ -2,8 +2,8 @@
 
     [TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}[TOOL_CALLS]now[ARGS]{}
 
-`[CALL_ID]` and an id may stand after the name. Without `[ARGS]` the brace parts the name from
-the arguments.
+`[CALL_ID]` and an id may stand after the name; what is written are ids of nine letters and digits.
+Without `[ARGS]` the brace parts the name from the arguments.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import re
 from callblocks.model.calls import Call
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
-from callblocks.parsing.expressions import Expr, chars, lit, many, opt, seq
+from callblocks.parsing.expressions import Expr, chars, lit, opt, repeat, seq
 from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.ids import is_made
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.named_json import NAME, NamedJson
 from callblocks.parsing.shapes.named_reader import Head
@@ -26,7 +25,8 @@ __all__ = ("MistralV11",)
 CALL_ID = Markers("[CALL_ID]")
 ID = Markers(Shape((r"[\w-]{1,128}", r"(?![\w-])")))
 ARGS = Markers("[ARGS]")
-_WRITTEN_ID = re.compile("[A-Za-z0-9_-]{1,128}")
+SIZE = 9
+_OWN = re.compile(rf"[A-Za-z0-9]{{{SIZE}}}")
 
 
 class MistralV11(NamedJson):
@@ -60,9 +60,9 @@ class MistralV11(NamedJson):
         return Head(name, id_ or None) if certain else None
 
     def written_head(self, call: Call, number: int) -> str:
-        own = _WRITTEN_ID.fullmatch(call.id) and not is_made(call.id)
-        return f"[TOOL_CALLS]{call.name}{f'[CALL_ID]{call.id}' if own else ''}[ARGS]"
+        id_ = f"[CALL_ID]{call.id}" if _OWN.fullmatch(call.id) else ""
+        return f"[TOOL_CALLS]{call.name}{id_}[ARGS]"
 
     def head_rule(self, grammar: Grammar, tool: ToolSpec) -> Expr:
-        id_ = seq(lit("[CALL_ID]"), many(chars("a-zA-Z0-9_-"), 1))
+        id_ = seq(lit("[CALL_ID]"), repeat(chars("a-zA-Z0-9"), SIZE, SIZE))
         return seq(lit(f"[TOOL_CALLS]{tool.name}"), opt(id_), lit("[ARGS]"))
