@@ -3,7 +3,7 @@
     <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 
 There is no closing marker. Some versions write `<tool_call>` before the array. Phi-4-mini may close
-such an array with `<|/tool_call|>`: nobody can tell them apart before that, so it is taken here too.
+such an array with `<|/tool_call|>`: before that nobody can tell them apart, so it is taken here.
 """
 
 from __future__ import annotations
