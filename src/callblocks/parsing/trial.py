@@ -74,16 +74,17 @@ class _Decided(Exception):
 
 
 class _Trial(Stage):
-    """A stage that hears no more than the first call, and what is wrong with it.
+    """A stage that hears no more than the first call, and how it was closed.
 
-    `called` says that a call was read; a problem with it is said before more text is asked for.
+    `called` says that a call was read that its own marker closed: that it did not is said before
+    more text is asked for. Another call right behind it closes it too.
     """
 
     def __init__(self, stage: Stage) -> None:
         super().__init__((), stage.limits, strict=stage.strict)
         self.tools, self.solid, self.fence = stage.tools, stage.solid, stage.fence
         self.alone = stage.alone
-        self.called = False
+        self.called = self._heard = False
         self.scan.base = self.said = stage.scan.offset
         self.scan.fresh = stage.scan.fresh
 
@@ -91,12 +92,14 @@ class _Trial(Stage):
         super().say(event)
         match event:
             case CallStarted(name=name):
-                if self.called or name not in self.tools:
-                    raise _Decided(self.called)
+                if self._heard or name not in self.tools:
+                    raise _Decided(self._heard)
             case CallReady(call=call) if call.ended:
-                self.called = True
-            case CallReady() | Malformed() | Problem(code="repaired-closing"):
+                self.called = self._heard = True
+            case CallReady() | Malformed():
                 raise _Decided(False)
+            case Problem(code="repaired-closing"):
+                self.called = False
             case _:
                 pass
 
