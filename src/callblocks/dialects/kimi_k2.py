@@ -67,7 +67,7 @@ class KimiK2(NamedJson):
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
         return super().compose(list(_numbered(items)), tools)
 
-    def written_head(self, call: Call, number: int) -> str:
+    def written_head(self, call: Call) -> str:
         return f"{self.opening[0]}{call.id}{self.after_name[0]}"
 
     def head_rule(self, grammar: Grammar, tool: ToolSpec) -> Expr:

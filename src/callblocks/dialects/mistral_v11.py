@@ -59,7 +59,7 @@ class MistralV11(NamedJson):
         certain = char == "{" or (not char and (not tools or name in tools))
         return Head(name, id_ or None) if certain else None
 
-    def written_head(self, call: Call, number: int) -> str:
+    def written_head(self, call: Call) -> str:
         id_ = f"[CALL_ID]{call.id}" if _OWN.fullmatch(call.id) else ""
         return f"[TOOL_CALLS]{call.name}{id_}[ARGS]"
 

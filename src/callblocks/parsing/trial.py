@@ -91,9 +91,8 @@ class _Trial(Stage):
     def say(self, event: Event) -> None:
         super().say(event)
         match event:
-            case CallStarted(name=name):
-                if self._heard or name not in self.tools:
-                    raise _Decided(self._heard)
+            case CallStarted(name=name) if self._heard or name not in self.tools:
+                raise _Decided(self._heard)
             case CallReady(call=call) if call.ended:
                 self.called = self._heard = True
             case CallReady() | Malformed():

@@ -118,27 +118,25 @@ class NamedJson(Dialect):
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
         parts: list[str] = []
-        number = 0
         for is_prose, group in groupby(items, key=lambda item: isinstance(item, str)):
             members = list(group)
             if is_prose:
                 parts.extend(map(str, members))
                 continue
-            calls = [self._call(item, tools, number + at) for at, item in enumerate(members)]
-            number += len(calls)
+            calls = [self._call(item, tools) for item in members]
             parts += [*self.section[:1], *calls, *self.section_end[:1]]
         return "".join(parts)
 
-    def _call(self, item: Item, tools: Mapping[str, ToolSpec], number: int) -> str:
+    def _call(self, item: Item, tools: Mapping[str, ToolSpec]) -> str:
         if not isinstance(item, Call):
             raise Unwritable(self.name, "results: it has no form for them")
         tool = tools.get(item.name)
         value = in_schema_order(item.input, tool.parameters) if tool else item.input
         closing = self.closing[0] if self.closing else ""
-        return self.written_head(item, number) + dumps(value, self.name) + closing
+        return self.written_head(item) + dumps(value, self.name) + closing
 
-    def written_head(self, call: Call, number: int) -> str:
-        """What stands before the input of a call, the `number`th of the text."""
+    def written_head(self, call: Call) -> str:
+        """What stands before the input of a call."""
         return f"{self.opening[0]}{self.before_name[0]}{call.name}{self.after_name[0]}"
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
