@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from callblocks import Parser, dialects
 from callblocks.model.events import CallReady, CallStarted, Event, Malformed
+from support.corpus import CASES, content
 from support.reading import NAMES, cut
 from support.soup import soup
 from support.strength import try_each
@@ -80,3 +83,14 @@ def test_prose_without_the_start_of_a_marker_is_said_at_once(dialect: str) -> No
 )
 def test_text_that_was_decided_has_no_reason_to_wait(dialect: str, waiting: str) -> None:
     assert not may_wait(dialect, f"prose{waiting}", len("prose"), in_call=False)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in CASES if path.stem.startswith("what-is-said-about")],
+    ids=lambda path: path.parent.name,
+)
+def test_prose_about_a_head_is_said_before_the_text_is_over(path: Path) -> None:
+    text, parser = content(path), Parser(path.parent.name)
+    said = [event for piece in text for event in parser.feed(piece)]
+    assert "".join(getattr(event, "text", "") for event in said) == text

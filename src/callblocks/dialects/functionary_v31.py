@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from callblocks.parsing.block import Block
 from callblocks.parsing.shapes.named_json import NamedJson
+from callblocks.parsing.stage import Reading
 
 __all__ = ("FunctionaryV31",)
 
@@ -23,4 +25,7 @@ class FunctionaryV31(NamedJson):
     opening = ("<function=",)
     after_name = (">",)
     closing = ("</function>",)
-    starts = '{["`'
+
+    def is_empty(self, block: Block) -> Reading[bool]:
+        # The tag alone is also Qwen's, and what people write about.
+        return block.stage.alone and (yield from block.stands(self.named.closers))

@@ -34,7 +34,7 @@ class FunctionaryV32(NamedJson):
     )
     opening = (">>>",)
     after_name = ("\n",)
-    starts = "{"
+    only_objects = True
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return (*self.opening, ALL) if setting.alone else self.opening

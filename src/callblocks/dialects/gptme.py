@@ -39,7 +39,7 @@ class Gptme(NamedJson):
     )
     opening = ("\n@",)
     after_name = (": ",)
-    starts = "{"
+    only_objects = True
     keeps_ids = True
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
@@ -51,7 +51,7 @@ class Gptme(NamedJson):
         id_ = rest.rpartition(")")[0]
         return Head(name, id_ or None) if head else None
 
-    def written_head(self, call: Call, number: int) -> str:
+    def written_head(self, call: Call) -> str:
         return f"\n@{call.name}({call.id}): "
 
     def head_rule(self, grammar: Grammar, tool: ToolSpec) -> Expr:

@@ -2,7 +2,8 @@
 
     <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 
-There is no closing marker. Some versions write `<tool_call>` before the array.
+There is no closing marker. Some versions write `<tool_call>` before the array. Phi-4-mini may close
+such an array with `<|/tool_call|>`: before that nobody can tell them apart, so it is taken here.
 """
 
 from __future__ import annotations
@@ -26,4 +27,5 @@ class Granite3(JsonCalls):
     starts = "["
     frame = ("[", ", ", "]")
     together = True
+    trailing = ("<|/tool_call|>",)
     reasoning = (("<think>", "</think>"),)

@@ -5,7 +5,7 @@
     </tool_call>
 
 The keys may come in either order. Several objects in one pair of tags are several calls. Where it
-is read alone, an object with a name and arguments is a call without its opening tag too.
+is read alone, an object with a name and arguments is a call without its tags too.
 """
 
 from __future__ import annotations
@@ -23,8 +23,14 @@ from callblocks.parsing.stage import Reading
 __all__ = ("Hermes",)
 
 BARE = Shape((r"(?=\{)",))
+# What no tag opened needs none to close it: its braces tell where it ends.
 UNOPENED = Row(
-    Keys(), ("<tool_call>",), ("</tool_call>",), repairs=("repaired-opening",), sure=False
+    Keys(),
+    ("<tool_call>",),
+    closing=(),
+    trailing=("</tool_call>",),
+    repairs=("repaired-opening",),
+    sure=False,
 )
 
 
@@ -42,6 +48,7 @@ class Hermes(JsonCalls):
     opening = ("<tool_call>",)
     closing = ("</tool_call>",)
     reasoning = (("<think>", "</think>"),)
+    calls_end_reasoning = True
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return (*self.opening, BARE) if setting.alone else self.opening

@@ -3,14 +3,19 @@
     <|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0
     <|tool_call_argument_begin|>{"city": "Paris"}<|tool_call_end|><|tool_calls_section_end|>
 
-The id is `functions.NAME:INDEX`; there is no newline in it.
+The id is `functions.NAME:INDEX`; there is no newline in it. A call whose id is no such one gets
+the number of its place.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 
-from callblocks.model.calls import Call
+import msgspec
+
+from callblocks.model.calls import Call, Item
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
 from callblocks.parsing.expressions import Expr, chars, lit, many, seq
@@ -59,11 +64,34 @@ class KimiK2(NamedJson):
             return None
         return Head(found[1], id_ if found[2] else None)
 
-    def written_head(self, call: Call, number: int) -> str:
-        id_ = f"functions.{call.name}:{number}"
-        return f"{self.opening[0]}{id_}{self.after_name[0]}"
+    def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
+        return super().compose(list(_numbered(items)), tools)
+
+    def written_head(self, call: Call) -> str:
+        return f"{self.opening[0]}{call.id}{self.after_name[0]}"
 
     def head_rule(self, grammar: Grammar, tool: ToolSpec) -> Expr:
         number = many(chars("0-9"), 1)
         begin = lit(f"{self.opening[0]}functions.{tool.name}:")
         return seq(begin, number, lit(self.after_name[0]))
+
+
+def _numbered(items: Iterable[Item]) -> Iterator[Item]:
+    """The items, each call with an id of its own that says its name."""
+    row = list(items)
+    own = {item.id for item in row if isinstance(item, Call) and _is_own(item)}
+    given: set[str] = set()
+    for item in row:
+        if not isinstance(item, Call):
+            yield item
+            continue
+        ids = (f"functions.{item.name}:{number}" for number in count(len(given)))
+        keeps = item.id in own and item.id not in given
+        id_ = item.id if keeps else next(id_ for id_ in ids if id_ not in own and id_ not in given)
+        given.add(id_)
+        yield msgspec.structs.replace(item, id=id_)
+
+
+def _is_own(call: Call) -> bool:
+    found = _ID.fullmatch(call.id)
+    return found is not None and call.id == f"functions.{call.name}{found[2]}"

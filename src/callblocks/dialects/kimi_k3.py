@@ -47,6 +47,7 @@ class KimiK3(Framed, MarkedValues):
         'In a name write `&amp;` for `&` and `&quot;` for `"`. Close every element.',
     )
     reasoning = (("<|open|>think<|sep|>", "<|close|>think<|sep|>"),)
+    calls_end_reasoning = True
     frames = (
         *(f"<|{what}|>response<|sep|>" for what in ("open", "close")),
         '<|open|>message role="assistant"<|sep|>',

@@ -28,3 +28,4 @@ class MinimaxM1(JsonCalls):
     starts = "{"
     together = True
     reasoning = (("<think>", "</think>"),)
+    calls_end_reasoning = True

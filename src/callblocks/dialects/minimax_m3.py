@@ -48,6 +48,7 @@ class MinimaxM3(ElementBodies):
     )
     nests = True
     reasoning = (("<mm:think>", "</mm:think>"),)
+    calls_end_reasoning = True
     tags = XmlTags(
         wrapper=closing(f"{NS}<tool_call>"),
         wrapper_end=closing(f"{NS}</tool_call>"),

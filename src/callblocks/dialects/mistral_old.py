@@ -5,10 +5,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+import msgspec
+
+from callblocks.model.calls import Call, Item, Result
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing import json_rules as rules
+from callblocks.parsing.expressions import Expr, chars, lit, repeat, seq
+from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.schema_rules import input_rule
 from callblocks.parsing.shapes.json_calls import JsonCalls
 from callblocks.parsing.shapes.keys import Keys
 
 __all__ = ("MistralOld",)
+
+SIZE = 9
+_ID = re.compile(rf"[A-Za-z0-9]{{{SIZE}}}")
 
 
 class MistralOld(JsonCalls):
@@ -27,3 +42,23 @@ class MistralOld(JsonCalls):
     frame = ("[", ", ", "]")
     together = True
     keeps_ids = True
+
+    def said(self, item: Call | Result, tools: Mapping[str, ToolSpec]) -> Call | Result:
+        return msgspec.structs.replace(item, id=_fitting(item.id))
+
+    def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
+        said = [item if isinstance(item, str) else self.said(item, tools) for item in items]
+        return super().compose(said, tools)
+
+    def _call_rule(self, grammar: Grammar, tool: ToolSpec) -> Expr:
+        id_ = seq(lit('"'), repeat(chars("a-zA-Z0-9"), SIZE, SIZE), lit('"'))
+        value = input_rule(grammar, tool)
+        members = {"name": rules.key(tool.name), "arguments": value, "id": id_}
+        return self._object_rule(grammar, members)
+
+
+def _fitting(id_: str) -> str:
+    """The id if Mistral's models could have written it, or one that is always the same for it."""
+    if _ID.fullmatch(id_):
+        return id_
+    return sha256(id_.encode(errors="surrogatepass")).hexdigest()[:SIZE]

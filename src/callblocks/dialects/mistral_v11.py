@@ -2,13 +2,19 @@
 
     [TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}[TOOL_CALLS]now[ARGS]{}
 
-`[CALL_ID]` and an id may stand after the name. Without `[ARGS]` the brace parts the name from
-the arguments.
+`[CALL_ID]` and an id may stand after the name; what is written are ids of nine letters and digits.
+Without `[ARGS]` the brace parts the name from the arguments.
 """
 
 from __future__ import annotations
 
+import re
+
+from callblocks.model.calls import Call
+from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
+from callblocks.parsing.expressions import Expr, chars, lit, opt, repeat, seq
+from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.named_json import NAME, NamedJson
 from callblocks.parsing.shapes.named_reader import Head
@@ -19,6 +25,8 @@ __all__ = ("MistralV11",)
 CALL_ID = Markers("[CALL_ID]")
 ID = Markers(Shape((r"[\w-]{1,128}", r"(?![\w-])")))
 ARGS = Markers("[ARGS]")
+SIZE = 9
+_OWN = re.compile(rf"[A-Za-z0-9]{{{SIZE}}}")
 
 
 class MistralV11(NamedJson):
@@ -50,3 +58,11 @@ class MistralV11(NamedJson):
         tools = block.stage.tools
         certain = char == "{" or (not char and (not tools or name in tools))
         return Head(name, id_ or None) if certain else None
+
+    def written_head(self, call: Call) -> str:
+        id_ = f"[CALL_ID]{call.id}" if _OWN.fullmatch(call.id) else ""
+        return f"[TOOL_CALLS]{call.name}{id_}[ARGS]"
+
+    def head_rule(self, grammar: Grammar, tool: ToolSpec) -> Expr:
+        id_ = seq(lit("[CALL_ID]"), repeat(chars("a-zA-Z0-9"), SIZE, SIZE))
+        return seq(lit(f"[TOOL_CALLS]{tool.name}"), opt(id_), lit("[ARGS]"))

@@ -11,7 +11,6 @@ place for is listed too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
@@ -22,13 +21,13 @@ from callblocks.model.errors import Unwritable
 from callblocks.model.events import CallReady, CallResult, Malformed, Reasoning, Text
 from callblocks.model.specs import ToolSpecs, specs_by_name
 from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.ids import is_made
 from callblocks.parsing.parsed import Parsed
+from callblocks.parsing.readback import joined
 
 __all__ = ("Conversion", "Unsaid", "conversion")
 
-_MADE = re.compile(r"tool-call-[0-9]+")
-"""An id that nobody wrote."""
-_Write: TypeAlias = Callable[[Iterable[Item]], tuple[str | None, str]]
+_Write: TypeAlias = Callable[[Sequence[Item]], tuple[str | None, str]]
 
 
 class Unsaid(msgspec.Struct, frozen=True):
@@ -80,12 +79,18 @@ def conversion(
     """
     known = tuple(specs_by_name(tools).values())
 
-    def write(items: Iterable[Item]) -> tuple[str | None, str]:
-        """The items as text, or what of them cannot be said."""
-        try:
-            return target.write(items, known, reasoning=reasoning), ""
-        except Unwritable as error:
-            return None, error.what
+    def write(items: Sequence[Item]) -> tuple[str | None, str]:
+        """The items as text, or what of them cannot be said.
+
+        Blanks between two calls only part them: a target that parts its calls may drop them.
+        """
+        faults: list[str] = []
+        for row in (items, _without_gaps(items)):
+            try:
+                return target.write(row, known, reasoning=reasoning), ""
+            except Unwritable as error:
+                faults.append(error.what)
+        return None, faults[0]
 
     parts, unsaid = _parts(parsed), _kept_as_text(parsed)
     unsaid += _leave_out_thoughts(parts, lambda part: write(part.items)[1])
@@ -97,10 +102,12 @@ def conversion(
         # A thought may be at fault by its place alone.
         unsaid += _leave_out_thoughts(parts, lambda _: what)
         text, what = write(_items(parts))
-    unsaid = sorted((*unsaid, *_ids(target, parts)), key=lambda one: one.span)
     if text is None:
         # No call alone is at fault: prose that would be read as one, or an order.
         unsaid.append(Unsaid(what, (0, len(source)), "text"))
+    else:
+        unsaid += _ids(target.parsed(text, known, reasoning), parts)
+        unsaid.sort(key=lambda one: one.span)
     return Conversion(text, tuple(unsaid))
 
 
@@ -160,16 +167,23 @@ def _keep_unsayable(parts: Sequence[_Part], source: str, write: _Write) -> list[
     return faults
 
 
+def _without_gaps(items: Sequence[Item]) -> list[Item]:
+    row = joined(items)
+    return [item for at, item in enumerate(row) if not (0 < at < len(row) - 1 and _is_gap(item))]
+
+
+def _is_gap(item: Item) -> bool:
+    return isinstance(item, str) and not isinstance(item, Thought) and item.isspace()
+
+
 def _kept_as_text(parsed: Parsed) -> list[Unsaid]:
     """What was no call in the source either."""
     broken = (event for event in parsed.events if isinstance(event, Malformed))
     return [Unsaid(event.code, event.span, "broken") for event in broken]
 
 
-def _ids(target: Dialect, parts: Sequence[_Part]) -> list[Unsaid]:
-    """The ids that someone wrote, where the target writes none."""
-    if target.keeps_ids:
-        return []
-    calls = (item for part in parts for item in part.items if isinstance(item, Call))
-    written = (call for call in calls if not _MADE.fullmatch(call.id))
-    return [Unsaid(f"the id {call.id!r}", call.span, "id") for call in written]
+def _ids(read: Parsed, parts: Sequence[_Part]) -> list[Unsaid]:
+    """The ids that someone wrote, where other ones, or none, are read in the new text."""
+    calls = [item for part in parts for item in part.items if isinstance(item, Call)]
+    lost = (call for call, new in zip(calls, read.calls, strict=True) if call.id != new.id)
+    return [Unsaid(f"the id {call.id!r}", call.span, "id") for call in lost if not is_made(call.id)]

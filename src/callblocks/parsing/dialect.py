@@ -44,6 +44,7 @@ class Dialect(ABC):
     """The codes of this dialect's own problems, and what each means."""
     follows_fences: ClassVar[bool] = False
     keeps_ids: ClassVar[bool] = True
+    """Whether it writes an id with each call: the call's own, or what `said` makes of it."""
     keeps_order: ClassVar[bool] = True
     """Whether prose can stand between calls."""
     values_are_text: ClassVar[bool] = False
@@ -97,8 +98,7 @@ class Dialect(ABC):
         pairs = (*self.reasoning, *reasoning)
         try:
             text = self.compose([self._marked(item, pairs) for item in wanted], known)
-            engine = Engine((self,), tools=book, reasoning=reasoning, limits=NO_LIMITS)
-            read = Parsed(engine.feed(text) + engine.close())
+            read = self.parsed(text, book, reasoning)
             said = [item if isinstance(item, str) else self.said(item, known) for item in wanted]
             what = difference(
                 said,
@@ -112,6 +112,13 @@ class Dialect(ABC):
         if what:
             raise Unwritable(self.name, what)
         return text
+
+    def parsed(
+        self, text: str, tools: ToolSpecs = (), reasoning: Sequence[tuple[str, str]] = ()
+    ) -> Parsed:
+        """What is read of a text that was written in this dialect."""
+        engine = Engine((self,), tools=tools, reasoning=reasoning, limits=NO_LIMITS)
+        return Parsed(engine.feed(text) + engine.close())
 
     def _marked(self, item: Item, pairs: Pairs) -> Item:
         """A thought between the first of the markers; everything else as it is."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ("Ids", "read_id")
+import re
+
+__all__ = ("Ids", "is_made", "read_id")
+
+_MADE = re.compile(r"tool-call-[0-9]+")
 
 
 class Ids:
@@ -30,6 +34,11 @@ class Ids:
             claimed = f"{written}-{self._copies[written]}"
         self._used.add(claimed)
         return claimed
+
+
+def is_made(id_: str) -> bool:
+    """Whether nobody wrote this id: it was given to a call that has none."""
+    return _MADE.fullmatch(id_) is not None
 
 
 def read_id(value: object) -> str | None:

@@ -87,8 +87,11 @@ def choose(
         (owner, tuple(owner.openers(Setting(in_code_fences, alone=owner is preferred))))
         for owner in owners
     ]
+    # A thought may speak of calls in many ways: only what is sure among others ends it.
     enders = tuple(
-        row for owner, row in zip(owners, readers, strict=True) if owner.calls_end_reasoning
+        (owner, tuple(owner.openers(Setting(in_code_fences, alone=False))))
+        for owner in owners
+        if owner.calls_end_reasoning
     )
     # Where it is only guessed what the model is, it thinks first, or not at all.
     sure = (*reasoning, *(preferred.reasoning if preferred else ()))

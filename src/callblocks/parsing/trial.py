@@ -6,7 +6,7 @@ that cannot be one. The text is then given back as it was: if it is a call, it i
 
 from __future__ import annotations
 
-from callblocks.model.events import CallReady, CallStarted, Event, Malformed
+from callblocks.model.events import CallReady, CallStarted, Event, Malformed, Problem
 from callblocks.parsing.block import Block
 from callblocks.parsing.markers import Markers
 from callblocks.parsing.reader import Reader
@@ -34,10 +34,14 @@ def try_call(
         try:
             next(reading)
         except StopIteration as ended:
-            verdict, barred = False, block.barred if ended.value else trial.scan.offset
+            verdict = trial.called
+            barred = block.barred if ended.value else trial.scan.offset
             break
         except _Decided as decided:
             verdict, barred = decided.is_call, trial.scan.offset
+            break
+        if trial.called:
+            verdict, barred = True, trial.scan.offset
             break
         taken.append((yield from _slice(stage, trial, closing)))
     scan.rewind(start, taken, fresh)
@@ -70,24 +74,31 @@ class _Decided(Exception):
 
 
 class _Trial(Stage):
-    """A stage that hears no more than the first call."""
+    """A stage that hears no more than the first call, and how it was closed.
+
+    `called` says that a call was read that its own marker closed: that it did not is said before
+    more text is asked for. Another call right behind it closes it too.
+    """
 
     def __init__(self, stage: Stage) -> None:
         super().__init__((), stage.limits, strict=stage.strict)
         self.tools, self.solid, self.fence = stage.tools, stage.solid, stage.fence
         self.alone = stage.alone
+        self.called = self._heard = False
         self.scan.base = self.said = stage.scan.offset
         self.scan.fresh = stage.scan.fresh
 
     def say(self, event: Event) -> None:
         super().say(event)
         match event:
-            case CallStarted(name=name) if name not in self.tools:
+            case CallStarted(name=name) if self._heard or name not in self.tools:
+                raise _Decided(self._heard)
+            case CallReady(call=call) if call.ended:
+                self.called = self._heard = True
+            case CallReady() | Malformed():
                 raise _Decided(False)
-            case CallReady(call=call):
-                raise _Decided(call.ended)
-            case Malformed():
-                raise _Decided(False)
+            case Problem(code="repaired-closing"):
+                self.called = False
             case _:
                 pass
 

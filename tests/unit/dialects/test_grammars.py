@@ -94,6 +94,7 @@ BROKEN = {
         ('type="number"<|sep|>5', 'type="string"<|sep|>5'),
         ('tool="create-file"', 'tool="delete-file"'),
     ],
+    "mistral_old": [('"id": "', '"id": "x')],
     "cline": [
         ("</create-file>", ""),
         ("<limit>5</limit>", "<limit>five</limit>"),

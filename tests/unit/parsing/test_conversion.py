@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callblocks import ToolSpec, conversion, convert, dialects, parse
+from callblocks import Call, ToolSpec, conversion, convert, dialects, parse
 from callblocks.model.calls import Thought
 from callblocks.model.errors import Unwritable
 from callblocks.parsing.conversion import Conversion, Unsaid
@@ -34,6 +36,22 @@ def test_a_call_whose_result_cannot_be_said_stays_as_it_was_written() -> None:
     assert "results" in made.unsaid[0].what
 
 
+def test_blanks_between_two_calls_may_become_what_parts_them_in_the_target() -> None:
+    call = '<tool_call>\n{"name": "ls", "arguments": {}}\n</tool_call>'
+    made = conversion(f"Two.\n{call}\n{call}\nDone.", target="llama3_json")
+    assert made.unsaid == ()
+    assert made.text is not None
+    read = parse(made.text, "llama3_json")
+    assert ([call.name for call in read.calls], read.text) == (["ls", "ls"], "Two.\n\nDone.")
+
+
+def test_prose_between_two_calls_is_never_dropped() -> None:
+    call = '<tool_call>\n{"name": "ls", "arguments": {}}\n</tool_call>'
+    for between in (" and ", "\n;\n"):
+        made = conversion(f"{call}{between}{call}", target="llama3_json")
+        assert made.text is None or between in parse(made.text, "llama3_json").text
+
+
 def test_a_call_that_did_not_end_is_listed_and_the_others_are_written() -> None:
     made = conversion(OPEN, target="tool-fence")
     assert made.text is not None
@@ -58,6 +76,44 @@ def test_an_id_that_has_no_place_is_listed_and_its_call_is_written() -> None:
     made = conversion(text, target="emoji-bracket")
     assert [(one.kind, one.what) for one in made.unsaid] == [("id", "the id 'c1'")]
     assert made.text == convert(text, target="emoji-bracket")
+
+
+KIMI = (
+    "<|tool_calls_section_begin|><|tool_call_begin|>functions.ls:7<|tool_call_argument_begin|>{}"
+    "<|tool_call_end|><|tool_calls_section_end|>"
+)
+OWN = {
+    "kimi_k2": KIMI,
+    "mistral_v11": "[TOOL_CALLS]ls[CALL_ID]abc123456[ARGS]{}[TOOL_CALLS]ls[ARGS]{}",
+    "mistral_old": '[TOOL_CALLS][{"name": "ls", "arguments": {}, "id": "abc123456"}]',
+}
+
+
+@pytest.mark.parametrize("target", OWN)
+def test_an_id_that_has_the_target_s_form_is_written(target: str) -> None:
+    made = conversion(OWN[target], target=target)
+    assert (made.text, made.unsaid) == (OWN[target], ())
+
+
+@pytest.mark.parametrize("target", OWN)
+def test_an_id_of_another_form_is_listed_and_the_one_for_it_is_always_the_same(target: str) -> None:
+    text = "```tool ls a.1\n```\n"
+    made = conversion(text, target=target)
+    assert [(one.kind, one.what) for one in made.unsaid] == [("id", "the id 'a.1'")]
+    assert made == conversion(text, target=target)
+
+
+def test_kimi_s_calls_without_such_an_id_get_numbers_that_are_free() -> None:
+    calls = [Call(id=id_, name="ls") for id_ in ("x", "functions.ls:0", "functions.ls:0", "y")]
+    read = parse(dialects["kimi_k2"].write(calls), "kimi_k2")
+    numbers = [call.id.removeprefix("functions.ls:") for call in read.calls]
+    assert numbers == ["1", "0", "2", "3"]
+
+
+@pytest.mark.parametrize("id_", ["tool-call-1", "functions.ls:7", "0123456789", "\ud83d"])
+def test_mistral_writes_ids_of_nine_letters_and_digits(id_: str) -> None:
+    (call,) = parse(dialects["mistral_old"].write([Call(id=id_, name="ls")])).calls
+    assert re.fullmatch("[A-Za-z0-9]{9}", call.id)
 
 
 def test_what_was_broken_before_is_listed_and_kept() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -96,6 +97,22 @@ def test_a_mistake_is_repaired_and_named(text: str, value: Any, repairs: set[str
 )
 def test_what_is_not_sure_is_not_repaired(text: str) -> None:
     with pytest.raises(Unrepairable):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"a": "b" "c": 1}', 'a comma is missing before "c"'),
+        ("{'a': 'b'\n'c': 'd'}", "a comma is missing before 'c'"),
+        ('{"a": 1 "c": 2}', "a comma is missing before character 9"),
+        ('{"a": ["b"] "c": 2}', "a comma is missing before character 13"),
+        ('{"a": "b', "a string is not closed"),
+        ('{"a": "b, "c": 1}', "a string is not closed"),
+    ],
+)
+def test_what_is_missing_is_said(text: str, why: str) -> None:
+    with pytest.raises(Unrepairable, match=f"^{re.escape(why)}$"):
         read(text)
 
 

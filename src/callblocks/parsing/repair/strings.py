@@ -11,7 +11,7 @@ import json
 import re
 from typing import NamedTuple
 
-__all__ = ("Found", "read_string")
+__all__ = ("Found", "read_string", "why_open")
 
 _SPECIAL = {quote: re.compile(rf"[\\{quote}\x00-\x1f]") for quote in "\"'"}
 _UNICODE = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
@@ -30,6 +30,8 @@ _FOLLOWS = {
 }
 # What stands after a key: a string that runs into it is not one that holds a quote.
 _MEMBER = re.compile(rf"{_BLANKS}:{_BLANKS}[\"'\[{{\-0-9tfnTFN]")
+# A value that ends, and the next key right behind it.
+_NO_COMMA = re.compile(rf"([\"']){_BLANKS}(\1[^\"'\\]{{1,60}}\1){_BLANKS}:")
 
 
 class Found(NamedTuple):
@@ -65,6 +67,12 @@ def read_string(text: str, at: int, place: str) -> Found | None:
         if not plain:
             repairs["repaired-strings"] = None
     return None
+
+
+def why_open(text: str, at: int) -> str:
+    """Why the string whose quote stands here has no end, as far as that can be told."""
+    found = _NO_COMMA.search(text, at + 1)
+    return f"a comma is missing before {found[2]}" if found else "a string is not closed"
 
 
 def _escape(text: str, at: int, quote: str) -> tuple[str, int, bool]:

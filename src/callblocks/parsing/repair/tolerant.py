@@ -16,7 +16,7 @@ from typing import Any
 
 from callblocks.model.calls import Span
 from callblocks.parsing.json_value import read_json
-from callblocks.parsing.repair.strings import read_string
+from callblocks.parsing.repair.strings import read_string, why_open
 
 __all__ = ("Tolerant", "Unrepairable")
 
@@ -157,6 +157,8 @@ class Tolerant:
             return self.solid(at + 1), char
         if char in ("}", "]", ""):
             return at, ""
+        if char in ('"', "'"):
+            raise Unrepairable(f"a comma is missing before character {at + 1}")
         raise self._unexpected(at)
 
     def _key(self, at: int) -> tuple[str, int]:
@@ -170,7 +172,7 @@ class Tolerant:
     def _string(self, at: int, place: str) -> tuple[str, int]:
         found = read_string(self.text, at, place)
         if found is None:
-            raise Unrepairable("a string is not closed")
+            raise Unrepairable(why_open(self.text, at))
         for code in found.repairs:
             self.note(code)
         return found.value, found.end

@@ -32,6 +32,17 @@ __all__ = ("NAME", "NamedJson")
 
 NAME = Markers(Shape((r"[\w.:/-]{1,128}", r"(?![\w.:/-])")))
 """A tool's name, right here."""
+_GAP = "[ \\t\\r\\n]{0,20}"
+MENDABLE = Markers(
+    Shape(("`", "`", "`", r"`{0,9}\w{0,20}", _GAP, r"\{")), Shape(('"', _GAP, r"\{"))
+)
+"""An object in a fence or in a string: what can be repaired."""
+VALUE = Markers(
+    "null",
+    Shape(('"', r'[^"\\\x00-\x1f]{0,200}', '"')),
+    Shape((r"\[", r"[^\[\]\x00-\x1f]{0,200}", r"\]")),
+)
+"""A short value that is no object: one more thing that a model gives as arguments."""
 
 
 class NamedJson(Dialect):
@@ -43,14 +54,14 @@ class NamedJson(Dialect):
     closing: ClassVar[tuple[str, ...]] = ()
     section: ClassVar[tuple[str, ...]] = ()
     section_end: ClassVar[tuple[str, ...]] = ()
-    starts: ClassVar[str] = ""
-    """What must follow to make it a call, where a name and its separator alone do not."""
+    only_objects: ClassVar[bool] = False
+    """Whether a name and its separator are so usual that only an object makes them a call."""
     keeps_ids = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.codes = {f"{cls.name}.json": "what follows the name is not JSON, even with repairs"}
-        if cls.starts != "{":
+        if not cls.only_objects:
             cls.codes[f"{cls.name}.call"] = "the arguments are no object"
 
     @cached_property
@@ -70,7 +81,7 @@ class NamedJson(Dialect):
         return (*self.section, *self.opening)
 
     def read(self, block: Block) -> Reading[Refused | None]:
-        return NamedReader(block, self.named, self.read_head).read()
+        return NamedReader(block, self.named, self.read_head, self.begins).read()
 
     def read_head(self, block: Block) -> Reading[Head | None]:
         """Take the name and what parts it from the input; None if this is no head."""
@@ -79,40 +90,53 @@ class NamedJson(Dialect):
         name = yield from block.match(NAME)
         if not name or not (yield from block.match(self._separators)):
             return None
-        return Head(name) if (yield from self._begins(block)) else None
+        return Head(name)
 
-    def _begins(self, block: Block) -> Reading[bool]:
-        """Whether what stands here can be an input, or the end of a call without one."""
-        if not self.starts:
-            return True
+    def begins(self, block: Block) -> Reading[bool]:
+        """Whether what stands here can be an input, or the end of a call without one.
+
+        What cannot is prose about calls, and all that follows it too.
+        """
         char = yield from block.peek()
-        if char and char in self.starts:
+        if char == "{" or self.only_objects:
+            return char == "{"
+        if (yield from block.stands(MENDABLE)) or (yield from self.is_empty(block)):
             return True
-        return block.stage.alone and (yield from block.stands(self.named.closers))
+        start = block.offset
+        found = yield from block.match(VALUE)
+        ends = bool(found) and (yield from self._ends(block))
+        block.give_back(start)
+        return ends
+
+    def is_empty(self, block: Block) -> Reading[bool]:
+        """Whether a call that has no input ends here."""
+        return (yield from self._ends(block))
+
+    def _ends(self, block: Block) -> Reading[bool]:
+        """Whether a call, or the text, ends here."""
+        return not (yield from block.peek()) or (yield from block.stands(self.named.ends))
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
         parts: list[str] = []
-        number = 0
         for is_prose, group in groupby(items, key=lambda item: isinstance(item, str)):
             members = list(group)
             if is_prose:
                 parts.extend(map(str, members))
                 continue
-            calls = [self._call(item, tools, number + at) for at, item in enumerate(members)]
-            number += len(calls)
+            calls = [self._call(item, tools) for item in members]
             parts += [*self.section[:1], *calls, *self.section_end[:1]]
         return "".join(parts)
 
-    def _call(self, item: Item, tools: Mapping[str, ToolSpec], number: int) -> str:
+    def _call(self, item: Item, tools: Mapping[str, ToolSpec]) -> str:
         if not isinstance(item, Call):
             raise Unwritable(self.name, "results: it has no form for them")
         tool = tools.get(item.name)
         value = in_schema_order(item.input, tool.parameters) if tool else item.input
         closing = self.closing[0] if self.closing else ""
-        return self.written_head(item, number) + dumps(value, self.name) + closing
+        return self.written_head(item) + dumps(value, self.name) + closing
 
-    def written_head(self, call: Call, number: int) -> str:
-        """What stands before the input of a call, the `number`th of the text."""
+    def written_head(self, call: Call) -> str:
+        """What stands before the input of a call."""
         return f"{self.opening[0]}{self.before_name[0]}{call.name}{self.after_name[0]}"
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:

@@ -39,6 +39,10 @@ class _Fault(NamedTuple):
 
 ReadHead: TypeAlias = Callable[[Block], Reading[Head | None]]
 """Takes the head of a call and what parts it from the input; None if it is no head."""
+Begins: TypeAlias = Callable[[Block], Reading[bool]]
+"""Whether an input, or the end of a call without one, stands behind a head; it takes blanks."""
+
+BRACES = Markers("}", "]")
 
 
 class Named:
@@ -80,11 +84,12 @@ class Named:
 class NamedReader:
     """Reads the calls of a block that a section, or a call's own marker, opened."""
 
-    def __init__(self, block: Block, named: Named, read_head: ReadHead) -> None:
+    def __init__(self, block: Block, named: Named, read_head: ReadHead, begins: Begins) -> None:
         self.block = block
         self.named = named
         self.telling = Telling(block)
         self._read_head = read_head
+        self._begins = begins
         self._repairs: list[str] = []
         self._ended = True
         self._end = block.start
@@ -99,17 +104,19 @@ class NamedReader:
             more = bool((yield from self.block.match(self.named.openers)))
         while more:
             head = yield from self._read_head(self.block)
-            more = head is not None and (yield from self._call(head))
+            said = self.block.offset
+            begins = head is not None and (yield from self._begins(self.block))
+            more = head is not None and begins and (yield from self._call(head, said))
         if not self.telling.any:
             return self.block.refuse()
         if self._end < self.block.offset:
             self.block.give_back(self._end)
         return None
 
-    def _call(self, head: Head) -> Reading[bool]:
-        """Read a call behind its head; return whether another one follows in the section."""
-        self.block.started(head.name, head.id)
-        self._repairs, self._ended, self._end = [], True, self.block.offset
+    def _call(self, head: Head, said: int) -> Reading[bool]:
+        """Read a call whose head ends at `said`; return whether another follows in the section."""
+        self.block.started(head.name, head.id, end=said)
+        self._repairs, self._ended, self._end = [], True, said
         char = yield from self.block.peek()
         if not char or (yield from self.block.stands(self.named.ends)):
             found = Parts(head.name, head.id, None, None, {})
@@ -165,14 +172,15 @@ class NamedReader:
 
     def _close(self) -> Reading[None]:
         """Take the marker that ends the call, and braces too many before it."""
-        if not self.named.closing:
-            return
-        char = yield from self.block.peek()
-        while char in ("}", "]"):
-            self.block.step()
+        closes = bool(self.named.closing)
+        char = (yield from self.block.peek()) if closes else ""
+        # Where no marker ends a call, only a brace right behind it belongs to it.
+        while (yield from self.block.match(BRACES)):
             self._repairs.append("repaired-braces")
             self._end = self.block.offset
-            char = yield from self.block.peek()
+            char = (yield from self.block.peek()) if closes else ""
+        if not closes:
+            return
         marker = yield from self.block.match(self.named.closers)
         cut = not marker and any(map(self.block.stops_within, self.named.closing))
         if marker or cut:
