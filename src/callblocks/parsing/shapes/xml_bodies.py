@@ -104,6 +104,11 @@ class TextBody:
             self._parts.append(rest)
             block.input(rest)
 
+    @property
+    def text(self) -> str:
+        """All of it, as it is written."""
+        return "".join(self._parts)
+
     def value(self, tool: ToolSpec | None) -> Input:
         """What the shape reads it as."""
-        return self._shape.read_body("".join(self._parts), tool, self._block.stage.limits.depth)
+        return self._shape.read_body(self.text, tool, self._block.stage.limits.depth)

@@ -29,7 +29,8 @@ class XmlCall:
     """`repairs` are what was wrong with it. `over` says that the text ended before its end.
 
     `inside` says that it ended within a value, `sure` that what ended the call surely did.
-    `follows` is what was found right after its end, where that had to be looked at.
+    `follows` is what was found right after its end, where that had to be looked at. `dead` is up
+    to where no other call begins if this is none.
     """
 
     def __init__(self, shape: XmlParameters, block: Block) -> None:
@@ -39,6 +40,7 @@ class XmlCall:
         self.follows: str | None = None
         self.over = self.inside = False
         self.sure = True
+        self.dead = 0
         self._written: dict[str, tuple[str, str]] = {}
         self._fault: BadBody | None = None
         self._body: JsonBody | TextBody | None = None
@@ -68,6 +70,11 @@ class XmlCall:
         while self._tags.argument.is_in(tag.lstrip()):
             tag = yield from self._read_argument(tag.lstrip())
         return tag
+
+    def read_whole(self, name: str, stop: int) -> bool:
+        """Say a call whose opening tag, which ends at `stop`, also ends it, if it is one."""
+        self._block.started(name, end=stop)
+        return True
 
     def _read_text(self, bodies: ReadsBodies, name: str, stop: int) -> Reading[str | None]:
         block, first = self._block, len(self._block.taken)

@@ -32,6 +32,7 @@ from callblocks.parsing.markers import Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.shapes.tags import Tag, attributes, begun
 from callblocks.parsing.shapes.xml_bodies import ReadsBodies
+from callblocks.parsing.shapes.xml_call import XmlCall
 from callblocks.parsing.shapes.xml_form import XmlForm, as_text
 from callblocks.parsing.shapes.xml_reader import XmlReader
 from callblocks.parsing.shapes.xml_rules import xml_rules
@@ -70,6 +71,10 @@ class XmlParameters(Dialect):
 
     def read(self, block: Block) -> Reading[Refused | None]:
         return XmlReader(self, block).read()
+
+    def reading(self, block: Block) -> XmlCall:
+        """Who reads one call of a block."""
+        return XmlCall(self, block)
 
     def name_in(self, opening: str) -> str:
         """The tool's name in the tag that opens a call, or nothing."""
