@@ -20,6 +20,7 @@ from callblocks.parsing.markers import Markers, Shape
 __all__ = (
     "BLANKS",
     "NOTHING",
+    "WORD",
     "Tag",
     "attributed",
     "attributes",

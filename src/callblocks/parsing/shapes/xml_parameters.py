@@ -51,7 +51,7 @@ _QUOTES = "\"'“”‘’"
 class XmlParameters(Dialect):
     """A dialect of this shape."""
 
-    tags: ClassVar[XmlTags]
+    tags: XmlTags
     form: ClassVar[XmlForm]
     trims: ClassVar[bool] = False
     """Whether one newline at each end of a value belongs to its tags."""
