@@ -34,7 +34,7 @@ from callblocks.parsing.yaml_write import dump
 
 __all__ = ("YamlXml",)
 
-_PAIR = re.compile(r"^[ \t]*([^\s:#][^:\n]*?):[ \t]+([^\n]*?)[ \t]*$", re.MULTILINE)
+_PAIR = re.compile(r"^[ \t]*([^\s:#][^:\n]*?):[ \t]+([^\n]*?)[ \t\r]*$", re.MULTILINE)
 
 
 class YamlXml(NamedTags):

@@ -1,6 +1,6 @@
 """Calls as `<function=NAME>` with `<parameter=KEY>` tags, in a wrapper.
 
-One newline at each end of a value belongs to its tags. Models forget the wrapper, closing tags
+One line end on each side of a value belongs to its tags. Models forget the wrapper, closing tags
 before the next tag, or write `<function name="NAME">`; in the wrapper a tag may also be no more
 than the name of a tool that is known: `<NAME>…</NAME>`.
 """
@@ -78,7 +78,7 @@ def function_tags(wrapper: str, name: str = "") -> XmlTags:
             "<function=…>",
             named("<function="),
             others=[
-                unclosed("<function=", "\\n"),
+                unclosed("<function=", "[\\r\\n]"),
                 unclosed("<function=", "(?=<)"),
                 attributed("<function"),
                 *bare,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
 from callblocks.parsing.shapes.bad_body import BadBody
-from callblocks.parsing.shapes.tags import Tag
+from callblocks.parsing.shapes.tags import Tag, without_line_end
 from callblocks.parsing.shapes.xml_bodies import Input, JsonBody, ReadsBodies, TextBody
 from callblocks.parsing.stage import Reading
 
@@ -136,7 +136,7 @@ class XmlCall:
             if tag is not None:
                 value = "".join(parts)
                 # A line end before the tag that closed it in its stead belongs to that tag.
-                self._written[key] = opening, value.removesuffix("\n") if self._lost else value
+                self._written[key] = opening, without_line_end(value) if self._lost else value
                 return tag
             parts.append(end)
             block.input(end)

@@ -8,6 +8,7 @@ from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag
 __all__ = ("XmlTags",)
 
 _ANY_CLOSING = Shape(("<", "/", "[^<>\\s]{1,60}", ">"))
+INDENT = "[ \\t]{0,40}"
 _JSON = Shape((BLANKS, "\\{"))
 
 
@@ -46,9 +47,10 @@ class XmlTags:
         self.wrapper_ends = _after_blanks(wrapper_end)
         self.after_wrapper = Markers(*(self._wrapped_calls()))
         # Unless its line begins with it, an opening tag in a value is most likely text.
-        before = ("\\n", "[ \\t]{0,40}") if starts_line else ()
+        lines = [("\\n", INDENT), ("\\r", "\\n", INDENT)] if starts_line else [()]
+        opened = (shape for before in lines for shape in argument.after(*before))
         outer = (shape for tag in (argument_end, *ends) for shape in tag.shapes)
-        self.value_ends = Markers(*argument.after(*before), *outer, _ANY_CLOSING)
+        self.value_ends = Markers(*opened, *outer, _ANY_CLOSING)
         self.call_ends = Markers(*(shape for tag in ends for shape in tag.shapes))
 
     def bare(self, tag: str) -> str:
