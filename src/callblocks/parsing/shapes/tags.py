@@ -26,6 +26,7 @@ __all__ = (
     "attributes",
     "begun",
     "closing",
+    "head",
     "literal",
     "misspelt",
     "named",
@@ -38,6 +39,7 @@ BLANKS = "[ \\t\\r\\n]{0,400}"
 HEAD = "[^<>\\n]{1,200}"
 WORD = "[\\w.:/-]{1,200}"
 ATTRIBUTES = "[^<>]{1,400}"
+_ONE_OF = re.compile(r"\[[^\]]+\]")
 _LINE_START = re.compile(r"\A\r?\n")
 _ATTRIBUTE = re.compile(
     r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|[“”]([^“”]*)[“”]|[‘’]([^‘’]*)[‘’]|([^\s"'“”‘’/<>]+))"""
@@ -87,6 +89,13 @@ def begun(shape: str | Shape) -> str:
     return "".join(atom[-1:] for atom in known)
 
 
+def head(shape: Shape) -> Shape:
+    """The beginning of a tag that tells which it is: what is always the same, and what parts it."""
+    size = len(begun(shape))
+    ends = size < len(shape.atoms) and _ONE_OF.fullmatch(shape.atoms[size])
+    return Shape(shape.atoms[: size + bool(ends)])
+
+
 @lru_cache(maxsize=256)
 def attributes(text: str) -> Mapping[str, str]:
     """The attributes that stand in a tag, whatever their quotes."""
@@ -104,6 +113,7 @@ class Tag:
         self, name: str, *exact: Shape, others: Sequence[Shape] = (), covered: bool = False
     ) -> None:
         self.name = name
+        self.exact = exact
         self.shapes = tuple(others) if covered else (*exact, *others)
         self._any, self._exact = _pattern(self.shapes), _pattern(exact)
         self._has_others = bool(others)

@@ -57,11 +57,15 @@ class XmlCall:
         self.end = self._shape.end_of(name)
         if bodies := self._shape.bodies():
             return (yield from self._read_text(bodies, name, stop))
+        if is_begun := (yield from block.stands(self._tags.begun)):
+            block.started(name, end=stop)
         tag = yield from block.match(inside)
         self.over = not tag and block.ends_within(inside)
         if not tag and not self.over:
-            return None
-        block.started(name, end=stop)
+            self._fault = BadBody("stray-text", "what should open an argument does not")
+            return "" if is_begun else None
+        if not is_begun:
+            block.started(name, end=stop)
         self._unsaid = [tag]
         if tag.endswith("{"):
             block.input(tag)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag
+from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag, head
 
 __all__ = ("XmlTags",)
 
@@ -19,7 +19,8 @@ class XmlTags:
     the opening tag of an argument that is not closed must begin a line.
 
     The sets of markers are the places where a reader stands: `first` in the wrapper, `inside`
-    a call, within a value (`value_ends`), and after each end.
+    a call, within a value (`value_ends`), and after each end. What has `begun` an argument makes
+    sure that it stands in a call.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class XmlTags:
         self.first = _after_blanks(call)
         within = (argument, *ends, *((call,) if self.has_wrapper else ()))
         self.inside = Markers(*_spaced(*within), *((_JSON,) if json_bodies else ()))
+        self.begun = Markers(*(Shape((BLANKS, *head(one).atoms)) for one in argument.exact))
         self.after_argument = _after_blanks(argument, call, *ends)
         self.after_call = _after_blanks(call, wrapper_end)
         self.wrapper_ends = _after_blanks(wrapper_end)
