@@ -54,6 +54,9 @@ HABITS = (
     "{{ {} }} [ {} ]",
     "@{}: {}",
     "{}: <{}>",
+    "The tag is <search>\n{}: it is {}.",
+    "<search>\n{}: {}\n</search>",
+    "<write_file> <b>{}</b> is {}",
 )
 
 

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.json_scan import JsonScan, ScanState
-from callblocks.parsing.json_value import read_json
+from callblocks.parsing.json_scan import JsonScan
 from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.repair.objects import read_object
 from callblocks.parsing.shapes.invoke import RULES, invoke_form, invoke_tags
 from callblocks.parsing.shapes.tags import BLANKS
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
@@ -62,18 +62,22 @@ class Dots(XmlParameters):
             scan.feed(text)
             parts.append(text)
             # In a JSON string that is open, an end is text.
-            if not end or scan.state is not ScanState.OPEN:
+            if not end or not scan.in_string:
                 break
             scan.feed(end)
             parts.append(end)
         if not end:
             return block.malformed("truncated-call", "the text ended inside a call")
+        stage = block.stage
         try:
-            name, value = _call(read_json("".join(parts), block.stage.limits.depth))
+            said, repairs = read_object("".join(parts), stage.limits.depth, strict=stage.strict)
+            name, value = _call(said)
         except ValueError as error:
             return block.malformed("arguments-not-json", str(error))
         block.started(name)
         block.ready(value, size=sum(map(len, parts)))
+        for code, detail in repairs:
+            block.problem(code, detail)
         return None
 
 

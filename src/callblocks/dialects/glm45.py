@@ -1,4 +1,4 @@
-"""The calls of GLM 4.5 and 4.6, and of Laguna::
+"""The calls of GLM 4.5 and 4.6::
 
 <tool_call>NAME
 <arg_key>KEY</arg_key>
@@ -12,16 +12,8 @@ from collections.abc import Sequence
 
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.markers import Shape
-from callblocks.parsing.shapes.arg_key_value import (
-    ARGUMENT,
-    RULES,
-    ArgKeyValue,
-    argument,
-    named_call,
-)
-from callblocks.parsing.shapes.tags import Tag, closing, misspelt
+from callblocks.parsing.shapes.arg_key_value import RULES, ArgKeyValue, named_call, pair_tags
 from callblocks.parsing.shapes.xml_form import XmlForm
-from callblocks.parsing.shapes.xml_tags import XmlTags
 
 __all__ = ("Glm45",)
 
@@ -35,13 +27,7 @@ class Glm45(ArgKeyValue):
     rules = ("A call is a `<tool_call>`; the tool's name stands right after the tag.", *RULES)
     reasoning = (("<think>", "</think>"),)
     calls_end_reasoning = True
-    tags = XmlTags(
-        call=named_call("[\\s<]"),
-        call_end=closing("</tool_call>"),
-        argument=Tag(ARGUMENT, argument()),
-        argument_end=closing("</arg_value>", others=[misspelt("</arg_v")], covered=True),
-        starts_line=False,
-    )
+    tags = pair_tags()
     form = XmlForm(
         head=("<tool_call>", "\n"),
         end="</tool_call>",

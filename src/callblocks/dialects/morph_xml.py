@@ -12,11 +12,7 @@ its own element again and again. Either may be JSON, which is how they are writt
 
 from __future__ import annotations
 
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.arguments import plain_values, problems_of, schema_of
 from callblocks.parsing.shapes.element_bodies import NamedTags
-from callblocks.parsing.shapes.nested import nested
-from callblocks.parsing.shapes.xml_bodies import Input
 
 __all__ = ("MorphXml",)
 
@@ -36,15 +32,3 @@ class MorphXml(NamedTags):
 
     # Its calls look like those of `cline`: who means these must say so.
     in_auto = False
-
-    def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
-        found, repairs = self._elements(body, tool)
-        document = tool.parameters if tool else {}
-        texts: dict[str, list[str]] = {}
-        for key, text in found:
-            texts.setdefault(key, []).append(text)
-        values = {
-            key: nested(written, schema_of(tool, key), document, key, depth)
-            for key, written in texts.items()
-        }
-        return plain_values(values), [*repairs, *problems_of(values)]

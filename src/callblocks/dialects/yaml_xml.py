@@ -21,10 +21,11 @@ from callblocks.parsing.arguments import plain_values, problems_of, schema_of
 from callblocks.parsing.expressions import alt, lit, many, opt, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.machines import without
+from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import fits, in_schema_order
 from callblocks.parsing.schema_shape import Schemas
 from callblocks.parsing.shapes.bad_body import BadBody
-from callblocks.parsing.shapes.element_bodies import NamedTags
+from callblocks.parsing.shapes.element_bodies import NAME, NamedTags
 from callblocks.parsing.shapes.xml_bodies import Input
 from callblocks.parsing.typed import Typed, type_name, types_of
 from callblocks.parsing.yaml_core import YamlError, load
@@ -33,7 +34,7 @@ from callblocks.parsing.yaml_write import dump
 
 __all__ = ("YamlXml",)
 
-_PAIR = re.compile(r"^[ \t]*([^\s:#][^:\n]*?):[ \t]+([^\n]*?)[ \t]*$", re.MULTILINE)
+_PAIR = re.compile(r"^[ \t]*([^\s:#][^:\n]*?):[ \t]+([^\n]*?)[ \t\r]*$", re.MULTILINE)
 
 
 class YamlXml(NamedTags):
@@ -49,6 +50,13 @@ class YamlXml(NamedTags):
         "A call without arguments has nothing between its tags. Close every tag.",
     )
     values_are_text = False
+
+    heads = Markers(
+        Shape(("{",)), Shape(("[^\\s:{<]", "[^\\n:]{0,200}", ":")), Shape(("<", "/", NAME, ">"))
+    )
+
+    def may_hold(self, head: str, tool: ToolSpec | None) -> bool:
+        return head == "{" or self.is_key(head[:-1].strip("\"' "), tool)
 
     def may_begin(self, blanks: str, char: str) -> bool:
         return bool(char) and ("\n" in blanks or char in "{<")

@@ -47,7 +47,7 @@ class Asking:
         self.stage = stage
         self.scan = scan = stage.scan
         self.opening = opening
-        self.start = stage.said
+        self.start: int = stage.said
         self.at_start = not stage.solid
         self.taken: list[str] = [scan.take(scan.pos + len(opening))]
         self.index: int | None = None

@@ -63,6 +63,13 @@ class Block(Asking):
         if duplicate:
             self._note_duplicate(id_)
 
+    def lead(self, size: int) -> None:
+        """Say that this much of the opening is prose, and that the block begins after it."""
+        before, self.taken[0] = self.taken[0][:size], self.taken[0][size:]
+        self.start += size
+        if before:
+            self.stage.prose(before)
+
     def input(self, text: str, end: int | None = None) -> None:
         """Say input that was taken without being said; `text` may leave markup out."""
         if self.index is not None:

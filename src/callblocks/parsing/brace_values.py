@@ -3,7 +3,8 @@
     {city:<q>Paris<q>,days:3,near:[<q>Rouen<q>],more:{wind:true}}
 
 Numbers, `true`, `false` and `null` are bare. A bare word is text, with a problem; so is anything
-bare where the schema wants a string. `quote` is the marker on both sides of a string.
+bare where the schema wants a string, and what stands in the quotes of JSON or Python. `quote` is
+the marker on both sides of a string.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ __all__ = ("BraceValues",)
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _BARE = re.compile(r"[^,{}\[\]]*")
 _KEY = re.compile(r"[^,:{}\[\]]+")
+_QUOTED = re.compile(r"([\"'])((?:(?!\1)[^\\]|\\.)*)\1(?=[ \t\r\n]*[,:}\]])", re.DOTALL)
 _PYTHON = {"True": True, "False": False, "None": None}
 
 
@@ -39,9 +41,13 @@ class BraceValues:
         Its brackets match and its strings are closed: whoever delimited it has seen that.
         """
         try:
-            return self._object(schema)
+            value = self._object(schema)
         except RecursionError as error:
             raise ValueError("it is nested too deep") from error
+        # A brace in quotes of another kind is one if it is not known where they end.
+        if rest := self._next():
+            raise ValueError(f"{rest!r} cannot stand after the arguments")
+        return value
 
     def _next(self) -> str:
         blanks = _BLANKS.match(self.text, self._at)
@@ -101,11 +107,23 @@ class BraceValues:
         """The string whose quote stands here."""
         self._next()
         if not self.text.startswith(self._quote, self._at):
-            return None
+            return self._quoted()
         start = self._at + len(self._quote)
         end = self.text.index(self._quote, start)
         self._at = end + len(self._quote)
         return self.text[start:end]
+
+    def _quoted(self) -> str | None:
+        """The string that stands here in quotes of another kind, if it is whole."""
+        found = _QUOTED.match(self.text, self._at)
+        if not found:
+            return None
+        self._repair("repaired-quotes", f"a string in other quotes: {found[0]!r:.60}")
+        self._at = found.end()
+        try:
+            return str(read_json(f'"{found[2]}"'))
+        except ValueError:
+            return found[2]
 
     def _bare(self, schema: Mapping[str, Any]) -> Any:
         match = _BARE.match(self.text, self._at)

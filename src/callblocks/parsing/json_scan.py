@@ -179,6 +179,11 @@ class JsonScan:
         return self._taken
 
     @property
+    def in_string(self) -> bool:
+        """Whether a string, or a key, has begun and not ended."""
+        return self._place is STRING or self._place is NAME
+
+    @property
     def complete(self) -> bool:
         """Whether the value has closed, whatever follows."""
         return self.end is not None

@@ -1,4 +1,7 @@
-"""Dialects that give input as JSON say it while it comes: the name at once, then each piece."""
+"""Dialects that give input as JSON say it while it comes: the name at once, then each piece.
+
+Those whose arguments stand in tags say the name before the first argument has its own.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,16 @@ from itertools import accumulate
 
 import pytest
 
-from callblocks import Call, Parser, dialects
+from callblocks import Call, Parser, ToolSpec, dialects
 from callblocks.model.events import CallInput, CallReady, CallStarted, Event
 from callblocks.parsing.shapes.json_calls import JsonCalls
 from callblocks.parsing.shapes.named_json import NamedJson
+from callblocks.parsing.shapes.xml_parameters import XmlParameters
 
 LIVE = [name for name, one in dialects.items() if isinstance(one, JsonCalls | NamedJson)]
 INPUT = {"path": 'a "quoted" path', "lines": ["one\n", {"deep": [True, None, -1.5]}], "é": ""}
+IN_TAGS = [name for name, one in dialects.items() if isinstance(one, XmlParameters)]
+CREATE = ToolSpec("create", parameters={"properties": {"path": {"type": "string"}}})
 each = pytest.mark.parametrize("dialect", LIVE)
 
 
@@ -48,3 +54,11 @@ def test_a_call_starts_before_its_input_comes_and_the_input_never_waits(dialect:
     for at, size in enumerate(accumulate(sizes)):
         if first <= at < last:
             assert at + 1 - first - size <= 2, text[: at + 1]
+
+
+@pytest.mark.parametrize("dialect", IN_TAGS)
+def test_a_call_in_tags_starts_before_its_first_argument_is_named(dialect: str) -> None:
+    call = Call(id="call-1", name="create", input={"path": "x"})
+    text, parser = dialects[dialect].write([call], [CREATE]), Parser(dialect, tools=[CREATE])
+    events = [event for char in text[: text.index("path") + 1] for event in parser.feed(char)]
+    assert any(isinstance(event, CallStarted) for event in events)

@@ -4,9 +4,27 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from callblocks.parsing.codes import GENERAL_CODES
+from callblocks.parsing.json_value import read_json
 from callblocks.parsing.repair.tolerant import Tolerant
 
-__all__ = ("mended_object",)
+__all__ = ("mended_object", "read_object")
+
+
+def read_object(
+    text: str, depth: int, *, strict: bool
+) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """The object that a text from its first brace on is, and what was repaired unless `strict`.
+
+    `ValueError` says why it is none.
+    """
+    try:
+        return read_json(text, depth), []
+    except ValueError:
+        value, codes = (None, ()) if strict else mended_object(text, depth)
+        if value is None:
+            raise
+        return value, [(code, GENERAL_CODES[code]) for code in codes]
 
 
 def mended_object(text: str, depth: int) -> tuple[dict[str, Any] | None, tuple[str, ...]]:

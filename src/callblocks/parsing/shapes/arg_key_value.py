@@ -1,6 +1,7 @@
 """Calls whose arguments are pairs of tags: `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`.
 
-A value is text where the tool's schema says so, and JSON where it says another type or nothing.
+A value is text where the tool's schema says so, and JSON where it says another type or nothing. A
+key that has no value is left out, with a problem.
 """
 
 from __future__ import annotations
@@ -9,9 +10,19 @@ import re
 
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.json_values import JsonValues
-from callblocks.parsing.shapes.tags import BLANKS, Tag, literal
+from callblocks.parsing.shapes.tags import BLANKS, Tag, closing, literal, misspelt
+from callblocks.parsing.shapes.xml_tags import XmlTags
 
-__all__ = ("ARGUMENT", "NAME", "RULES", "ArgKeyValue", "argument", "named_call", "suffixed")
+__all__ = (
+    "ARGUMENT",
+    "NAME",
+    "RULES",
+    "ArgKeyValue",
+    "argument",
+    "named_call",
+    "pair_tags",
+    "suffixed",
+)
 
 NAME = "[\\w./:-]{1,200}"
 RULES = (
@@ -49,6 +60,19 @@ def named_call(after: str) -> Tag:
 
 
 ARGUMENT = "<arg_key>…</arg_key><arg_value>"
+
+
+def pair_tags() -> XmlTags:
+    """The tags of calls that begin with `<tool_call>NAME`."""
+    key = (*suffixed("<arg_key"), "[^<]{1,200}", *suffixed("</arg_key"), BLANKS)
+    end = literal("</tool_call>")
+    return XmlTags(
+        call=named_call("[\\s<]"),
+        call_end=closing("</tool_call>", others=[Shape((*key, *end.atoms))]),
+        argument=Tag(ARGUMENT, argument(), others=[Shape((*key, *argument().atoms))]),
+        argument_end=closing("</arg_value>", others=[misspelt("</arg_v")], covered=True),
+        starts_line=False,
+    )
 
 
 class ArgKeyValue(JsonValues):

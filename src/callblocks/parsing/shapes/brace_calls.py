@@ -30,6 +30,8 @@ from callblocks.parsing.stage import Reading
 __all__ = ("BraceCalls",)
 
 NAME = Markers(Shape((*"call:", r"[ \t\r\n]{0,20}", "[A-Za-z_]", r"[\w.-]{0,200}", r"\{")))
+# Models write strings in JSON's quotes too: what stands in them closes nothing.
+OTHER_QUOTE = Shape((r"[:,\[{]", r"[ \t\r\n]{0,20}", '"'))
 _OPENING = {"}": "{", "]": "["}
 _CLOSING = {"{": "}", "[": "]"}
 
@@ -51,7 +53,7 @@ class BraceCalls(Dialect):
 
     @cached_property
     def _inside(self) -> Markers:
-        return Markers(self.quote, self.opening, self.closing, *"{}[]")
+        return Markers(self.quote, self.opening, self.closing, OTHER_QUOTE, *"{}[]")
 
     @cached_property
     def _ends(self) -> Markers:
@@ -60,6 +62,11 @@ class BraceCalls(Dialect):
     @cached_property
     def _quotes(self) -> Markers:
         return Markers(self.quote)
+
+    @cached_property
+    def _other_quotes(self) -> Markers:
+        escape = Shape(("\\\\", "[\\s\\S]"))
+        return Markers('"', escape, self.opening, self.closing)
 
     @cached_property
     def _closers(self) -> Markers:
@@ -94,19 +101,29 @@ class BraceCalls(Dialect):
                 block.give_back(block.offset - len(marker))
                 break
             block.input(marker)
-            if marker in _CLOSING:
-                open_.append(marker)
+            if marker[0] in _CLOSING:
+                open_.append(marker[0])
                 if len(open_) > block.stage.limits.depth:
                     return (yield from self._give_up(block, "!"))
-            elif marker in _OPENING:
-                if open_.pop() != _OPENING[marker]:
-                    return (yield from self._give_up(block, "?"))
-            else:
-                _, marker = yield from block.stream(self._quotes)
-                if not marker:
-                    return "?"
-                block.input(marker)
+            elif marker in _OPENING and open_.pop() != _OPENING[marker]:
+                return (yield from self._give_up(block, "?"))
+            is_quote = marker == self.quote or marker.endswith('"')
+            if is_quote and not (yield from self._read_string(block, marker)):
+                return "?"
         return "".join(open_)
+
+    def _read_string(self, block: Block, opening: str) -> Reading[bool]:
+        """Say a string while it comes; False if it is not closed before the call is."""
+        is_own = opening == self.quote
+        ends, quote = (self._quotes, opening) if is_own else (self._other_quotes, '"')
+        while True:
+            _, marker = yield from block.stream(ends)
+            if marker in ("", self.opening, self.closing):
+                block.give_back(block.offset - len(marker))
+                return False
+            block.input(marker)
+            if marker == quote:
+                return True
 
     def _give_up(self, block: Block, why: str) -> Reading[str]:
         """Take what is left of the call."""

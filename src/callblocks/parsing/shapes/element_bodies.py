@@ -14,20 +14,27 @@ from typing import ClassVar
 from callblocks.model.calls import Call
 from callblocks.model.errors import Unwritable
 from callblocks.model.specs import ToolSpec
-from callblocks.parsing.arguments import plain_values, problems_of
-from callblocks.parsing.markers import Shape
+from callblocks.parsing.arguments import plain_values, problems_of, schema_of
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.elements import Elements, read_elements
+from callblocks.parsing.shapes.guessed_call import GuessedCall
+from callblocks.parsing.shapes.nested import nested
 from callblocks.parsing.shapes.tags import NOTHING, Tag, closing
 from callblocks.parsing.shapes.xml_bodies import Input, ReadsBodies
+from callblocks.parsing.shapes.xml_call import XmlCall
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
 from callblocks.parsing.shapes.xml_tags import XmlTags
+from callblocks.parsing.stage import Reading
 from callblocks.parsing.typed import Typed
 
-__all__ = ("ElementBodies", "NamedTags")
+__all__ = ("NAME", "ElementBodies", "NamedTags")
 
 NAME = "[A-Za-z_][\\w.:-]{0,100}"
+INDENT = "[ \\t]{0,40}"
 _LAST_END = re.compile(r"</([A-Za-z_][\w.:-]*)>\s*\Z")
 
 
@@ -82,8 +89,42 @@ class NamedTags(ElementBodies):
     )
     form = XmlForm(head=("<", ">\n"), end="", key=("<", ">"), value_end="")
 
+    heads: ClassVar[Markers] = Markers(Shape(("<", "/?", NAME, ">")))
+    """What the body of a call may begin with, or its end."""
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        if setting.alone:
+            return self.tags.openers
+        return [Shape((INDENT, *one.atoms), at_line_start=True) for one in self.tags.openers]
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        refused = yield from super().read(block)
+        if not refused and not block.stage.alone:
+            # A call may follow a call as if on a line of its own.
+            block.scan.fresh = True
+        return refused
+
+    def reading(self, block: Block) -> XmlCall:
+        return XmlCall(self, block) if block.stage.alone else GuessedCall(self, block)
+
+    def may_hold(self, head: str, tool: ToolSpec | None) -> bool:
+        """Whether the body of a call of this tool may begin so."""
+        return self.is_key(head[1:-1], tool)
+
     def may_begin(self, blanks: str, char: str) -> bool:
         return char == "<"
+
+    def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
+        found, repairs = self._elements(body, tool)
+        document = tool.parameters if tool else {}
+        texts: dict[str, list[str]] = {}
+        for key, text in found:
+            texts.setdefault(key, []).append(self._bare(text))
+        values = {
+            key: nested(written, schema_of(tool, key), document, key, depth)
+            for key, written in texts.items()
+        }
+        return plain_values(values), [*repairs, *problems_of(values)]
 
     def is_tool(self, name: str, tools: Mapping[str, ToolSpec]) -> bool:
         return name in tools

@@ -44,7 +44,7 @@ def read_elements(text: str, is_key: Callable[[str], bool]) -> Elements:
         if end is None:
             stop = opens[number].start() if number < len(opens) else len(text)
             repairs.append(("missing-closer", f"</{tag[2]}> is missing"))
-            found.append((tag[2], text[tag.end() : stop].rstrip("\n")))
+            found.append((tag[2], text[tag.end() : stop].rstrip("\r\n")))
             at = stop
         else:
             found.append((tag[2], text[tag.end() : end.start()]))

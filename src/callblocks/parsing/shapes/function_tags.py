@@ -1,12 +1,20 @@
 """Calls as `<function=NAME>` with `<parameter=KEY>` tags, in a wrapper.
 
-One newline at each end of a value belongs to its tags. Models forget the wrapper, closing tags
-before the next tag, or write `<function name="NAME">`.
+One line end on each side of a value belongs to its tags. Models forget the wrapper, closing tags
+before the next tag, or write `<function name="NAME">`; in the wrapper a tag may also be no more
+than the name of a tool that is known: `<NAME>…</NAME>`.
 """
 
 from __future__ import annotations
 
+from copy import copy
+from functools import lru_cache
+
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.tags import (
+    BLANKS,
+    WORD,
     Tag,
     attributed,
     closing,
@@ -17,15 +25,20 @@ from callblocks.parsing.shapes.tags import (
 )
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
+from callblocks.parsing.shapes.xml_reader import XmlReader
 from callblocks.parsing.shapes.xml_tags import XmlTags
+from callblocks.parsing.stage import Reading
 
 __all__ = ("FunctionTags", "function_form", "function_tags")
+
+_BARE = Markers(Shape((BLANKS, "<", WORD, ">")))
 
 
 class FunctionTags(XmlParameters):
     """A dialect of this shape."""
 
     trims = True
+    _tool = ""
     rules = (
         "A call is a `<function=NAME>` inside its wrapper. Each argument stands in its own "
         "`<parameter=KEY>`, the value on lines of its own.",
@@ -34,9 +47,30 @@ class FunctionTags(XmlParameters):
         "You may write several calls, each in its own wrapper.",
     )
 
+    def read(self, block: Block) -> Reading[Refused | None]:
+        if not self.tags.wrapper.is_in(block.opening):
+            return (yield from super().read(block))
+        bare = yield from block.match(_BARE)
+        block.give_back(block.offset - len(bare))
+        name = bare.strip()[1:-1]
+        shape = self._of(name) if name in block.stage.tools else self
+        return (yield from XmlReader(shape, block).read())
 
-def function_tags(wrapper: str) -> XmlTags:
-    """The tags with this wrapper."""
+    def _of(self, name: str) -> FunctionTags:
+        """The same dialect where the tag of a function is no more than its name."""
+        shape = copy(self)
+        shape.tags, shape._tool = function_tags(self.tags.wrapper.name[1:-1], name), name
+        return shape
+
+    def name_in(self, opening: str) -> str:
+        return self._tool if opening == f"<{self._tool}>" else super().name_in(opening)
+
+
+@lru_cache(maxsize=256)
+def function_tags(wrapper: str, name: str = "") -> XmlTags:
+    """The tags with this wrapper; `name` is one that may be a tag of its own."""
+    bare = [literal(f"<{name}>")] if name else []
+    bare_end = [literal(f"</{name}>")] if name else []
     return XmlTags(
         wrapper=closing(f"<{wrapper}>"),
         wrapper_end=closing(f"</{wrapper}>", others=[literal("</_call>")]),
@@ -44,12 +78,13 @@ def function_tags(wrapper: str) -> XmlTags:
             "<function=…>",
             named("<function="),
             others=[
-                unclosed("<function=", "\\n"),
+                unclosed("<function=", "[\\r\\n]"),
                 unclosed("<function=", "(?=<)"),
                 attributed("<function"),
+                *bare,
             ],
         ),
-        call_end=closing("</function>", others=[misspelt("</func")], covered=True),
+        call_end=closing("</function>", others=[misspelt("</func"), *bare_end], covered=True),
         argument=Tag("<parameter=…>", named("<parameter="), others=[attributed("<parameter")]),
         argument_end=closing("</parameter>", others=[misspelt("</param")], covered=True),
     )

@@ -20,21 +20,27 @@ from callblocks.parsing.markers import Markers, Shape
 __all__ = (
     "BLANKS",
     "NOTHING",
+    "WORD",
     "Tag",
     "attributed",
     "attributes",
     "begun",
     "closing",
+    "head",
     "literal",
     "misspelt",
     "named",
     "unclosed",
+    "without_line_end",
+    "without_line_ends",
 )
 
 BLANKS = "[ \\t\\r\\n]{0,400}"
 HEAD = "[^<>\\n]{1,200}"
 WORD = "[\\w.:/-]{1,200}"
 ATTRIBUTES = "[^<>]{1,400}"
+_ONE_OF = re.compile(r"\[[^\]]+\]")
+_LINE_START = re.compile(r"\A\r?\n")
 _ATTRIBUTE = re.compile(
     r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|[“”]([^“”]*)[“”]|[‘’]([^‘’]*)[‘’]|([^\s"'“”‘’/<>]+))"""
 )
@@ -65,12 +71,29 @@ def attributed(opening: str, end: str = ">") -> Shape:
     return Shape((*map(re.escape, opening), "[ \\t\\r\\n]", ATTRIBUTES, *map(re.escape, end)))
 
 
+def without_line_end(text: str) -> str:
+    """A text without the line end that it ends with, if any."""
+    return text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
+
+
+def without_line_ends(text: str) -> str:
+    """A text without the one line end that it begins with, and that it ends with."""
+    return without_line_end(_LINE_START.sub("", text))
+
+
 def begun(shape: str | Shape) -> str:
     """What of a marker is always the same, from its start on."""
     if isinstance(shape, str):
         return shape
     known = takewhile(lambda atom: re.escape(atom[-1:]) == atom, shape.atoms)
     return "".join(atom[-1:] for atom in known)
+
+
+def head(shape: Shape) -> Shape:
+    """The beginning of a tag that tells which it is: what is always the same, and what parts it."""
+    size = len(begun(shape))
+    ends = size < len(shape.atoms) and _ONE_OF.fullmatch(shape.atoms[size])
+    return Shape(shape.atoms[: size + bool(ends)])
 
 
 @lru_cache(maxsize=256)
@@ -90,6 +113,7 @@ class Tag:
         self, name: str, *exact: Shape, others: Sequence[Shape] = (), covered: bool = False
     ) -> None:
         self.name = name
+        self.exact = exact
         self.shapes = tuple(others) if covered else (*exact, *others)
         self._any, self._exact = _pattern(self.shapes), _pattern(exact)
         self._has_others = bool(others)

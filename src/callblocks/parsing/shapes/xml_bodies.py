@@ -7,8 +7,8 @@ from typing import Any, Protocol, TypeAlias
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
 from callblocks.parsing.json_scan import JsonScan, ScanState
-from callblocks.parsing.json_value import read_json
 from callblocks.parsing.markers import Markers
+from callblocks.parsing.repair.objects import read_object
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.stage import Reading
 
@@ -35,7 +35,10 @@ class ReadsBodies(Protocol):
 
 
 class JsonBody:
-    """A JSON object, whose first brace was taken. In a string of it no tag is one."""
+    """A JSON object, whose first brace was taken. In a string of it no tag is one.
+
+    `is_open` says that the text ended within it.
+    """
 
     is_sure = True
 
@@ -44,26 +47,29 @@ class JsonBody:
         self._scan = JsonScan(block.stage.limits.depth)
         self._parts: list[str] = []
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the object has not ended."""
-        return self._scan.state is ScanState.OPEN
+        self.is_open = self._ended = False
 
     def read(self) -> Reading[str]:
         """Read up to the tag that ends the call; return it."""
-        end = "{"
-        while self.is_open and end:
-            self._take(end)
+        self._take("{")
+        while True:
             text, end = yield from self._block.stream(self._ends)
             self._take(text)
-            if self.is_open:
-                self._block.input(end)
+            if not end or not self._scan.in_string:
+                break
+            self._take(end)
+            self._block.input(end)
+        self._ended = bool(end)
+        self.is_open = not end and self._scan.state is ScanState.OPEN
         return end
 
     def value(self, tool: ToolSpec | None) -> Input:
         """The object, or raise `BadBody`."""
+        stage, text = self._block.stage, "".join(self._parts)
         try:
-            return read_json("".join(self._parts), self._block.stage.limits.depth), []
+            # Where the text is over, more of it might have shown what was meant.
+            strict = stage.strict or not self._ended
+            return read_object(text, stage.limits.depth, strict=strict)
         except ValueError as error:
             raise BadBody("arguments-not-json", str(error)) from error
 
@@ -104,6 +110,11 @@ class TextBody:
             self._parts.append(rest)
             block.input(rest)
 
+    @property
+    def text(self) -> str:
+        """All of it, as it is written."""
+        return "".join(self._parts)
+
     def value(self, tool: ToolSpec | None) -> Input:
         """What the shape reads it as."""
-        return self._shape.read_body("".join(self._parts), tool, self._block.stage.limits.depth)
+        return self._shape.read_body(self.text, tool, self._block.stage.limits.depth)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
 from callblocks.parsing.shapes.bad_body import BadBody
-from callblocks.parsing.shapes.tags import Tag
+from callblocks.parsing.shapes.tags import Tag, without_line_end
 from callblocks.parsing.shapes.xml_bodies import Input, JsonBody, ReadsBodies, TextBody
 from callblocks.parsing.stage import Reading
 
@@ -29,7 +29,8 @@ class XmlCall:
     """`repairs` are what was wrong with it. `over` says that the text ended before its end.
 
     `inside` says that it ended within a value, `sure` that what ended the call surely did.
-    `follows` is what was found right after its end, where that had to be looked at.
+    `follows` is what was found right after its end, where that had to be looked at. `dead` is up
+    to where no other call begins if this is none.
     """
 
     def __init__(self, shape: XmlParameters, block: Block) -> None:
@@ -39,6 +40,7 @@ class XmlCall:
         self.follows: str | None = None
         self.over = self.inside = False
         self.sure = True
+        self.dead = 0
         self._written: dict[str, tuple[str, str]] = {}
         self._fault: BadBody | None = None
         self._body: JsonBody | TextBody | None = None
@@ -55,11 +57,15 @@ class XmlCall:
         self.end = self._shape.end_of(name)
         if bodies := self._shape.bodies():
             return (yield from self._read_text(bodies, name, stop))
+        if is_begun := (yield from block.stands(self._tags.begun)):
+            block.started(name, end=stop)
         tag = yield from block.match(inside)
         self.over = not tag and block.ends_within(inside)
         if not tag and not self.over:
-            return None
-        block.started(name, end=stop)
+            self._fault = BadBody("stray-text", "what should open an argument does not")
+            return "" if is_begun else None
+        if not is_begun:
+            block.started(name, end=stop)
         self._unsaid = [tag]
         if tag.endswith("{"):
             block.input(tag)
@@ -68,6 +74,11 @@ class XmlCall:
         while self._tags.argument.is_in(tag.lstrip()):
             tag = yield from self._read_argument(tag.lstrip())
         return tag
+
+    def read_whole(self, name: str, stop: int) -> bool:
+        """Say a call whose opening tag, which ends at `stop`, also ends it, if it is one."""
+        self._block.started(name, end=stop)
+        return True
 
     def _read_text(self, bodies: ReadsBodies, name: str, stop: int) -> Reading[str | None]:
         block, first = self._block, len(self._block.taken)
@@ -129,7 +140,7 @@ class XmlCall:
             if tag is not None:
                 value = "".join(parts)
                 # A line end before the tag that closed it in its stead belongs to that tag.
-                self._written[key] = opening, value.removesuffix("\n") if self._lost else value
+                self._written[key] = opening, without_line_end(value) if self._lost else value
                 return tag
             parts.append(end)
             block.input(end)

@@ -30,8 +30,9 @@ from callblocks.parsing.engine import Setting
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.schema_order import in_schema_order
-from callblocks.parsing.shapes.tags import Tag, attributes, begun
+from callblocks.parsing.shapes.tags import Tag, attributes, begun, without_line_ends
 from callblocks.parsing.shapes.xml_bodies import ReadsBodies
+from callblocks.parsing.shapes.xml_call import XmlCall
 from callblocks.parsing.shapes.xml_form import XmlForm, as_text
 from callblocks.parsing.shapes.xml_reader import XmlReader
 from callblocks.parsing.shapes.xml_rules import xml_rules
@@ -50,10 +51,10 @@ _QUOTES = "\"'“”‘’"
 class XmlParameters(Dialect):
     """A dialect of this shape."""
 
-    tags: ClassVar[XmlTags]
+    tags: XmlTags
     form: ClassVar[XmlForm]
     trims: ClassVar[bool] = False
-    """Whether one newline at each end of a value belongs to its tags."""
+    """Whether one line end on each side of a value belongs to its tags."""
     cdata: ClassVar[bool] = False
     """Whether a value may stand in `<![CDATA[…]]>`, in which no tag is one."""
     nests: ClassVar[bool] = False
@@ -70,6 +71,10 @@ class XmlParameters(Dialect):
 
     def read(self, block: Block) -> Reading[Refused | None]:
         return XmlReader(self, block).read()
+
+    def reading(self, block: Block) -> XmlCall:
+        """Who reads one call of a block."""
+        return XmlCall(self, block)
 
     def name_in(self, opening: str) -> str:
         """The tool's name in the tag that opens a call, or nothing."""
@@ -114,7 +119,7 @@ class XmlParameters(Dialect):
     def _bare(self, text: str) -> str:
         if self.cdata and (inner := _CDATA.fullmatch(text)):
             return inner[1]
-        return text.removeprefix("\n").removesuffix("\n") if self.trims else text
+        return without_line_ends(text) if self.trims else text
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
         names = {item.id: item.name for item in items if isinstance(item, Call)}

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.shapes.bad_body import BadBody
-from callblocks.parsing.shapes.xml_call import XmlCall
 from callblocks.parsing.stage import Reading
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ class XmlReader:
     def __init__(self, shape: XmlParameters, block: Block) -> None:
         self._shape, self._block, self._tags = shape, block, shape.tags
         self._wrapped = self._tags.wrapper.is_in(block.opening.lstrip())
-        self._call = XmlCall(shape, block)
+        self._call = shape.reading(block)
         self._first_part = 0
         self._begin = block.start
 
@@ -63,20 +62,21 @@ class XmlReader:
         name = self._shape.name_in(bare)
         if not name or not self._shape.is_tool(name, block.stage.tools):
             return "", self._give_up(stop - len(opening))
-        tag: str | None = ""
         if self._shape.is_whole(opening):
-            block.started(name, end=stop)
+            tag = "" if self._call.read_whole(name, stop) else None
         else:
             tag = yield from self._call.read(name, stop)
         if tag is None:
             return "", self._give_up(stop - len(opening))
+        if not self._first_part:
+            self._begin = block.start
         return (yield from self._close(tag, stop)), None
 
     def _give_up(self, start: int) -> Refused | None:
         """This is no call: the first one of a block makes it no block."""
         block = self._block
         if block.start == self._begin:
-            return block.refuse()
+            return block.refuse(self._call.dead)
         block.give_back(start)
         return None
 
@@ -101,7 +101,7 @@ class XmlReader:
         stop = block.offset - len(opening)
         self._say(start, stop)
         self._first_part, self._begin = len(block.taken) - 1, stop
-        self._call = XmlCall(self._shape, block)
+        self._call = self._shape.reading(block)
         return opening
 
     def _read_wrapper_end(self) -> Reading[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag
+from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag, head
 
 __all__ = ("XmlTags",)
 
 _ANY_CLOSING = Shape(("<", "/", "[^<>\\s]{1,60}", ">"))
+INDENT = "[ \\t]{0,40}"
 _JSON = Shape((BLANKS, "\\{"))
 
 
@@ -18,7 +19,8 @@ class XmlTags:
     the opening tag of an argument that is not closed must begin a line.
 
     The sets of markers are the places where a reader stands: `first` in the wrapper, `inside`
-    a call, within a value (`value_ends`), and after each end.
+    a call, within a value (`value_ends`), and after each end. What has `begun` an argument makes
+    sure that it stands in a call.
     """
 
     def __init__(
@@ -41,14 +43,16 @@ class XmlTags:
         self.first = _after_blanks(call)
         within = (argument, *ends, *((call,) if self.has_wrapper else ()))
         self.inside = Markers(*_spaced(*within), *((_JSON,) if json_bodies else ()))
+        self.begun = Markers(*(Shape((BLANKS, *head(one).atoms)) for one in argument.exact))
         self.after_argument = _after_blanks(argument, call, *ends)
         self.after_call = _after_blanks(call, wrapper_end)
         self.wrapper_ends = _after_blanks(wrapper_end)
         self.after_wrapper = Markers(*(self._wrapped_calls()))
         # Unless its line begins with it, an opening tag in a value is most likely text.
-        before = ("\\n", "[ \\t]{0,40}") if starts_line else ()
+        lines = [("\\n", INDENT), ("\\r", "\\n", INDENT)] if starts_line else [()]
+        opened = (shape for before in lines for shape in argument.after(*before))
         outer = (shape for tag in (argument_end, *ends) for shape in tag.shapes)
-        self.value_ends = Markers(*argument.after(*before), *outer, _ANY_CLOSING)
+        self.value_ends = Markers(*opened, *outer, _ANY_CLOSING)
         self.call_ends = Markers(*(shape for tag in ends for shape in tag.shapes))
 
     def bare(self, tag: str) -> str:

@@ -93,8 +93,8 @@ def is_marker(opener: str | Shape) -> bool:
     """Whether it begins a line, or is something that not any text has."""
     pattern = Markers(opener).final
     if isinstance(opener, Shape) and opener.at_line_start:
-        # What begins lines before a bracket begins its own line too.
-        return not any(pattern.match(text) for text in ("\n\n[", "\n\n{"))
+        # What begins lines before a bracket begins its own line too. Any line may begin with a tag.
+        return not any(pattern.match(text) for text in ("\n\n[", "\n\n{", "\n<b>"))
     return not any(pattern.match(text) for text in _ANY_TEXT)
 
 
