@@ -5,7 +5,8 @@
     </tool_call>
 
 The keys may come in either order. Several objects in one pair of tags are several calls. Where it
-is read alone, an object with a name and arguments is a call without its tags too.
+is read alone, an object with a name and arguments is a call without its tags too, of a known tool
+where tools are known.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ UNOPENED = Row(
     trailing=("</tool_call>",),
     repairs=("repaired-opening",),
     sure=False,
+    only_known=True,
 )
 
 

@@ -135,13 +135,15 @@ class BraceCalls(Dialect):
         end = block.offset
         yield from block.peek()
         marker = yield from block.match(self._closers)
-        if not marker:
+        if not marker and not block.ends_within(self._closers):
             block.give_back(end)
         code, stage = f"{self.name}.arguments", block.stage
         if open_ == "!":
             return block.malformed("too-deep", f"more than {stage.limits.depth} levels")
         if open_ == "?" or (open_ and (stage.strict or not marker)):
             return block.malformed(code, "the braces are not closed")
+        if stage.strict and not marker:
+            return block.malformed(code, "the closing marker is missing")
         tool = stage.tools.get(block.name)
         values = BraceValues(
             text + "".join(_CLOSING[char] for char in reversed(open_)),

@@ -28,7 +28,8 @@ class CallObject:
     """What was read so far.
 
     `heads` are those of the keys. `sure` says that a name alone makes it a call, unless it is one
-    of the `silent` ones; `as_text`, that its arguments are a string.
+    of the `silent` ones; `as_text`, that its arguments are a string; `any_name`, that it need not
+    be a known tool's.
     """
 
     def __init__(
@@ -40,11 +41,13 @@ class CallObject:
         sure: bool,
         silent: tuple[str, ...],
         as_text: bool,
+        any_name: bool,
     ) -> None:
         self.block = block
         self.keys = keys
         self.sure = sure
         self.silent = silent
+        self.any_name = any_name
         self.opens = '{"' if as_text else "{"
         self.start = block.offset
         self.mark = len(block.taken)
@@ -122,9 +125,8 @@ class CallObject:
 
     @property
     def _is_known(self) -> bool:
-        """Whether the name is a tool's; where no other dialect is read, any is."""
-        stage = self.block.stage
-        return stage.alone or self.name in stage.tools
+        """Whether the name may be a tool's."""
+        return self.any_name or self.name in self.block.stage.tools
 
     def begin(self) -> None:
         """Say that the call has begun, if that was not said."""

@@ -32,7 +32,7 @@ class Row:
     markers that may follow the row. `silent` are names that call nothing. `natural` are repairs
     that are none here, `repairs` those that every call of it needed. `as_text` says that
     arguments are strings that hold JSON. A row that is not `sure` is one only if its objects have
-    a name and arguments.
+    a name and arguments; with `only_known`, the name of a tool, where tools are known.
     """
 
     keys: Keys
@@ -46,6 +46,7 @@ class Row:
     repairs: tuple[str, ...] = ()
     as_text: bool = False
     sure: bool = True
+    only_known: bool = False
 
     @cached_property
     def heads(self) -> Heads:
@@ -110,7 +111,13 @@ class RowReader:
         """The object that stands here; only the first of a row may call nothing."""
         row, silent = self.row, () if self.telling.any else self.row.silent
         return CallObject(
-            self.block, row.keys, row.heads, sure=row.sure, silent=silent, as_text=row.as_text
+            self.block,
+            row.keys,
+            row.heads,
+            sure=row.sure,
+            silent=silent,
+            as_text=row.as_text,
+            any_name=self._any_name,
         )
 
     def _stop(self) -> None:
@@ -203,10 +210,16 @@ class RowReader:
         self.telling.call(parts, repairs, started=call.started, ended=ended, end=self._end)
         return True
 
+    @property
+    def _any_name(self) -> bool:
+        """Whether a call needs no tool that is known: where no other dialect is read."""
+        stage = self.block.stage
+        return stage.alone and not (self.row.only_known and stage.tools)
+
     def _is_call(self, parts: Parts) -> bool:
         """Whether it is one, in a text that has no markers to be sure by."""
-        stage, given = self.block.stage, parts.input
-        known = stage.alone or parts.name in stage.tools
+        given = parts.input
+        known = self._any_name or parts.name in self.block.stage.tools
         is_input = _is_object(given) or (isinstance(given, str) and given[:1] == "{")
         return self.row.sure or (is_input and known)
 
