@@ -94,6 +94,9 @@ def choose(
     sure = (*reasoning, *(preferred.reasoning if preferred else ()))
     for open_, close in pairs:
         only_first = (open_, close) not in sure
+        # Words that are no markup may begin anybody's answer.
+        if only_first and open_[0].isalnum():
+            continue
         readers.append((Thinking((close,), enders, only_first=only_first), (open_,)))
     ends = tuple(pair[1] for pair in pairs if enders or pair in own)
     if ends:
