@@ -4,51 +4,18 @@
         {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris"}}
     ]<|END_ACTION|>
 
-Where it is read alone, the markers of an answer and of its citations show nothing:
+The markers of an answer and of its citations show nothing:
 `<|START_TEXT|>It is <co>mild</co: 0:[1]>.<|END_TEXT|>`.
 """
 
 from __future__ import annotations
 
-import re
-
-from callblocks.parsing.markers import Shape
-from callblocks.parsing.shapes.json_calls import JsonCalls
-from callblocks.parsing.shapes.keys import Keys
+from callblocks.dialects.cohere_command3 import CohereCommand3
 
 __all__ = ("CohereCommand4",)
 
-CITED = Shape((*map(re.escape, "</co:"), "[^<>]{0,100}", ">"))
 
-
-class CohereCommand4(JsonCalls):
-    """`<|START_ACTION|>`, an array of calls, `<|END_ACTION|>`."""
+class CohereCommand4(CohereCommand3):
+    """The calls of `cohere_command3`; what is said stands between other markers."""
 
     name = "cohere_command4"
-    summary = "a JSON array of calls between <|START_ACTION|> and <|END_ACTION|>"
-    syntax = (
-        '<|START_ACTION|>[\n    {"tool_call_id": ID, "tool_name": NAME, "parameters": '
-        "{KEY: VALUE}}\n]<|END_ACTION|>"
-    )
-    rules = (
-        "Between `<|START_ACTION|>` and `<|END_ACTION|>` stands one JSON array with all calls.",
-        "Each call is an object: `tool_call_id` is its number as a string, `tool_name` the tool's "
-        "name, `parameters` an object with its input.",
-    )
-    opening = ("<|START_ACTION|>",)
-    closing = ("<|END_ACTION|>",)
-    keys = Keys(
-        name=("tool_name", "name"),
-        input=("parameters", "arguments"),
-        id="tool_call_id",
-        id_first=True,
-    )
-    frame = ("[\n    ", ",\n    ", "\n]")
-    together = True
-    hidden = (
-        *("<|START_TEXT|>", "<|END_TEXT|>", "<|START_RESPONSE|>", "<|END_RESPONSE|>", "<co>"),
-        *("<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>"),
-    )
-    hidden_shapes = (CITED,)
-    keeps_ids = True
-    reasoning = (("<|START_THINKING|>", "<|END_THINKING|>"),)

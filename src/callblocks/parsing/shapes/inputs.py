@@ -44,10 +44,10 @@ def _mended(text: str, ended: bool, depth: int) -> tuple[Any, tuple[str, ...]] |
     return found.value, (*found.repairs, *stray)
 
 
-def raw_input(tool: ToolSpec | None, text: str) -> dict[str, Any]:
-    """Text for a tool that takes no JSON: its only parameter, or what such tools call it."""
+def raw_input(tool: ToolSpec | None, text: str, usual: str = "code") -> dict[str, Any]:
+    """Text for a tool that takes no JSON: its only parameter, or what such tools usually have."""
     names = list(tool.properties) if tool else []
-    return {names[0] if len(names) == 1 else "code": text}
+    return {names[0] if len(names) == 1 else usual: text}
 
 
 def as_input(
