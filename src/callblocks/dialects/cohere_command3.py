@@ -52,7 +52,7 @@ class CohereCommand3(JsonCalls):
     together = True
     hidden = (
         *("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>", CITES),
-        *("<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>"),
+        "<|CHATBOT_TOKEN|>",
     )
     hidden_shapes = (CITED,)
     keeps_ids = True

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from callblocks.parsing.shapes.json_calls import JsonCalls
 from callblocks.parsing.shapes.keys import Keys
+from callblocks.parsing.turn_end import TURN_ENDS
 
 __all__ = ("MistralOld",)
 
@@ -27,3 +28,4 @@ class MistralOld(JsonCalls):
     frame = ("[", ", ", "]")
     together = True
     keeps_ids = True
+    turn_ends = (*TURN_ENDS, "</s>")
