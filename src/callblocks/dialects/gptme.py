@@ -81,10 +81,11 @@ class _Telling(Telling):
 
     def bad(self, code: str, detail: str, *, end: int) -> None:
         block, text = self.block, self.text(end)
-        start, brackets = end - len(text), Brackets()
-        shut = brackets.feed(text, text.index("{"))
+        start, brace, brackets = end - len(text), text.index("{"), Brackets()
+        shut = brackets.feed(text, brace)
         if brackets.state is not ScanState.STOPPED:
-            shut = _line_end(text, block.stage.said - start)
+            # Of a call beyond the limit nothing was said.
+            shut = _line_end(text, max(block.stage.said - start, brace + 1))
         block.give_back(start + shut)
         super().bad(code, detail, end=start + shut)
 
