@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.markers import TEXT_START, Markers, Shape
 from callblocks.parsing.shapes.inputs import raw_input
 from callblocks.parsing.shapes.named_json import NamedJson
 from callblocks.parsing.shapes.named_reader import Head
@@ -23,8 +23,7 @@ from callblocks.parsing.stage import Reading
 __all__ = ("FunctionaryV32",)
 
 ALL = ">>>all\n"
-# At the start of a text there is no newline before it: other lines need not wait for it.
-BARE = Shape(("(?<!\n)", "[A-Za-z_]", r"[\w.-]{0,127}", "\\n"), at_line_start=True)
+BARE = Shape((TEXT_START, "[A-Za-z_]", r"[\w.-]{0,127}", "\\n"), at_line_start=True)
 CODE = Markers("python\n")
 NEXT = Markers(Shape((">", ">", ">", "(?=[A-Za-z_])"), at_line_start=True))
 
