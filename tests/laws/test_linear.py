@@ -157,14 +157,33 @@ SHAPES["react_text"] = (
     ("", "\nAction: ls\nAction Input: {}\nObservation: x", ""),
     ("Action: ls\nAction Input: ```\n", "`", "x"),
     ("Action: ls\nAction Input: {", "'a':", "\nObservation:"),
+    ("", '\nAction: ls\nAction Input: {"a": 1\nObservation: x', ""),
+)
+SHAPES["gptme"] = (
+    ("", "\n@ls(a): {bad ", ""),
+    ("", '\n@ls(a): {"a": [1\n\nx {', ""),
+    ("", "\n@ls(a): {'a': 1}\nx", ""),
+    ("", "\n```ls a\n", ""),
+)
+SHAPES["functionary_v32"] = (
+    ("", ">>>ls\n{", ""),
+    ("all\n", "ls\n", ""),
+    (">>>python\n", ">>>", ""),
 )
 SHAPES["smolagents_code"] = (
     ("", "<code>ls(", ""),
     ("<code>", "ls()\n", "x</code>"),
     ("", "\n```py\nls(\n```\n", ""),
 )
-SHAPES["auto"] = tuple(
-    shape for name in ("tool-fence", "scissors-cat", "chat-blocks") for shape in SHAPES[name][::4]
+SHAPES["auto"] = (
+    ("", "<|im_end|> ", "x"),
+    ("", "<co>x ", ""),
+    ("", '\n@ls(a): {"a": [1,\n{', ""),
+    *(
+        shape
+        for name in ("tool-fence", "scissors-cat", "chat-blocks")
+        for shape in SHAPES[name][::4]
+    ),
 )
 
 

@@ -57,6 +57,7 @@ PROSE = {
     "chat-blocks": STRINGS,
     "emoji-bracket": RARELY_SOUP,
 }
+IDS_ARE_WORDS = ("gptme",)
 WITH_RESULTS = ("tool-fence", "chat-blocks", "emoji-bracket")
 TOOLS = (
     ToolSpec("weigh", parameters={"properties": {"what": {"type": "string"}}}),
@@ -78,7 +79,9 @@ def items(draw: st.DrawFn, dialect: str) -> list[Item]:
         INPUTS.get(kind, TEXTS if dialects[dialect].values_are_text else OBJECTS),
         EXTRAS.get(kind, NOTHING),
     )
-    return draw(_row(calls, PROSE.get(kind, RARELY_SOUP), with_results=kind in WITH_RESULTS))
+    ids = WORDS if kind in IDS_ARE_WORDS else IDS
+    prose = PROSE.get(kind, RARELY_SOUP)
+    return draw(_row(calls, prose, ids, with_results=kind in WITH_RESULTS))
 
 
 @st.composite
@@ -96,11 +99,12 @@ def _row(
     draw: st.DrawFn,
     calls: st.SearchStrategy[Call],
     prose: st.SearchStrategy[str],
+    ids: st.SearchStrategy[str] = IDS,
+    *,
     with_results: bool,
 ) -> list[Item]:
     row: list[Item] = [draw(prose)]
-    ids = draw(st.lists(IDS, max_size=3, unique=True))
-    for id_ in ids:
+    for id_ in draw(st.lists(ids, max_size=3, unique=True)):
         call = draw(calls)
         row += [Call(id=id_, name=call.name, input=call.input, extra=call.extra), draw(prose)]
         if with_results and draw(st.booleans()):

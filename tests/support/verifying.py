@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from callblocks import dialects
+from callblocks.dialects.functionary_v32 import ALL
 from callblocks.dialects.scissors_cat import CUTS
 from callblocks.model.events import (
     CallInput,
@@ -150,7 +151,7 @@ def _ends_with_cut(written: str) -> bool:
 def _markers() -> re.Pattern[str]:
     openers = (opener for dialect in dialects.values() for opener in dialect.openers(Setting()))
     tags = (one for one in openers if isinstance(one, str) or one.atoms[0] == "<")
-    return Markers(*tags).final
+    return Markers(*tags, ALL.removeprefix(">>>")).final
 
 
 @cache

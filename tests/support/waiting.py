@@ -60,11 +60,11 @@ def _opened(dialect: str, before: str, tail: str) -> bool:
 
 @cache
 def _openers(dialect: str) -> Markers:
-    """What opens a call, alone and among others, and what a thought stands between."""
+    """What opens a call, alone and among others, a thought's markers, and what ends a turn."""
     known = dialects[dialect]
     thinking = (marker for pair in known.reasoning for marker in pair)
     openers = (*known.openers(Setting()), *known.openers(Setting(alone=False)))
-    return Markers(*openers, *thinking)
+    return Markers(*openers, *thinking, *known.turn_ends)
 
 
 def _short(before: str, tail: str) -> bool:

@@ -92,6 +92,7 @@ class ChatBlocks(Dialect):
         "chat-blocks.unclosed": "a `<tool>` without its closing tag",
         "chat-blocks.validation": "a `<validation>` block of an old chat: it carries no call",
     }
+    turn_ends = ()
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         blocks = (TAG, TAG_WITH_ID, VALIDATION, *LEGACY_CALLS)

@@ -34,4 +34,4 @@ class CohereRPlus(JsonCalls):
     frame = ("[\n    ", ",\n    ", "\n]\n")
     together = True
     silent = ("directly_answer", "directly-answer")
-    hidden = ("<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>")
+    hidden = ("<|CHATBOT_TOKEN|>",)

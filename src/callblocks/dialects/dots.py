@@ -15,9 +15,10 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.parsing.json_scan import JsonScan
 from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.repair.objects import read_object
+from callblocks.parsing.shapes.inputs import read_input
 from callblocks.parsing.shapes.invoke import RULES, invoke_form, invoke_tags
 from callblocks.parsing.shapes.tags import BLANKS
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
@@ -70,14 +71,16 @@ class Dots(XmlParameters):
             return block.malformed("truncated-call", "the text ended inside a call")
         stage = block.stage
         try:
-            said, repairs = read_object("".join(parts), stage.limits.depth, strict=stage.strict)
+            said, repairs = read_input(
+                "".join(parts), ended=True, strict=stage.strict, depth=stage.limits.depth
+            )
             name, value = _call(said)
         except ValueError as error:
             return block.malformed("arguments-not-json", str(error))
         block.started(name)
         block.ready(value, size=sum(map(len, parts)))
-        for code, detail in repairs:
-            block.problem(code, detail)
+        for code in repairs:
+            block.problem(code, GENERAL_CODES[code])
         return None
 
 

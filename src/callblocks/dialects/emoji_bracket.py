@@ -73,6 +73,7 @@ class EmojiBracket(Dialect):
         "emoji-bracket.result": "a result that says it is JSON and is not",
         "named-argument": "arguments were written `name=value`; they were bound by their names",
     }
+    turn_ends = ()
     keeps_ids = False
     one_line = False
     """Whether `🛠️[NAME ARGS /]` is a whole call."""

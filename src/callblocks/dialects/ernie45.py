@@ -13,6 +13,7 @@ show nothing.
 from __future__ import annotations
 
 from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing.turn_end import TURN_ENDS
 
 __all__ = ("Ernie45",)
 
@@ -33,3 +34,4 @@ class Ernie45(JsonCalls):
     starts = "{"
     hidden = ("<response>", "</response>", "<0x0A>")
     reasoning = (("<think>", "</think>"),)
+    turn_ends = (*TURN_ENDS, "</s>")

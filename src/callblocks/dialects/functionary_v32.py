@@ -3,7 +3,9 @@
     >>>get_weather
     {"city": "Paris"}
 
-What is for the person stands below `>>>all`; where it is read alone, that line shows nothing.
+What is for the person stands below `>>>all`; where it is read alone, that line shows nothing. Its
+prompt ends with `>>>`, so the first recipient of a text may stand without. A tool `python` may be
+given code as it is, up to the next recipient.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from collections.abc import Sequence
 
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import Shape
+from callblocks.parsing.markers import TEXT_START, Markers, Shape
+from callblocks.parsing.shapes.inputs import raw_input
 from callblocks.parsing.shapes.named_json import NamedJson
 from callblocks.parsing.shapes.named_reader import Head
 from callblocks.parsing.stage import Reading
@@ -20,6 +23,9 @@ from callblocks.parsing.stage import Reading
 __all__ = ("FunctionaryV32",)
 
 ALL = ">>>all\n"
+BARE = Shape((TEXT_START, "[A-Za-z_]", r"[\w.-]{0,127}", "\\n"), at_line_start=True)
+CODE = Markers("python\n")
+NEXT = Markers(Shape((">", ">", ">", "(?=[A-Za-z_])"), at_line_start=True))
 
 
 class FunctionaryV32(NamedJson):
@@ -37,14 +43,41 @@ class FunctionaryV32(NamedJson):
     only_objects = True
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        return (*self.opening, ALL) if setting.alone else self.opening
+        return (*self.opening, ALL, BARE) if setting.alone else self.opening
 
     def read(self, block: Block) -> Reading[Refused | None]:
-        if block.opening == ALL:
+        bare = "" if block.opening.startswith(self.opening) else block.opening.rstrip("\n")
+        if bare and not (block.at_start and (bare == "all" or bare in block.stage.tools)):
+            return block.refuse()
+        if block.opening == ALL or bare == "all":
             return block.markup()
+        if (yield from self._is_code(block, bare)):
+            return (yield from _read_code(block))
         return (yield from super().read(block))
 
+    def _is_code(self, block: Block, bare: str) -> Reading[bool]:
+        """Whether something else than an object follows for the tool `python`, if there is one."""
+        if "python" not in block.stage.tools:
+            return False
+        start = block.offset
+        if bare != "python" and not (yield from block.match(CODE)):
+            return False
+        at, char = block.offset, (yield from block.peek())
+        code = bool(char) and char != "{"
+        block.give_back(at if code else start)
+        return code
+
     def read_head(self, block: Block) -> Reading[Head | None]:
+        if block.opening not in self.opening:
+            return Head(block.opening.rstrip("\n"))
         head = yield from super().read_head(block)
         known = head and (block.stage.alone or head.name in block.stage.tools)
         return head if known else None
+
+
+def _read_code(block: Block) -> Reading[None]:
+    block.started("python")
+    code, stop = yield from block.stream(NEXT)
+    block.give_back(block.offset - len(stop))
+    value = raw_input(block.stage.tools.get("python"), code)
+    block.ready(value, size=len(code), ended=bool(stop))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing.turn_end import TURN_ENDS
 
 __all__ = ("Gigachat3",)
 
@@ -39,6 +40,7 @@ class Gigachat3(JsonCalls):
     many = False
     separators = ""
     trailing = ("</s>",)
+    turn_ends = (*TURN_ENDS, "</s>")
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return self.opening if setting.alone else self.opening[:-1]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing.turn_end import TURN_ENDS
 
 __all__ = ("Gigachat31",)
 
@@ -26,3 +27,4 @@ class Gigachat31(JsonCalls):
     many = False
     separators = ""
     trailing = ("</s>",)
+    turn_ends = (*TURN_ENDS, "</s>")

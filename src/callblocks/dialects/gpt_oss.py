@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from callblocks.model.calls import Call, Item
+from callblocks.model.calls import Call, Item, Thought
 from callblocks.model.errors import Unwritable
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block, Refused
@@ -73,6 +73,8 @@ class GptOss(Dialect):
         for at, item in enumerate(items, 1):
             if isinstance(item, Call):
                 messages.append(self._compose_call(item, tools.get(item.name)))
+            elif isinstance(item, Thought):
+                messages.append(item)  # it comes in its channel
             elif isinstance(item, str):
                 is_last = at == len(items)
                 messages.append(f"{FINAL}{item}<|return|>" if is_last else f"{SAID}{item}<|end|>")

@@ -1,6 +1,8 @@
 """A line that begins with an at sign, the tool's name and an id, as gptme writes it::
 
-@get_weather(call-1): {"city": "Paris"}
+    @get_weather(call-1): {"city": "Paris"}
+
+Where it is read alone, a Markdown fence whose language is a tool that is known is a call too.
 """
 
 from __future__ import annotations
@@ -9,17 +11,23 @@ from collections.abc import Sequence
 
 from callblocks.model.calls import Call
 from callblocks.model.specs import ToolSpec
-from callblocks.parsing.block import Block
+from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.expressions import Expr, chars, lit, many, seq
+from callblocks.parsing.fences import FENCE_LINES
 from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.json_scan import JsonScan, ScanState
 from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.repair.brackets import Brackets
+from callblocks.parsing.shapes.named_fence import read_named_fence
 from callblocks.parsing.shapes.named_json import NamedJson
-from callblocks.parsing.shapes.named_reader import Head
+from callblocks.parsing.shapes.named_reader import Head, NamedReader
+from callblocks.parsing.shapes.telling import Telling
 from callblocks.parsing.stage import Reading
 
 __all__ = ("Gptme",)
 
+AT = Shape(("@",), at_line_start=True)
 HEAD = Markers(
     Shape(
         ("[A-Za-z_]", r"[\w.-]{0,127}", r"\(", r"[\w.:-]{0,128}", r"\)", ":", " {0,4}", r"(?=\{)")
@@ -43,13 +51,22 @@ class Gptme(NamedJson):
     keeps_ids = True
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        return (Shape(("@",), at_line_start=True),)
+        return (AT, *FENCE_LINES) if setting.alone else (AT,)
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        if not block.opening.endswith("@"):
+            return read_named_fence(block)
+        reader = NamedReader(block, self.named, self.read_head, self.begins)
+        reader.telling = _Telling(block)
+        return reader.read()
 
     def read_head(self, block: Block) -> Reading[Head | None]:
         head = yield from block.match(HEAD)
         name, _, rest = head.partition("(")
-        id_ = rest.rpartition(")")[0]
-        return Head(name, id_ or None) if head else None
+        sure = block.stage.alone or name in block.stage.tools
+        if not head or not (sure or (yield from _is_object(block))):
+            return None
+        return Head(name, rest.rpartition(")")[0] or None)
 
     def written_head(self, call: Call) -> str:
         return f"\n@{call.name}({call.id}): "
@@ -57,3 +74,31 @@ class Gptme(NamedJson):
     def head_rule(self, grammar: Grammar, tool: ToolSpec) -> Expr:
         id_ = many(chars("a-zA-Z0-9_.:-"), 1)
         return seq(lit(f"\n@{tool.name}("), id_, lit("): "))
+
+
+class _Telling(Telling):
+    """No marker closes a call: what is none ends with its brackets, or else with its line."""
+
+    def bad(self, code: str, detail: str, *, end: int) -> None:
+        block, text = self.block, self.text(end)
+        start, brace, brackets = end - len(text), text.index("{"), Brackets()
+        shut = brackets.feed(text, brace)
+        if brackets.state is not ScanState.STOPPED:
+            # Of a call beyond the limit nothing was said.
+            shut = _line_end(text, max(block.stage.said - start, brace + 1))
+        block.give_back(start + shut)
+        super().bad(code, detail, end=start + shut)
+
+
+def _line_end(text: str, said: int) -> int:
+    """Where the line ends that was said last, blanks after it included."""
+    blanks = text[len(text[:said].rstrip()) : said]
+    return said if "\n" in blanks else (text + "\n").index("\n", said)
+
+
+def _is_object(block: Block) -> Reading[bool]:
+    """Whether a whole JSON object stands here; it is not taken."""
+    start, scan = block.offset, JsonScan(block.stage.limits.depth, exact=True)
+    yield from block.consume(scan)
+    block.give_back(start)
+    return scan.state is ScanState.STOPPED

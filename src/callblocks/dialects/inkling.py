@@ -3,21 +3,34 @@
     <|message_model|><|content_invoke_tool_json|>{"name": "get_weather", "args": {"city": "Paris"}}
     <|end_message|>
 
-The tool's name may stand after `<|message_model|>`. Where it is read alone, the markers of other
-messages show nothing.
+The tool's name may stand after `<|message_model|>`. Then the tool may also be given text, after
+`<|content_invoke_tool_text|>`. The markers of other messages show nothing.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from callblocks.parsing.markers import Shape
+from callblocks.model.events import Reasoning
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.shapes.inputs import raw_input
 from callblocks.parsing.shapes.json_calls import JsonCalls
 from callblocks.parsing.shapes.keys import Keys
+from callblocks.parsing.stage import Reading
 
 __all__ = ("Inkling",)
 
 MESSAGE, INVOKE, END = "<|message_model|>", "<|content_invoke_tool_json|>", "<|end_message|>"
+TEXT, THOUGHT = "<|content_invoke_tool_text|>", "<|content_thinking|>"
+ENDS = (END, "<|content_model_end_sampling|>")
+
+
+def _named(kind: str) -> Shape:
+    """A message of a kind with the name of its tool."""
+    return Shape((*map(re.escape, MESSAGE), r"[\w.-]{1,64}", *map(re.escape, kind)))
 
 
 class Inkling(JsonCalls):
@@ -31,13 +44,41 @@ class Inkling(JsonCalls):
         "In the object `name` is the tool's name, `args` an object with its input.",
     )
     opening = (MESSAGE + INVOKE, INVOKE)
-    shapes = (Shape((*map(re.escape, MESSAGE), r"[\w.-]{1,64}", *map(re.escape, INVOKE))),)
-    closing = (END, "<|content_model_end_sampling|>")
+    shapes = (_named(INVOKE),)
+    closing = ENDS
     keys = Keys(input=("args", "arguments"), nested=())
     starts = "{"
     frame = ("", "", "")
     hidden = (
-        *(MESSAGE, END, "<|content_text|>", "<|content_model_end_sampling|>", "<|message_user|>"),
-        *("<|content_invoke_tool_text|>", "<|content_tool_error|>"),
+        *(MESSAGE, *ENDS, "<|content_text|>", "<|message_user|>"),
+        *(TEXT, "<|content_tool_error|>"),
     )
-    reasoning = (("<|content_thinking|>", END),)
+    reasoning = ((THOUGHT, END),)
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        # Nobody else writes such markers: among others they show nothing either.
+        hidden = () if setting.alone else self.hidden
+        return (*super().openers(setting), *hidden, MESSAGE + THOUGHT, _named(TEXT))
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        if block.opening == MESSAGE + THOUGHT:
+            return _read_thought(block)
+        if block.opening.endswith(TEXT) and block.opening != TEXT:
+            return _read_text(block)
+        return super().read(block)
+
+
+def _read_thought(block: Block) -> Reading[None]:
+    stage, end = block.stage, Markers(END)
+    stage.solid = True
+    stage.say(Reasoning("", stage.span()))
+    yield from stage.stream(end, Reasoning)
+    if (yield from block.match(end)):
+        stage.say(Reasoning("", stage.span()))
+
+
+def _read_text(block: Block) -> Reading[None]:
+    block.started(block.opening.removeprefix(MESSAGE).removesuffix(TEXT))
+    text, stop = yield from block.stream(Markers(*ENDS))
+    value = raw_input(block.stage.tools.get(block.name), text, usual="text")
+    block.ready(value, size=len(text), ended=bool(stop))

@@ -19,6 +19,7 @@ from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.schema_rules import input_rule
 from callblocks.parsing.shapes.json_calls import JsonCalls
 from callblocks.parsing.shapes.keys import Keys
+from callblocks.parsing.turn_end import TURN_ENDS
 
 __all__ = ("MistralOld",)
 
@@ -42,6 +43,7 @@ class MistralOld(JsonCalls):
     frame = ("[", ", ", "]")
     together = True
     keeps_ids = True
+    turn_ends = (*TURN_ENDS, "</s>")
 
     def said(self, item: Call | Result, tools: Mapping[str, ToolSpec]) -> Call | Result:
         return msgspec.structs.replace(item, id=_fitting(item.id))

@@ -19,6 +19,7 @@ from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.named_json import NAME, NamedJson
 from callblocks.parsing.shapes.named_reader import Head
 from callblocks.parsing.stage import Reading
+from callblocks.parsing.turn_end import TURN_ENDS
 
 __all__ = ("MistralV11",)
 
@@ -41,6 +42,7 @@ class MistralV11(NamedJson):
     )
     opening = ("[TOOL_CALLS]",)
     after_name = ("[ARGS]",)
+    turn_ends = (*TURN_ENDS, "</s>")
     reasoning = (("[THINK]", "[/THINK]"), ("<think>", "</think>"))
 
     def read_head(self, block: Block) -> Reading[Head | None]:

@@ -70,6 +70,7 @@ class ScissorsCat(Dialect):
         "prose-before-calls": "the calls do not stand at the start of the text",
         "fenced-calls": "a Markdown fence wraps the calls",
     }
+    turn_ends = ()
 
     keeps_order = False
 

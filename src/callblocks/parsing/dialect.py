@@ -24,6 +24,7 @@ from callblocks.parsing.readback import difference, joined
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.teaching import example_items, prompt
 from callblocks.parsing.thinking import Pairs
+from callblocks.parsing.turn_end import TURN_ENDS
 
 __all__ = ("Dialect",)
 
@@ -56,6 +57,8 @@ class Dialect(ABC):
     """The markers around what the models of this dialect think, such as `<think>`, `</think>`."""
     calls_end_reasoning: ClassVar[bool] = False
     """Whether a complete call of a known tool ends what a model thinks."""
+    turn_ends: ClassVar[tuple[str, ...]] = TURN_ENDS
+    """The tokens that end a turn of its models, and show nothing at the end of a text."""
 
     @abstractmethod
     def openers(self, setting: Setting) -> Sequence[str | Shape]:

@@ -19,10 +19,12 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-__all__ = ("Markers", "Shape", "line")
+__all__ = ("TEXT_START", "Markers", "Shape", "line")
 
 NEVER = "(?!)"
 INDENT = " {0,3}"
+TEXT_START = "(?<!\n)"
+"""The first atom of a marker that begins a line only where no other line is before it."""
 
 
 class Shape(NamedTuple):

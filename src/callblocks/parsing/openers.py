@@ -1,7 +1,7 @@
 """Who may open a block, and by which markers.
 
-Beside the dialects that are these: pairs of markers around what a model thinks, and Markdown's
-code fences where account of them is kept.
+Beside the dialects that are these: pairs of markers around what a model thinks, tokens that end
+its turn, and Markdown's code fences where account of them is kept.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from callblocks.parsing.fences import CodeFences
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.reader import Reader
 from callblocks.parsing.thinking import Pairs, Thinking, ThoughtEnd
+from callblocks.parsing.turn_end import TURN_ENDS, TurnEnd
 
 __all__ = ("Choice", "Openers", "Owner", "Setting", "choose")
 
@@ -36,6 +37,8 @@ class Owner(Reader, Protocol):
     """The markers around what its models think."""
     calls_end_reasoning: ClassVar[bool]
     """Whether a complete call of a known tool ends what a model thinks."""
+    turn_ends: ClassVar[tuple[str, ...]]
+    """The tokens that end a turn of its models, and show nothing at the end of a text."""
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         """The markers that may open a block."""
@@ -97,13 +100,26 @@ def choose(
     sure = (*reasoning, *(preferred.reasoning if preferred else ()))
     for open_, close in pairs:
         only_first = (open_, close) not in sure
+        # Words that are no markup may begin anybody's answer.
+        if only_first and open_[0].isalnum():
+            continue
         readers.append((Thinking((close,), enders, only_first=only_first), (open_,)))
     ends = tuple(pair[1] for pair in pairs if enders or pair in own)
     if ends:
         readers.append((ThoughtEnd(), ends))
     tracked = not in_code_fences or any(owner.follows_fences for owner in owners)
-    fences: Rows = [(CodeFences(), CodeFences.OPENERS)] if tracked else []
+    everywhere = _turn_ends(owners, preferred)
+    if tracked:
+        everywhere.append((CodeFences(), CodeFences.OPENERS))
     inside = readers if in_code_fences else []
     closings = tuple(close for _, close in pairs)
     thinking = Thinking(closings, enders, openings=tuple(o for o, _ in pairs)) if pairs else None
-    return Choice(Openers([*readers, *fences]), Openers([*inside, *fences]), thinking)
+    outside, inside = Openers([*readers, *everywhere]), Openers([*inside, *everywhere])
+    return Choice(outside, inside, thinking)
+
+
+def _turn_ends(owners: tuple[Owner, ...], preferred: Owner | None) -> Rows:
+    known = tuple(dict.fromkeys(token for owner in owners for token in owner.turn_ends))
+    sure = (*TURN_ENDS, *(preferred.turn_ends if preferred else ()))
+    unsure = tuple(token for token in known if token not in sure)
+    return [(TurnEnd(known, unsure), known)] if known else []

@@ -11,16 +11,16 @@ where the next such line begins. At the end of the text nobody knows whether it 
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from typing import Any
 
 from callblocks.model.calls import Result
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.parsing.fences import END_OF_LINE
 from callblocks.parsing.json_scan import JsonScan, ScanState
-from callblocks.parsing.json_value import read_json
-from callblocks.parsing.markers import Markers, line
-from callblocks.parsing.repair.objects import mended_object
+from callblocks.parsing.markers import Markers, Shape, line
+from callblocks.parsing.shapes.inputs import read_input
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.typed import typed
 
@@ -32,6 +32,11 @@ _INPUTS = Markers("Action Input:", "**Action Input:**")
 _THOUGHTS = tuple(map(line, ("Thought:", "**Thought:**", "Final Answer:", "**Final Answer:**")))
 _NEXT = Markers(*ACTIONS, *OBSERVATIONS, *_THOUGHTS)
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,200}")
+_JSON = ("{", '"{', "```")
+_STRAY = Markers("}")
+_OBSERVED = Markers(
+    *(Shape((r"\s{0,20}", *map(re.escape, word))) for word in ("Observation:", "**Observation:**"))
+)
 _NOBODY = ("none", "n/a", "na")
 
 
@@ -53,28 +58,37 @@ def read_action(block: Block) -> Reading[Refused | None]:
         block.input("")
     # The next such line may follow at once.
     stage.scan.fresh = "\n" in blanks
-    return (yield from (_read_json(block) if first == "{" else _read_text(block)))
+    before = len(stage.ready)
+    yield from (_read_json(block) if first == "{" else _read_text(block))
+    # Among others a line `Observation:` is nothing by itself: it must follow its call.
+    if not stage.alone and len(stage.ready) > before and (yield from block.match(_OBSERVED)):
+        yield from read_observation(block)
+    return None
 
 
 def _read_json(block: Block) -> Reading[None]:
-    mark, scan = len(block.taken), JsonScan(block.stage.limits.depth, exact=True)
+    mark, stage = len(block.taken), block.stage
+    scan = JsonScan(stage.limits.depth, exact=True)
     yield from block.consume(scan, live=True)
-    ended = True
-    if scan.state is not ScanState.STOPPED:
-        _, stop = yield from block.stream(_NEXT)
-        text, ended = "".join(block.taken[mark:]).removesuffix(stop), bool(stop)
+    text = "".join(block.taken[mark:])
+    ended = scan.state is ScanState.STOPPED
+    if not ended:
+        # Blanks of the object may have been taken up to where the next such line begins.
+        stage.scan.fresh = "\n" in text[len(text.rstrip()) :]
+        rest, stop = yield from block.stream(_NEXT)
         _give_back(block, stop)
-    else:
-        text = "".join(block.taken[mark:])
+        text, ended = text + rest, bool(stop)
+    elif not stage.strict:
+        text += yield from block.match(_STRAY)
     if scan.too_deep:
-        return block.malformed("too-deep", f"more than {block.stage.limits.depth} levels")
-    return _say(block, text, ended)
+        return block.malformed("too-deep", f"more than {stage.limits.depth} levels")
+    return _say(block, text, ended=ended)
 
 
 def _read_text(block: Block) -> Reading[None]:
     text, stop = yield from block.stream(_NEXT)
     _give_back(block, stop)
-    return _say(block, text, bool(stop))
+    return _say(block, text, ended=bool(stop))
 
 
 def _give_back(block: Block, stop: str) -> None:
@@ -83,7 +97,7 @@ def _give_back(block: Block, stop: str) -> None:
     block.stage.scan.fresh = bool(stop) and not stop.startswith("\n")
 
 
-def _say(block: Block, text: str, ended: bool) -> None:
+def _say(block: Block, text: str, *, ended: bool) -> None:
     bare, problems = text.strip(), dict[str, str]()
     value = _json_input(block, bare, problems, ended)
     if value is None and bare.startswith("{") and not ended:
@@ -91,7 +105,8 @@ def _say(block: Block, text: str, ended: bool) -> None:
     if value is None:
         value = _text_input(block.stage.tools.get(block.name), bare, problems)
     else:
-        ended = True  # JSON that closes is whole
+        # JSON that closes is whole; words after what was mended would have made it text.
+        ended = ended or problems.keys() <= {"repaired-fence", "repaired-input"}
     block.ready(value, size=len(text), ended=ended)
     for code, detail in problems.items():
         block.problem(code, detail)
@@ -101,21 +116,18 @@ def _say(block: Block, text: str, ended: bool) -> None:
 def _json_input(
     block: Block, text: str, problems: dict[str, str], ended: bool
 ) -> dict[str, Any] | None:
-    """The JSON object that a text is, perhaps in a fence or with repairs."""
-    strict, depth = block.stage.strict, block.stage.limits.depth
-    fenced = text.startswith("```") and text.endswith("```") and "\n" in text and not strict
-    if fenced:
-        text, ended = text[text.index("\n") :].rstrip("`").strip(), True
-    if not text.startswith("{"):
+    """The JSON object that a text is, perhaps in a fence, in a string or with repairs."""
+    stage = block.stage
+    if not text.startswith(_JSON):
         return None
-    if fenced:
-        problems["repaired-fence"] = "a fence stood around the input"
     try:
-        value: Any = read_json(text, depth)
+        value, repairs = read_input(
+            text, ended=ended, strict=stage.strict, depth=stage.limits.depth
+        )
     except ValueError:
-        value, repairs = mended_object(text, depth) if ended and not strict else (None, ())
-        problems |= dict.fromkeys(repairs, "it was no JSON as it stood")
-    return cast("dict[str, Any] | None", value)
+        return None
+    problems |= {code: GENERAL_CODES[code] for code in repairs}
+    return value
 
 
 def _text_input(tool: ToolSpec | None, text: str, problems: dict[str, str]) -> dict[str, Any]:

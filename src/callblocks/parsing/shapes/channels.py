@@ -11,15 +11,11 @@ it, else it stays prose.
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 from callblocks.model.events import Reasoning, Text
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.parsing.json_scan import JsonScan, ScanState
-from callblocks.parsing.json_value import read_json
 from callblocks.parsing.markers import Markers
-from callblocks.parsing.repair.objects import mended_object
 from callblocks.parsing.shapes.channel_header import (
     CHANNEL,
     MESSAGE,
@@ -27,6 +23,7 @@ from callblocks.parsing.shapes.channel_header import (
     Header,
     read_header,
 )
+from callblocks.parsing.shapes.inputs import raw_input, read_input
 from callblocks.parsing.stage import Reading
 
 __all__ = ("ENDS", "OPENERS", "TO", "read_message")
@@ -110,7 +107,8 @@ def _read_call(block: Block, header: Header) -> Reading[None]:
     if scan.too_deep:
         return block.malformed("too-deep", f"more than {block.stage.limits.depth} levels")
     if not header.is_json and not scan.taken:
-        block.ready(_raw_input(block, body), size=len(body), ended=bool(marker))
+        value = raw_input(block.stage.tools.get(block.name), body)
+        block.ready(value, size=len(body), ended=bool(marker))
         return None
     return _say_json(block, body, bool(marker))
 
@@ -125,27 +123,19 @@ def _say_blanks(block: Block) -> Reading[str]:
 
 
 def _say_json(block: Block, body: str, is_ended: bool) -> None:
-    code, stage = f"{block.dialect}.arguments", block.stage
-    repairs: tuple[str, ...] = ()
+    stage = block.stage
+    depth = stage.limits.depth
     try:
-        value: Any = read_json(body) if body.strip() or not is_ended else {}
+        value, repairs = (
+            read_input(body, ended=is_ended, strict=stage.strict, depth=depth)
+            if body.strip() or not is_ended
+            else ({}, ())
+        )
     except ValueError as error:
-        # A text that just ends may have been cut off anywhere: then nothing is repaired.
-        may_mend = is_ended and not stage.strict
-        value, repairs = mended_object(body, stage.limits.depth) if may_mend else (None, ())
-        if value is None:
-            return block.malformed(code, str(error))
-    if not isinstance(value, dict):
-        return block.malformed(code, "the arguments are not an object")
+        return block.malformed(f"{block.dialect}.arguments", str(error))
     # The marker that ends a call stops the model: a server may leave it out.
-    block.ready(cast("dict[str, Any]", value), size=len(body))
+    ended = is_ended or "repaired-closing" not in repairs
+    block.ready(value, size=len(body), ended=ended)
     for repair in repairs:
         block.problem(repair, GENERAL_CODES[repair])
     return None
-
-
-def _raw_input(block: Block, body: str) -> dict[str, Any]:
-    """Text for a tool that takes no JSON: its only parameter, or what such tools call it."""
-    tool = block.stage.tools.get(block.name)
-    names = list(tool.properties) if tool else []
-    return {names[0] if len(names) == 1 else "code": body}

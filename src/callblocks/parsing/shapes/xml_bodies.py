@@ -6,10 +6,11 @@ from typing import Any, Protocol, TypeAlias
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
+from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.parsing.json_scan import JsonScan, ScanState
 from callblocks.parsing.markers import Markers
-from callblocks.parsing.repair.objects import read_object
 from callblocks.parsing.shapes.bad_body import BadBody
+from callblocks.parsing.shapes.inputs import read_input
 from callblocks.parsing.stage import Reading
 
 __all__ = ("Input", "JsonBody", "ReadsBodies", "TextBody")
@@ -69,9 +70,10 @@ class JsonBody:
         try:
             # Where the text is over, more of it might have shown what was meant.
             strict = stage.strict or not self._ended
-            return read_object(text, stage.limits.depth, strict=strict)
+            value, codes = read_input(text, ended=True, strict=strict, depth=stage.limits.depth)
         except ValueError as error:
             raise BadBody("arguments-not-json", str(error)) from error
+        return value, [(code, GENERAL_CODES[code]) for code in codes]
 
     def _take(self, text: str) -> None:
         self._parts.append(text)

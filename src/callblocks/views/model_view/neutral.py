@@ -22,7 +22,7 @@ from itertools import accumulate, pairwise, product
 
 from callblocks.dialects import dialects
 from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.markers import TEXT_START, Markers, Shape
 from callblocks.views.model_view.reserved import RESERVED
 
 __all__ = ("ESCAPE", "ESCAPE_NOTE", "is_marker", "neutralize", "openers", "restore")
@@ -74,8 +74,8 @@ def restore(text: str, *, fresh: bool = True) -> str:
 def openers() -> tuple[str | Shape, ...]:
     """Every marker that is neutralised: what opens a block in any setting, and what is reserved.
 
-    A bare bracket in the middle of a line is none: text is full of them, and who guesses the
-    dialect opens nothing there.
+    A bare bracket in the middle of a line is none, nor is a bare name: text is full of them, and
+    who guesses the dialect opens nothing there.
     """
     settings = [Setting(*flags) for flags in product((True, False), repeat=2)]
     of_dialects = (
@@ -86,11 +86,14 @@ def openers() -> tuple[str | Shape, ...]:
         if is_marker(opener)
     )
     thoughts = (marker for one in dialects.values() for pair in one.reasoning for marker in pair)
-    return tuple(dict.fromkeys((*of_dialects, *thoughts, *RESERVED)))
+    ends = (token for one in dialects.values() for token in one.turn_ends)
+    return tuple(dict.fromkeys((*of_dialects, *thoughts, *ends, *RESERVED)))
 
 
 def is_marker(opener: str | Shape) -> bool:
     """Whether it begins a line, or is something that not any text has."""
+    if isinstance(opener, Shape) and opener.atoms[0] == TEXT_START:
+        return False
     pattern = Markers(opener).final
     if isinstance(opener, Shape) and opener.at_line_start:
         # What begins lines before a bracket begins its own line too. Any line may begin with a tag.
