@@ -2,7 +2,7 @@ r"""A string as models write it: in either quotes, line breaks, quotes and backs
 
 A quote ends the string if what follows it can follow a string there: a colon after a key; after
 a value a closing bracket, or a comma and what may come next. Any other quote is part of the text,
-unless it seems to end a key: then it is not known where the string ends.
+unless it stands in a key or seems to end one: then it is not known where the string ends.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def read_string(text: str, at: int, place: str) -> Found | None:
             parts.append(part)
         elif special[0] == quote and follows.match(text, at):
             return Found("".join(parts), at, tuple(repairs))
-        elif special[0] == quote and _MEMBER.match(text, at):
+        elif special[0] == quote and (place == "key" or _MEMBER.match(text, at)):
             return None
         else:
             parts.append(special[0])
