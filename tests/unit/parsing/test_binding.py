@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from typing import Any
 
 import pytest
@@ -51,6 +53,15 @@ COUNT = ToolSpec("count", parameters={"properties": {"from": INTEGER, "to": INTE
 def test_words_are_split_as_a_shell_would_and_an_open_quote_is_a_letter(
     text: str, words: list[str]
 ) -> None:
+    assert split_words(text) == words
+
+
+@given(st.text(st.sampled_from("ab'\"\\ \t\r\n=#;\v\xa0\u2028"), max_size=12))
+def test_words_are_those_of_shlex(text: str) -> None:
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = re.findall(r"[^ \t\r\n]+", text)
     assert split_words(text) == words
 
 
