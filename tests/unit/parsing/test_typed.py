@@ -163,6 +163,16 @@ def test_definitions_that_double_at_each_step_are_linear_work() -> None:
     assert counted(40) <= 2.2 * counted(20)
 
 
+def test_a_schema_that_contains_itself_or_is_too_deep_says_nothing_more() -> None:
+    circle: dict[str, Any] = {"type": "integer"}
+    circle["allOf"] = [circle]
+    assert typed("7", circle) == (7, True, ())
+    tower: dict[str, Any] = {"type": "integer"}
+    for _ in range(100):
+        tower = {"anyOf": [tower]}
+    assert typed("7", tower) == ("7", True, ())
+
+
 @given(st.text())
 def test_a_string_stays_exactly_as_written(text: str) -> None:
     assert typed(text, {"type": "string"}) == (text, True, ())
