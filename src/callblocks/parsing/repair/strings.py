@@ -2,7 +2,8 @@ r"""A string as models write it: in either quotes, line breaks, quotes and backs
 
 A quote ends the string if what follows it can follow a string there: a colon after a key; after
 a value a closing bracket, or a comma and what may come next. Any other quote is part of the text,
-unless it stands in a key or seems to end one: then it is not known where the string ends.
+unless it stands in a key or seems to end one: then it is not known where the string ends. Nor is
+it in a list where a quote without a partner stands beside a comma: another one may be missing.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ _FOLLOWS = {
 }
 # What stands after a key: a string that runs into it is not one that holds a quote.
 _MEMBER = re.compile(rf"{_BLANKS}:{_BLANKS}[\"'\[{{\-0-9tfnTFN]")
+# A comma before a quote, or after it.
+_BEFORE, _AFTER = re.compile(r",[ \t\r\n]{0,10}\Z"), re.compile(r"[ \t\r\n]{0,10},")
 
 
 class Found(NamedTuple):
@@ -48,6 +51,7 @@ def read_string(text: str, at: int, place: str) -> Found | None:
     quote, follows = text[at], _FOLLOWS[place]
     repairs = {"repaired-quotes": None} if quote == "'" else {}
     parts: list[str] = []
+    bare: list[int] = []
     at += 1
     while special := _SPECIAL[quote].search(text, at):
         parts.append(text[at : special.start()])
@@ -56,15 +60,24 @@ def read_string(text: str, at: int, place: str) -> Found | None:
             part, at, plain = _escape(text, at - 1, quote)
             parts.append(part)
         elif special[0] == quote and follows.match(text, at):
-            return Found("".join(parts), at, tuple(repairs))
+            is_one = place != "[" or not _is_two(text, bare)
+            return Found("".join(parts), at, tuple(repairs)) if is_one else None
         elif special[0] == quote and (place == "key" or _MEMBER.match(text, at)):
             return None
         else:
+            bare += [special.start()] if special[0] == quote else []
             parts.append(special[0])
             plain = False
         if not plain:
             repairs["repaired-strings"] = None
     return None
+
+
+def _is_two(text: str, bare: list[int]) -> bool:
+    """Whether one of these quotes, beside a comma, may end a string of a list or begin the next."""
+    return len(bare) % 2 > 0 and any(
+        _BEFORE.search(text, max(at - 11, 0), at) or _AFTER.match(text, at + 1) for at in bare
+    )
 
 
 def _escape(text: str, at: int, quote: str) -> tuple[str, int, bool]:
