@@ -6,6 +6,7 @@ a block's body where a dialect has bodies.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -23,6 +24,11 @@ class ToolSpec(msgspec.Struct, frozen=True):
     description: str = ""
     parameters: dict[str, Any] = {}
     body: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no dialect could read a call by."""
+        if fault := _fault(self.parameters):
+            raise BadSpec(f"tool {self.name!r:.60}: {fault}")
 
     @property
     def properties(self) -> dict[str, Any]:
@@ -50,6 +56,26 @@ class ToolSpec(msgspec.Struct, frozen=True):
         """Whether the body is for another list or an object, as JSON."""
         kind = self.properties.get(self.body or "", {}).get("type")
         return kind in ("array", "object") and not self.body_is_lines
+
+
+def _fault(parameters: object) -> str:
+    """Why a schema cannot be that of a tool's parameters, or ""; what it holds may be odd."""
+    if not isinstance(parameters, Mapping):
+        return f"its parameters are a JSON Schema, an object, not {parameters!r:.60}"
+    schema = cast("Mapping[str, object]", parameters)
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    if not isinstance(properties, Mapping):
+        return f"`properties` is an object, a schema for each name, not {properties!r:.60}"
+    if not isinstance(required, list | tuple):
+        return f"`required` is a list of names, not {required!r:.60}"
+    names = [*cast("Mapping[object, object]", properties), *cast("list[object]", required)]
+    if odd := [name for name in names if not isinstance(name, str)]:
+        return f"a parameter's name is text, not {odd[0]!r:.60}"
+    try:
+        json.dumps(parameters, skipkeys=True, default=repr)
+    except (ValueError, RecursionError):
+        return "its schema contains itself, or is nested too deep; use `$ref`"
+    return ""
 
 
 ToolSpecs: TypeAlias = Iterable[ToolSpec]

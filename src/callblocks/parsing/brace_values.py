@@ -131,7 +131,7 @@ class BraceValues:
         text = match[0].strip() if match else ""
         if not text:
             raise ValueError("a value is missing")
-        value = typed(text, schema) if schema.get("type") else None
+        value = typed(text, {"type": schema["type"]}) if schema.get("type") else None
         if value and value[1]:
             return self._unquoted(text) if isinstance(value[0], str) else value[0]
         try:

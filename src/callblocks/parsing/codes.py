@@ -15,7 +15,7 @@ GENERAL_CODES: Mapping[str, str] = {
     "too-deep": "an input is nested deeper than `Limits.depth`",
     "too-large": "an input is longer than `Limits.input_size`",
     "too-many-calls": "the text has more calls than `Limits.calls`",
-    "mistyped-argument": "an argument is not of the type its schema says; it was kept as text",
+    "mistyped-argument": "an argument does not fit its schema; it was kept as text",
     "repaired-braces": "braces were doubled, or too many closed",
     "repaired-closing": "closing brackets or the closing marker were missing",
     "repaired-commas": "a comma stood where nothing follows",

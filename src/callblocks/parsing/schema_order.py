@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from itertools import starmap
 from typing import Any, cast
 
 from callblocks.parsing.schema_shape import Plain, Schemas, elements, kind, members
@@ -28,17 +29,28 @@ def in_schema_order(value: Any, schema: object, document: object = None) -> Any:
 
     `document` is what `$ref` points into, where that is not the schema itself.
     """
-    return _Order(schema if document is None else document).ordered(value, schema)
+    return _Order(schema if document is None else document, closed=True).ordered(value, schema)
 
 
 def fits(value: Any, schema: object, document: object = None) -> bool:
-    """Whether a value has the shape that its schema says, all the way down."""
-    return _Order(schema if document is None else document).fits(value, schema)
+    """Whether a value has the shape that its schema says, all the way down.
+
+    Members that an object's schema does not name are allowed, unless it says otherwise.
+    """
+    return _Order(schema if document is None else document, closed=False).fits(value, schema)
 
 
 class _Order:
-    def __init__(self, document: object) -> None:
+    """Compares values with schemas; `closed` objects have named members only, as in a grammar.
+
+    A list or an object is compared with a schema once: the ways to it, through unions that refer
+    to themselves, double with each level.
+    """
+
+    def __init__(self, document: object, *, closed: bool) -> None:
         self._schemas = Schemas(document)
+        self._closed = closed
+        self._compared: dict[tuple[int, int], bool] = {}
 
     def ordered(self, value: Any, schema: object) -> Any:
         if not isinstance(value, dict | list):
@@ -59,31 +71,45 @@ class _Order:
         return {name: self.ordered(value[name], said.known.get(name, said.extra)) for name in names}
 
     def fits(self, value: Any, schema: object) -> bool:
-        return any(self._fits_plain(value, plain) for plain in self._schemas.plain(schema))
+        # Two frames a level, and no generator: a value may be deep where the stack is already.
+        pair = (id(value), id(schema))
+        is_inner = isinstance(value, dict | list)
+        if is_inner and pair in self._compared:
+            return self._compared[pair]
+        found = False
+        for plain in self._schemas.plain(schema):
+            if self._fits_plain(value, plain):
+                found = True
+                break
+        if is_inner:
+            self._compared[pair] = found
+        return found
 
     def _fits_plain(self, value: Any, plain: Plain) -> bool:
         if "const" in plain:
-            return value == plain["const"]
+            return _is_among(value, [plain["const"]])
         if plain.get("enum"):
-            return value in plain["enum"]
-        if not _is(value, kind(plain)):
-            return False
-        inner: Mapping[type, Callable[[Any, Plain], bool]]
-        inner = {dict: self._object_fits, list: self._array_fits}
-        return type(value) not in inner or inner[type(value)](value, plain)
+            return _is_among(value, plain["enum"])
+        parts = self._parts(value, plain) if _is(value, kind(plain)) else None
+        return parts is not None and all(starmap(self.fits, parts))
 
-    def _object_fits(self, value: dict[str, Any], plain: Plain) -> bool:
+    def _parts(self, value: Any, plain: Plain) -> list[tuple[Any, object]] | None:
+        """What is in a value, each with its schema; None if there is too little or too much."""
+        if isinstance(value, dict):
+            return self._members(cast("dict[str, Any]", value), plain)
+        if not isinstance(value, list):
+            return []
+        found, said = cast("list[Any]", value), elements(plain)
+        most = len(found) if said.most is None else said.most
+        return _elements(found, plain) if said.least <= len(found) <= most else None
+
+    def _members(self, value: dict[str, Any], plain: Plain) -> list[tuple[Any, object]] | None:
         said = members(plain)
-        return said.required <= value.keys() and all(
-            self.fits(inner, said.known.get(name, said.extra)) for name, inner in value.items()
-        )
-
-    def _array_fits(self, value: list[Any], plain: Plain) -> bool:
-        said = elements(plain)
-        most = len(value) if said.most is None else said.most
-        return said.least <= len(value) <= most and all(
-            self.fits(*each) for each in _elements(value, plain)
-        )
+        if not said.required <= value.keys():
+            return None
+        is_open = not self._closed and "additionalProperties" not in plain
+        extra = True if is_open else said.extra
+        return [(inner, said.known.get(name, extra)) for name, inner in value.items()]
 
 
 def _elements(value: list[Any], plain: Plain) -> list[tuple[Any, object]]:
@@ -93,8 +119,15 @@ def _elements(value: list[Any], plain: Plain) -> list[tuple[Any, object]]:
     return list(zip(value, [*said.first, *rest], strict=False))
 
 
+def _is_among(value: Any, choices: list[Any]) -> bool:
+    """Whether a value is one of these; to Python a boolean is a number, to JSON it is none."""
+    return any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in choices)
+
+
 def _is(value: Any, said: str | None) -> bool:
     """Whether a value is of a type; an unknown type is any, and a boolean is no number."""
     if isinstance(value, bool):
         return said == "boolean" or said not in _TYPES
+    if isinstance(value, float) and said == "integer":
+        return value.is_integer()
     return isinstance(value, _TYPES.get(said or "", object))

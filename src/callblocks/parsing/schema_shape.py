@@ -26,6 +26,10 @@ _OF_ARRAYS = {"items": object, "prefixItems": list, "minItems": int, "maxItems":
 _KNOWN = {"type": (str, list), "enum": list, "const": object, **_OF_OBJECTS, **_OF_ARRAYS}
 _MOST_CHOICES = 64
 _MOST_ELEMENTS = 64
+# How many schemas are looked into for one, and how deep they may stand in each other; what is
+# beyond is taken to say nothing.
+_MOST_PARTS = 1000
+_MOST_LEVELS = 50
 
 
 class Members(NamedTuple):
@@ -47,41 +51,57 @@ class Elements(NamedTuple):
 
 
 class Schemas:
-    """Reads the schemas of one document."""
+    """Reads the schemas of one document; each is resolved once."""
 
     def __init__(self, document: object) -> None:
         self._document = document
+        # By identity; the schema beside it keeps that from being another's.
+        self._resolved: dict[int, tuple[object, list[Plain]]] = {}
+        self._parts_left = 0
 
-    def plain(self, schema: object, seen: frozenset[str] = frozenset()) -> list[Plain]:
+    def plain(self, schema: object) -> list[Plain]:
         """The plain schemas whose union this is; none where nothing fits."""
+        known = self._resolved.get(id(schema))
+        if known is None:
+            self._parts_left = _MOST_PARTS
+            known = self._resolved[id(schema)] = (schema, self._plain(schema, (), 0))
+        return known[1]
+
+    def _plain(self, schema: object, seen: tuple[str, ...], level: int) -> list[Plain]:
+        """Resolve a schema inside of others, by way of these references."""
         if schema is False:
             return []
-        if not isinstance(schema, Mapping):
+        self._parts_left -= 1
+        if not isinstance(schema, Mapping) or self._parts_left < 0 or level > _MOST_LEVELS:
             return [{}]
         found = cast("Plain", schema)
         if isinstance(pointer := found.get("$ref"), str):
-            return self._target(pointer, seen)
+            # One that only comes back to itself adds nothing.
+            if pointer in seen:
+                return []
+            return self._plain(self._target(pointer), (*seen, pointer), level + 1)
         plain = [_understood(found)]
         for part in _parts(found, "allOf"):
-            plain = _combined(plain, self.plain(part, seen))
+            plain = _combined(plain, self._plain(part, seen, level + 1))
         for union in ("anyOf", "oneOf"):
             if parts := _parts(found, union):
-                plain = _combined(plain, [one for part in parts for one in self.plain(part, seen)])
+                choices: list[Plain] = []
+                for part in parts:
+                    choices += self._plain(part, seen, level + 1)
+                plain = _combined(plain, choices)
         return [one for each in plain for one in _by_type(each)]
 
-    def _target(self, pointer: str, seen: frozenset[str]) -> list[Plain]:
-        """What a reference names; one that only comes back to itself adds nothing."""
-        if pointer in seen:
-            return []
+    def _target(self, pointer: str) -> object:
+        """What a reference names; one to nowhere, or to another document, says nothing."""
         if not pointer.startswith("#"):
-            return [{}]
+            return True
         target: object = self._document
         for step in pointer.removeprefix("#").split("/")[1:]:
             name = step.replace("~1", "/").replace("~0", "~")
             if not isinstance(target, Mapping) or name not in target:
-                return [{}]
+                return True
             target = cast("Plain", target)[name]
-        return self.plain(target, seen | {pointer})
+        return target
 
 
 def kind(plain: Plain) -> str | None:

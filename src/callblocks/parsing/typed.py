@@ -52,11 +52,10 @@ def typed(text: str, schema: object, document: object = None, *, repair: bool = 
     choices = Schemas(whole).plain(schema)
     if not any(map(types_of, choices)):
         return Typed(text, True)
-    found = list(_readings(text, choices, repair))
-    for one in found:
+    for one in _readings(text, choices, repair):
         if fits(one.value, schema, whole):
             return one
-    return found[0] if found else Typed(text, False)
+    return Typed(text, False)
 
 
 def types_of(plain: Plain) -> set[str]:

@@ -37,6 +37,39 @@ def test_what_is_no_list_of_tools_is_refused_with_its_place(value: Any, fault: s
         read_specs(value)
 
 
+@pytest.mark.parametrize(
+    ("parameters", "fault"),
+    [
+        (None, "its parameters are a JSON Schema, an object, not None"),
+        ([], "its parameters are a JSON Schema"),
+        *(({"properties": odd}, "`properties` is an object") for odd in (None, [], "x", 5)),
+        *(({"required": odd}, "`required` is a list of names") for odd in (None, "x", 5, {})),
+        ({"properties": {5: {}}}, "name is text, not 5"),
+        ({"required": [None]}, "name is text, not None"),
+    ],
+)
+def test_a_tool_that_no_call_could_be_read_by_is_refused_with_its_name(
+    parameters: Any, fault: str
+) -> None:
+    with pytest.raises(BadSpec, match=f"tool 'find': .*{fault}"):
+        ToolSpec("find", parameters=parameters)
+
+
+def test_a_schema_that_contains_itself_is_refused() -> None:
+    schema: dict[str, Any] = {"properties": {}}
+    schema["properties"]["inner"] = {"anyOf": [schema]}
+    with pytest.raises(BadSpec, match="contains itself"):
+        ToolSpec("find", parameters=schema)
+
+
+@pytest.mark.parametrize(
+    "schema", [{"type": 5}, {"enum": 5}, {"items": None}, {"properties": []}, {"required": 5}, 5]
+)
+def test_what_is_odd_inside_a_parameter_says_nothing(schema: Any) -> None:
+    tool = ToolSpec("find", parameters={"properties": {"q": schema}})
+    assert list(tool.properties) == ["q"]
+
+
 def test_of_two_tools_with_one_name_the_later_wins() -> None:
     assert specs_by_name([ToolSpec("a", "old"), ToolSpec("a", "new")]) == {
         "a": ToolSpec("a", "new")

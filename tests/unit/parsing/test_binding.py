@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import sys
 from typing import Any
 
 import pytest
@@ -51,6 +54,29 @@ COUNT = ToolSpec("count", parameters={"properties": {"from": INTEGER, "to": INTE
 def test_words_are_split_as_a_shell_would_and_an_open_quote_is_a_letter(
     text: str, words: list[str]
 ) -> None:
+    assert split_words(text) == words
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_long_word_in_quotes_is_taken_at_once(quote: str) -> None:
+    def calls(size: int) -> int:
+        seen: list[str] = []
+        sys.setprofile(lambda _frame, event, _argument: seen.append(event))
+        try:
+            split_words(quote + "a" * size + quote)
+        finally:
+            sys.setprofile(None)
+        return len(seen)
+
+    assert calls(1000) == calls(10)
+
+
+@given(st.text(st.sampled_from("ab'\"\\ \t\r\n=#;\v\xa0\u2028"), max_size=12))
+def test_words_are_those_of_shlex(text: str) -> None:
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = re.findall(r"[^ \t\r\n]+", text)
     assert split_words(text) == words
 
 

@@ -23,6 +23,8 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 
+WORDS = st.sampled_from(["a", "path", "/tmp", "dry_run", "a b", "x: 1", "it's"])
+
 
 def read(text: str, *, ended: bool = True) -> tuple[Any, set[str]]:
     tolerant = Tolerant(text, ended=ended, max_depth=5)
@@ -53,6 +55,8 @@ def test_json_needs_no_repair(value: Any, ascii_only: bool) -> None:
         (r'{"a": "\ud83d\ude00\n"}', {"a": "\U0001f600\n"}, set()),
         ("[True, False, None, null]", [True, False, None, None], {"literals"}),
         ('["a", "b",]', ["a", "b"], {"commas"}),
+        ('["a,\nb" c"]', ['a,\nb" c'], {"strings"}),
+        ('["5" wide", "say, "a""]', ['5" wide', 'say, "a"'], {"strings"}),
         ('["say "a", or", true]', ['say "a", or', True], {"strings"}),
         ('{"a": [1, {"b": 2}', {"a": [1, {"b": 2}]}, {"closing"}),
         ('{"a": [1, 2}', {"a": [1, 2]}, {"closing"}),
@@ -93,6 +97,17 @@ def test_a_mistake_is_repaired_and_named(text: str, value: Any, repairs: set[str
             "[NaN]",
             '{"a": }',
         ),
+        *(
+            '{"a": 1, "b: true, "c": 2}',
+            '{"a: "b", "c": true}',
+            '{"a"b": 1}',
+            "{'it's': 1}",
+            '["a, "b"]',
+            '["a, "b", "c"]',
+            '["a", b"]',
+            "{{{{{{",
+            '{{{"a": {{{"b": 1}}}}}}',
+        ),
     ],
 )
 def test_what_is_not_sure_is_not_repaired(text: str) -> None:
@@ -114,6 +129,26 @@ def test_what_is_not_sure_is_not_repaired(text: str) -> None:
 def test_what_is_missing_is_said(text: str, why: str) -> None:
     with pytest.raises(Unrepairable, match=f"^{re.escape(why)}$"):
         read(text)
+
+
+@pytest.mark.parametrize("bracket", ["{", "[", '{"a":', '{{"a":', "[{{'a':"])
+def test_what_is_deeper_than_the_stack_is_not_repaired_whatever_is_allowed(bracket: str) -> None:
+    with pytest.raises(Unrepairable, match="nested too deep"):
+        Tolerant(bracket * 3000, ended=True, max_depth=10**9).read(0)
+
+
+@given(st.dictionaries(WORDS, WORDS | st.integers() | st.lists(WORDS, max_size=2)), st.data())
+def test_a_quote_that_is_missing_makes_nothing_that_was_not_there(
+    value: dict[str, Any], data: st.DataObject
+) -> None:
+    text = json.dumps(value)
+    quotes = [at for at, char in enumerate(text) if char == '"']
+    at = data.draw(st.sampled_from(quotes)) if quotes else len(text)
+    try:
+        found, _ = read(text[:at] + text[at + 1 :])
+    except Unrepairable:
+        return
+    assert same(found, value)
 
 
 @pytest.mark.parametrize("text", ["[1", '{"a": 1', "[", "{", "[1,", '{"a": {', '{"a": tru'])

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from callblocks import ToolSpec
 from callblocks.parsing.arguments import typed_argument
 from callblocks.parsing.same import same
-from callblocks.parsing.typed import typed
+from callblocks.parsing.schema_shape import Schemas
+from callblocks.parsing.typed import typed, types_of
+from support.schemas import cases
+from support.work import work
+
+NEGATED = "<tool_call>\n<function=f>\n<parameter=x>\n{}\n</parameter>\n</function>\n</tool_call>"
+
+
+def operation(name: str) -> dict[str, Any]:
+    members = {"op": {"const": name}, "arg": {"$ref": "#/$defs/e"}}
+    return {"type": "object", "properties": members, "required": ["op", "arg"]}
+
+
+LOGIC = ToolSpec(
+    "f",
+    parameters={
+        "properties": {"x": {"$ref": "#/$defs/e"}},
+        "$defs": {"e": {"oneOf": [operation("not"), operation("neg"), {"type": "string"}]}},
+    },
+)
+
+
+def nested(times: int) -> str:
+    return '{"arg":' * times + "1" + ',"op":"not"}' * times
 
 
 @pytest.mark.parametrize(
@@ -44,7 +68,6 @@ from callblocks.parsing.typed import typed
         ("7", {"enum": ["a", 7]}, 7),
         ("a", {"enum": ["a", 7]}, "a"),
         ("7", {"enum": ["7"]}, "7"),
-        ("b", {"enum": ["a"]}, "b"),
         ("true", {"const": True}, True),
         ("[1]", {"properties": {"a": {}}, "type": ["object", "array"]}, [1]),
         ('{"a": 1}', {"properties": {"a": {}}}, {"a": 1}),
@@ -53,7 +76,8 @@ from callblocks.parsing.typed import typed
             {"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "string"}]},
             '["a"]',
         ),
-        ('["a"]', {"type": "array", "items": {"type": "integer"}}, ["a"]),
+        ("[1.0]", {"type": "array", "items": {"type": "integer"}}, [1.0]),
+        ('{"b": 1}', {"type": "object", "properties": {"a": {}}}, {"b": 1}),
         ("7", {"type": "int"}, 7),
         ("[]", {"type": "list"}, []),
         ("7", {}, "7"),
@@ -91,6 +115,62 @@ def test_text_that_fits_is_the_value_it_says(text: str, schema: Any, value: Any)
 )
 def test_text_that_does_not_fit_stays_text(text: str, kind: str) -> None:
     assert typed(text, {"type": kind}) == (text, False, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "schema"),
+    [
+        ("7", {"enum": [1, 2]}),
+        ("7", {"type": "integer", "enum": [1, 2]}),
+        ("4", {"const": 3}),
+        ("z", {"enum": ["x", "y"]}),
+        ("z", {"type": "string", "enum": ["x", "y"]}),
+        ("[1, 2]", {"type": "array", "items": {"type": "string"}}),
+        ("[true]", {"type": "array", "items": {"enum": [1]}}),
+        ("[1]", {"type": "array", "minItems": 2}),
+        ('{"k": "no"}', {"type": "object", "properties": {"k": {"type": "integer"}}}),
+        ('{"j": 1}', {"type": "object", "properties": {"k": {}}, "required": ["k"]}),
+        ('{"j": 1}', {"properties": {"k": {}}, "additionalProperties": False}),
+        ("{'k': 'no'}", {"type": "object", "properties": {"k": {"type": "integer"}}}),
+    ],
+)
+def test_a_value_of_the_right_type_that_does_not_fit_stays_text(text: str, schema: Any) -> None:
+    assert typed(text, schema, repair=True) == (text, False, ())
+
+
+@settings(max_examples=60)
+@given(cases())
+def test_a_value_that_its_schema_allows_never_stays_text(case: tuple[Any, Any]) -> None:
+    schema, value = case
+    assume(not isinstance(value, str) and any(map(types_of, Schemas(schema).plain(schema))))
+    assert typed(json.dumps(value), schema).fits
+
+
+def test_comparing_with_a_union_that_refers_to_itself_is_linear_work() -> None:
+    once, twice = (
+        work("qwen3_coder", [NEGATED.format(nested(times))], tools=[LOGIC]) for times in (20, 40)
+    )
+    assert twice <= 2.2 * once
+
+
+def test_definitions_that_double_at_each_step_are_linear_work() -> None:
+    def counted(count: int) -> int:
+        more = [{"anyOf": [{"$ref": f"#/$defs/{at}"}] * 2} for at in range(1, count + 1)]
+        defs = {str(at): one for at, one in enumerate([*more, {"type": "integer"}])}
+        schema = {"$defs": defs, "properties": {"x": {"$ref": "#/$defs/0"}}}
+        return work("qwen3_coder", [NEGATED.format("1")], tools=[ToolSpec("f", "", schema)])
+
+    assert counted(40) <= 2.2 * counted(20)
+
+
+def test_a_schema_that_contains_itself_or_is_too_deep_says_nothing_more() -> None:
+    circle: dict[str, Any] = {"type": "integer"}
+    circle["allOf"] = [circle]
+    assert typed("7", circle) == (7, True, ())
+    tower: dict[str, Any] = {"type": "integer"}
+    for _ in range(100):
+        tower = {"anyOf": [tower]}
+    assert typed("7", tower) == ("7", True, ())
 
 
 @given(st.text())

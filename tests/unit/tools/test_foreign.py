@@ -106,7 +106,7 @@ def test_a_hint_that_is_not_said_is_assumed_for_the_worse(hints: Any, traits: Tr
         ({"$schema": "http://example.org/none"}, "no JSON Schema"),
         ({"type": "string"}, "tool search: its parameters are an object, not 'string'"),
         ({"type": ["string", "null"]}, "are an object, not ['string', 'null']"),
-        ({"properties": []}, "Expected `object`"),
+        ({"properties": []}, "tool 'search': `properties` is an object"),
     ],
 )
 def test_a_schema_that_is_none_is_refused_naming_the_tool(

@@ -2,7 +2,8 @@ r"""A string as models write it: in either quotes, line breaks, quotes and backs
 
 A quote ends the string if what follows it can follow a string there: a colon after a key; after
 a value a closing bracket, or a comma and what may come next. Any other quote is part of the text,
-unless it seems to end a key: then it is not known where the string ends.
+unless it stands in a key or seems to end one: then it is not known where the string ends. Nor is
+it in a list where a quote without a partner stands beside a comma: another one may be missing.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _FOLLOWS = {
 _MEMBER = re.compile(rf"{_BLANKS}:{_BLANKS}[\"'\[{{\-0-9tfnTFN]")
 # A value that ends, and the next key right behind it.
 _NO_COMMA = re.compile(rf"([\"']){_BLANKS}(\1[^\"'\\]{{1,60}}\1){_BLANKS}:")
+# A comma before a quote, or after it.
+_BEFORE, _AFTER = re.compile(r",[ \t\r\n]{0,10}\Z"), re.compile(r"[ \t\r\n]{0,10},")
 
 
 class Found(NamedTuple):
@@ -50,6 +53,7 @@ def read_string(text: str, at: int, place: str) -> Found | None:
     quote, follows = text[at], _FOLLOWS[place]
     repairs = {"repaired-quotes": None} if quote == "'" else {}
     parts: list[str] = []
+    bare: list[int] = []
     at += 1
     while special := _SPECIAL[quote].search(text, at):
         parts.append(text[at : special.start()])
@@ -58,10 +62,12 @@ def read_string(text: str, at: int, place: str) -> Found | None:
             part, at, plain = _escape(text, at - 1, quote)
             parts.append(part)
         elif special[0] == quote and follows.match(text, at):
-            return Found("".join(parts), at, tuple(repairs))
-        elif special[0] == quote and _MEMBER.match(text, at):
+            is_one = place != "[" or not _is_two(text, bare)
+            return Found("".join(parts), at, tuple(repairs)) if is_one else None
+        elif special[0] == quote and (place == "key" or _MEMBER.match(text, at)):
             return None
         else:
+            bare += [special.start()] if special[0] == quote else []
             parts.append(special[0])
             plain = False
         if not plain:
@@ -73,6 +79,13 @@ def why_open(text: str, at: int) -> str:
     """Why the string whose quote stands here has no end, as far as that can be told."""
     found = _NO_COMMA.search(text, at + 1)
     return f"a comma is missing before {found[2]}" if found else "a string is not closed"
+
+
+def _is_two(text: str, bare: list[int]) -> bool:
+    """Whether one of these quotes, beside a comma, may end a string of a list or begin the next."""
+    return len(bare) % 2 > 0 and any(
+        _BEFORE.search(text, max(at - 11, 0), at) or _AFTER.match(text, at + 1) for at in bare
+    )
 
 
 def _escape(text: str, at: int, quote: str) -> tuple[str, int, bool]:

@@ -58,6 +58,12 @@ class Tolerant:
 
     def read(self, at: int) -> tuple[Any, int]:
         """Read the value that begins here; give it, and where it ends."""
+        try:
+            return self._value(at)
+        except RecursionError as error:  # where `max_depth` allows it
+            raise Unrepairable("it is nested too deep") from error
+
+    def _value(self, at: int) -> tuple[Any, int]:
         char = self.text[at : at + 1]
         if char == "{":
             return self._object(at)
@@ -93,15 +99,17 @@ class Tolerant:
             if key in value:
                 raise Unrepairable(f"{key!r:.60} stands twice")
             at = self._expect(at, ":")
-            value[key], end = self.read(at)
+            value[key], end = self._value(at)
             places[key] = (at, end)
             at, last = self._after(end)
         return value, self._leave(at, "}")
 
     def _doubled(self, start: int, inner: int) -> tuple[dict[str, Any], int]:
-        """An object in one more pair of braces."""
+        """An object in one more pair of braces, which counts as a level of its own."""
         self.note("repaired-braces")
+        self.enter("{")
         value, end = self._object(inner)
+        self._open.pop()
         self.members[start] = self.members[inner]
         closing = self.solid(end)
         return value, closing + 1 if self.text[closing : closing + 1] == "}" else end
@@ -112,7 +120,7 @@ class Tolerant:
         places = self.elements[start] = []
         at, last = self.solid(start + 1), "["
         while not self._closes(at, last):
-            element, end = self.read(at)
+            element, end = self._value(at)
             value.append(element)
             places.append((at, end))
             at, last = self._after(end)
