@@ -23,11 +23,10 @@ from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.machines import without
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import fits, in_schema_order
-from callblocks.parsing.schema_shape import Schemas
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.element_bodies import NAME, NamedTags
 from callblocks.parsing.shapes.xml_bodies import Input
-from callblocks.parsing.typed import Typed, type_name, types_of
+from callblocks.parsing.typed import Typed
 from callblocks.parsing.yaml_core import YamlError, load
 from callblocks.parsing.yaml_rules import input_lines
 from callblocks.parsing.yaml_write import dump
@@ -106,5 +105,4 @@ def _fitted(value: Any, body: str, tool: ToolSpec | None, key: str) -> Typed:
         written = dict(_PAIR.findall(body)).get(key)
         if written and fits(written, schema, document):
             return Typed(written, True)
-    types = {name for plain in Schemas(document).plain(schema) for name in types_of(plain)}
-    return Typed(value, type_name(value) in types)
+    return Typed(value, False)
