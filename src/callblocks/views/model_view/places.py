@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import product
 
@@ -93,13 +93,14 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
     plain: dict[str, set[str]] = {}
     others: set[str] = set()
     fronts: set[str] = set()
-    for lead, first, rest in map(_parts, openers()):
+    # Those without blanks come first: what they have anywhere need not be looked for in lines.
+    for lead, first, rest in sorted(map(_parts, openers())):
         if lead and re.fullmatch(rest, ""):
             fronts.add(f"(?={lead}{first})[\\s\\S]")
-        elif lead or first != re.escape(first[-1]):
-            others.add(f"{lead}(?={first}{rest})[\\s\\S]")
-        else:
+        elif not lead and first == re.escape(first[-1]):
             plain.setdefault(first, set()).add(rest)
+        elif rest not in plain.get(first, ()):
+            others.add(f"{lead}(?={first}{rest})[\\s\\S]")
     # Every choice begins with its own character: the search then skips all other text fast.
     choices = [f"{first}(?={_choice(rests)})" for first, rests in plain.items()]
     return tuple(re.compile("|".join(sorted(rows))) for rows in (choices, others, fronts) if rows)
@@ -115,7 +116,16 @@ def _parts(opener: str | Shape) -> tuple[str, str, str]:
     lead = "\\n" if isinstance(opener, Shape) and opener.at_line_start else ""
     while len(atoms) > 1 and _is_blank(atoms[0]):
         lead += atoms.pop(0)
-    return lead, atoms[0], "".join(atoms[1:])
+    return lead, atoms[0], _rest(atoms[1:])
+
+
+def _rest(atoms: Sequence[str]) -> str:
+    """These atoms; where one of them may go on beyond the text, other text may bring the rest."""
+    rest = ""
+    for atom in reversed(atoms):
+        goes_on = re.fullmatch(atom, _AFTER)
+        rest = f"{atom}(?:{rest}|\\Z)" if rest and goes_on else atom + rest
+    return rest
 
 
 def _is_blank(atom: str) -> bool:
