@@ -28,9 +28,9 @@ from callblocks.views.model_view.reserved import RESERVED
 
 __all__ = ("openers", "places")
 
-# What the view puts after a text: a marker must not be completed by it.
+# What the view puts after a text: a marker must not be completed by it, nor by what follows.
 _AFTER = "\n["
-_OVER = f"{re.escape(_AFTER)}\\Z"
+_OVER = re.escape(_AFTER)
 _SOLID = "".join(char for char in string.printable if not char.isspace())
 # What begins JSON behind a bracket.
 _JSON = {
@@ -124,7 +124,7 @@ def _rest(atoms: Sequence[str]) -> str:
     rest = ""
     for atom in reversed(atoms):
         goes_on = re.fullmatch(atom, _AFTER)
-        rest = f"{atom}(?:{rest}|\\Z)" if rest and goes_on else atom + rest
+        rest = f"{atom}(?:{rest}|(?<={_OVER}))" if rest and goes_on else atom + rest
     return rest
 
 
