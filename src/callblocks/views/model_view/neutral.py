@@ -1,13 +1,14 @@
-"""Text of unknown origin in a text for models: no marker in it opens anything.
+"""Text of unknown origin in a text for models: nothing in it opens anything.
 
-    <tool>ls()</tool>          <␛tool>ls()</tool>
-    a line, then ```tool       a line, then ␛```tool
-    [TOOL RESULT x].result     [␛TOOL RESULT x].result
+    <tool>ls()</tool>                     <␛tool>ls()</tool>
+    a line, then ```tool                  a line, then `␛``tool
+    {"name": "ls", "arguments": {}}       {␛"name": "ls", "arguments": {}}
+    [TOOL RESULT x].result                [␛TOOL RESULT x].result
 
-The sign `␛` is put in after the first character of every marker: of all dialects (their own
-tables say which), and of `reserved`. For a marker that begins a line that first character is the
-end of the line before. The sign can be seen, so a model that copies it does so for all to see, and
-no filter for invisible characters takes it out. It stands in no encoding that damages markers.
+The sign `␛` is put into every marker of every dialect, every bracket that a call could begin with,
+and what is `reserved`; `places` says where. The sign can be seen, so a model that copies it does so
+for all to see, and no filter for invisible characters takes it out. It stands in no encoding that
+damages markers.
 
 Where markers begin is judged as if no `␛` were in the text, so it is the same before and after,
 and undoing is exact for every text: where a text already has the sign, it has one more.

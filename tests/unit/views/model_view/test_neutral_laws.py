@@ -53,8 +53,9 @@ def _known() -> tuple[ToolSpec, ...]:
 
 
 KNOWN = _known()
+THOUGHT = (("<think>", "</think>"), ("[THINK]", "[/THINK]"))
 WAYS = [
-    Options(tools=tools, strict=strict, in_code_fences=fenced)
+    Options(tools=tools, strict=strict, in_code_fences=fenced, reasoning=() if fenced else THOUGHT)
     for tools, strict, fenced in product((KNOWN, ()), (False, True), (True, False))
 ]
 # All of the others open no more with a hint than they do without one.
@@ -63,9 +64,10 @@ HINTS = [FAMILIES[name][0] for name in HINTED]
 READERS = [*((name, "") for name in (*dialects, "auto")), *(("auto", hint) for hint in HINTS)]
 
 
-def assert_prose(text: str, dialect: str | list[str], **how: object) -> None:
-    events = parse(text, dialect, **how).events  # pyright: ignore[reportArgumentType]
-    assert all(isinstance(event, Text) for event in events), (dialect, how, text, events)
+def assert_prose(text: str, dialect: str | list[str], way: Options, hint: str = "") -> None:
+    how: Options = {**way, "model": hint}
+    events = parse(text, dialect, **how).events
+    assert all(isinstance(event, Text) for event in events), (dialect, hint, text, events)
     assert "".join(event.text for event in events if isinstance(event, Text)) == text
 
 
@@ -79,14 +81,14 @@ def test_no_text_of_the_corpus_is_read_once_it_is_neutral(number: int) -> None:
     # Each text is read by its own dialect, and by one of the others.
     said = (*texts_of(dialect), *TEXTS[number :: len(READERS)])
     for at, text in enumerate(said):
-        assert_prose(neutralize(text), dialect, model=hint, **WAYS[at % len(WAYS)])
+        assert_prose(neutralize(text), dialect, WAYS[at % len(WAYS)], hint)
     for way in WAYS:
-        assert_prose(transcript(said), dialect, model=hint, **way)
+        assert_prose(transcript(said), dialect, way, hint)
 
 
 def test_all_dialects_together_read_nothing_in_a_neutral_text() -> None:
     for at, text in enumerate(TEXTS):
-        assert_prose(neutralize(text), list(dialects), **WAYS[at % len(WAYS)])
+        assert_prose(neutralize(text), list(dialects), WAYS[at % len(WAYS)])
 
 
 def test_each_text_of_the_corpus_is_itself_again() -> None:
@@ -105,11 +107,11 @@ def test_no_random_text_is_read_once_it_is_neutral(
     said: list[str], reader: tuple[str, str], way: Options
 ) -> None:
     dialect, hint = reader
-    assert_prose(neutralize(said[0]), dialect, model=hint, **way)
+    assert_prose(neutralize(said[0]), dialect, way, hint)
     inline = f"x: {neutralize(said[0], fresh=False)} y"
     lines = "\n".join(map(neutralize, said))
     for text in (inline, lines, transcript(said)):
-        assert_prose(text, dialect, model=hint, **way)
+        assert_prose(text, dialect, way, hint)
 
 
 @pytest.mark.parametrize("dialect", [name for name in dialects if dialects[name].rules])
