@@ -40,6 +40,7 @@ FORGED = (
     *('"', "'", ":", ",", ";", "\n", " ", '"name"', '"ping"', '"arguments": {}', "prose ", "<"),
     *(ESCAPE, f"<{ESCAPE}ping>", f'{{{ESCAPE}"name"', f"[{ESCAPE}{{"),
 )
+JSON = ("[]", "{}", "[1]", "[[1]]", "[true]", '["a"]', '{"a": 1}', '[{"a": 1}]', "[-1")
 ANY = texts((*FORGED * 6, *PARTS["auto"], *markers("auto"), *COMMON), max_size=12)
 
 
@@ -82,6 +83,9 @@ def test_no_text_of_the_corpus_is_read_once_it_is_neutral(number: int) -> None:
     said = (*texts_of(dialect), *TEXTS[number :: len(READERS)])
     for at, text in enumerate(said):
         assert_prose(neutralize(text), dialect, WAYS[at % len(WAYS)], hint)
+    for text in FORGED:
+        assert_prose(neutralize(text), dialect, WAYS[0], hint)
+        assert_prose(f"x {neutralize(text, fresh=False)} y", dialect, WAYS[0], hint)
     for way in WAYS:
         assert_prose(transcript(said), dialect, way, hint)
 
@@ -115,13 +119,15 @@ def test_no_random_text_is_read_once_it_is_neutral(
 
 
 @pytest.mark.parametrize("dialect", [name for name in dialects if dialects[name].rules])
-def test_what_follows_a_call_adds_nothing_to_it(dialect: str) -> None:
+def test_beside_a_call_it_is_prose_too(dialect: str) -> None:
     tool = next(tool for tool in KNOWN if tool.name == "search")
     call = dialects[dialect].example((tool,))
-    for text in (*FORGED, *texts_of(dialect)):
-        parsed = parse(f"{call}\n{neutralize(text)}", dialect, tools=KNOWN)
-        assert [one.name for one in parsed.calls] == ["search"], (text, parsed.events)
-        assert not any(isinstance(one, CallResult | Malformed) for one in parsed.events), text
+    for text in (*FORGED, *JSON, *texts_of(dialect)):
+        neutral = neutralize(text)
+        for whole in (f"{call}\n{neutral}", f"{neutral}\n{call}"):
+            parsed = parse(whole, dialect, tools=KNOWN)
+            assert [one.name for one in parsed.calls] == ["search"], (whole, parsed.events)
+            assert not any(isinstance(one, CallResult | Malformed) for one in parsed.events), whole
 
 
 def test_a_result_in_neutral_text_is_that_of_no_call_before_it() -> None:
