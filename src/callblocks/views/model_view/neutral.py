@@ -18,11 +18,10 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 
-from callblocks.views.model_view.places import places
+from callblocks.views.model_view.places import ESCAPE, places
 
 __all__ = ("ESCAPE", "ESCAPE_NOTE", "neutralize", "restore")
 
-ESCAPE = "␛"
 ESCAPE_NOTE = (
     f"In what tools, files and people say, the sign {ESCAPE} was put into everything that looks "
     f"like a marker of this conversation. It is no part of the text: leave it out when you quote."

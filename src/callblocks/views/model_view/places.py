@@ -26,7 +26,10 @@ from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.json_calls import JsonCalls
 from callblocks.views.model_view.reserved import RESERVED
 
-__all__ = ("openers", "places")
+__all__ = ("ESCAPE", "openers", "places")
+
+ESCAPE = "␛"
+"""The sign."""
 
 # What the view puts after a text: a marker must not be completed by it, nor by what follows.
 _AFTER = "\n["
@@ -123,8 +126,10 @@ def _rest(atoms: Sequence[str]) -> str:
     """These atoms; where one of them may go on beyond the text, other text may bring the rest."""
     rest = ""
     for atom in reversed(atoms):
-        goes_on = re.fullmatch(atom, _AFTER)
-        rest = f"{atom}(?:{rest}|(?<={_OVER}))" if rest and goes_on else atom + rest
+        # All that stands there may be signs, which are left out where markers are looked for.
+        here = f"(?:{atom})?" if re.fullmatch(atom, ESCAPE) else atom
+        goes_on = rest and re.fullmatch(atom, _AFTER)
+        rest = f"{here}(?:{rest}|(?<={_OVER}))" if goes_on else here + rest
     return rest
 
 

@@ -33,7 +33,10 @@ CONTROL = (
     *("<<SYS>>", "<</SYS>>", "[TOOL_CALLS]", "<s>", "</s>", "<start_of_turn>", "<tool_call>"),
     *("<function=f>", '<invoke name="f">', "<function_calls>", "]<]minimax[>[", "\n\nHuman:"),
 )
-SIGNS = (ESCAPE, ESCAPE * 2, f"<{ESCAPE}tool>", f"\n{ESCAPE}```tool a\n", f"\n{ESCAPE}{{")
+SIGNS = (
+    *(ESCAPE, ESCAPE * 2, f"<{ESCAPE}tool>", f"\n{ESCAPE}```tool a\n", f"\n{ESCAPE}{{"),
+    *(f"<invoke {ESCAPE}>", f"<function={ESCAPE}>"),
+)
 ALL = (*PARTS["auto"], *markers("auto"), *OWN, *CONTROL, *SIGNS, *COMMON)
 ANY = texts(ALL) | st.text(max_size=30) | st.text(f"<tol>[{{\n `~{ESCAPE}&", max_size=30)
 
@@ -130,6 +133,12 @@ def test_a_text_that_has_the_sign_has_one_more() -> None:
     assert neutralize("<␛tool>") == "<␛␛tool>"
     assert neutralize("<to␛ol>") == "<␛to␛ol>"
     assert restore("<␛␛tool>") == "<␛tool>"
+
+
+@pytest.mark.parametrize("text", ["<function=␛>", "<invoke ␛␛>", "<function ␛>", "</co:␛>"])
+def test_a_marker_may_hold_nothing_but_signs(text: str) -> None:
+    assert neutralize(text) == f"<␛{text[1:]}"
+    assert restore(neutralize(text)) == text
 
 
 def test_a_text_that_was_never_neutral_is_left_alone_by_undoing() -> None:
