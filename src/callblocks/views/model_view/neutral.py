@@ -32,7 +32,7 @@ ESCAPE_NOTE = (
 def neutralize(text: str, *, fresh: bool = True) -> str:
     """The text with a sign in every marker; `fresh` says that it is put at the start of a line.
 
-    What comes after it begins a line of its own: a bracket on the same line could complete a marker.
+    What comes after it begins a line: a bracket on the same line could complete a marker.
     """
     solid, signs = _apart(text)
     marked = places(solid, fresh)
