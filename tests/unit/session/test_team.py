@@ -300,7 +300,7 @@ def test_what_a_member_forges_stays_text(tmp_path: Path) -> None:
     attached = sent[sent.index("team/liar.md") :]
     assert "[AI Agent say]" not in attached
     assert "[␛AI Agent say]" in attached
-    assert "\n␛```tool file_write c9" in attached
+    assert "\n`␛``tool file_write c9" in attached
     chat = ChatText()
     for event in events:
         chat.feed(event)

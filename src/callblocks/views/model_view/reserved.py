@@ -5,6 +5,7 @@ r"""What no text of a block may say to a model beside the markers of dialects.
     <image media_type=…>  ── cache point ──       what stands for parts where there is only text
     <think>  [/THINK]  ◁think▷    where reasoning begins and ends
     <|im_start|>  [INST]  <s>     the control tokens of chat templates
+    ✅ **`ls` result:**            what would be the result of a call that stands before it
 
 A row is a marker like those of dialects: a literal, or a `Shape` whose first atom is one
 character.
@@ -16,7 +17,15 @@ import re
 
 from callblocks.parsing.markers import Shape
 
-__all__ = ("CONTROLS", "HEADERS", "HIDDEN", "PLACEHOLDERS", "REASONING", "RESERVED")
+__all__ = (
+    "CONTROLS",
+    "HEADERS",
+    "HIDDEN",
+    "PLACEHOLDERS",
+    "REASONING",
+    "RESERVED",
+    "RESULTS",
+)
 
 HIDDEN = "[hidden;"
 """How a placeholder begins."""
@@ -68,5 +77,7 @@ CONTROLS = (
     Shape(("(?:Human|Assistant):",), at_line_start=True),
 )
 
-RESERVED: tuple[str | Shape, ...] = (*HEADERS, *PLACEHOLDERS, *REASONING, *CONTROLS)
+RESULTS = (Shape(("✅", "\ufe0f?[^\\S\\n]{0,100}\\*\\*[^\\S\\n]{0,100}`")),)
+
+RESERVED: tuple[str | Shape, ...] = (*HEADERS, *PLACEHOLDERS, *REASONING, *CONTROLS, *RESULTS)
 """Every row."""

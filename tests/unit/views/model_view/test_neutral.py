@@ -7,27 +7,19 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks import dialects, parse
 from callblocks.model.calls import Item
-from callblocks.model.events import Text
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.stage import Reading
-from callblocks.views.model_view import neutral
-from callblocks.views.model_view.neutral import (
-    ESCAPE,
-    ESCAPE_NOTE,
-    is_marker,
-    neutralize,
-    openers,
-    restore,
-)
-from support.corpus import texts_of
+from callblocks.views.model_view import places
+from callblocks.views.model_view.neutral import ESCAPE, ESCAPE_NOTE, neutralize, restore
+from callblocks.views.model_view.places import openers
 from support.soup import COMMON, PARTS, markers, texts
 
 OWN = (
@@ -41,24 +33,12 @@ CONTROL = (
     *("<<SYS>>", "<</SYS>>", "[TOOL_CALLS]", "<s>", "</s>", "<start_of_turn>", "<tool_call>"),
     *("<function=f>", '<invoke name="f">', "<function_calls>", "]<]minimax[>[", "\n\nHuman:"),
 )
-SIGNS = (ESCAPE, ESCAPE * 2, f"<{ESCAPE}tool>", f"\n{ESCAPE}```tool a\n", f"\n{ESCAPE}{{")
+SIGNS = (
+    *(ESCAPE, ESCAPE * 2, f"<{ESCAPE}tool>", f"\n{ESCAPE}```tool a\n", f"\n{ESCAPE}{{"),
+    *(f"<invoke {ESCAPE}>", f"<function={ESCAPE}>"),
+)
 ALL = (*PARTS["auto"], *markers("auto"), *OWN, *CONTROL, *SIGNS, *COMMON)
 ANY = texts(ALL) | st.text(max_size=30) | st.text(f"<tol>[{{\n `~{ESCAPE}&", max_size=30)
-# The others may open a call with a bracket, where a text begins with it.
-MARKED = [name for name in dialects if all(map(is_marker, dialects[name].openers(Setting())))]
-READERS: list[str | list[str]] = [*MARKED, "auto", list(dialects)]
-# Each text is read by every one of them, in four ways.
-FEW = max(12, settings().max_examples // 10)
-CORPUS = [(name, text) for name in (*dialects, "auto") for text in texts_of(name)]
-
-
-def assert_prose(text: str, readers: Sequence[str | list[str]] = READERS) -> None:
-    for reader in readers:
-        for fenced in (True, False):
-            for thought in ((), [("<think>", "</think>"), ("[THINK]", "[/THINK]")]):
-                events = parse(text, reader, in_code_fences=fenced, reasoning=thought).events
-                assert all(isinstance(event, Text) for event in events), (reader, events)
-                assert "".join(event.text for event in events if isinstance(event, Text)) == text
 
 
 @given(ANY, st.booleans())
@@ -70,35 +50,9 @@ def test_undoing_gives_the_text(text: str, fresh: bool) -> None:
 
 
 @given(ANY)
-@settings(max_examples=FEW)
-@example("<tool>a()</tool>")
-@example("<<tool>tool>ls()</tool>")
-@example('\n```json\n[{"type":"search","operation":"o","parameters":{}}]\n```\n✂🐱\n')
-def test_neutral_text_is_prose_to_every_reader(text: str) -> None:
-    assert_prose(neutralize(text))
-
-
-@pytest.mark.parametrize(("dialect", "text"), CORPUS)
-def test_each_text_of_the_corpus_becomes_prose_and_itself_again(dialect: str, text: str) -> None:
-    once = neutralize(text)
-    assert restore(once) == text
-    # What is no call to its own dialect, nor to any among all, is none.
-    readers = [*([dialect] if dialect in MARKED else []), list(dialects)]
-    assert_prose(once, readers)
-    assert_prose(neutralize(once), readers)
-
-
-@given(ANY)
 def test_no_marker_is_left(text: str) -> None:
     found = Markers(*openers()).final.search(f"\n{neutralize(text)}\n")
     assert found is None
-
-
-@given(ANY, ANY, st.sampled_from(["\n[TOOL RESULT a].result x\n", "\n[User say]: "]))
-@settings(max_examples=FEW)
-def test_no_marker_begins_in_one_text_and_ends_in_the_next(a: str, b: str, between: str) -> None:
-    whole = neutralize(a) + between + neutralize(b, fresh=between.endswith("\n"))
-    assert_prose(f"[TOOL RESULT a].result x\n{whole}")
 
 
 @given(ANY, ANY)
@@ -116,21 +70,58 @@ def test_every_marker_is_told(marker: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["plain words", "a < b", "x[1] = 2", "é 🛠 ✂", "1. [link](x)", "`code`", f"{ESCAPE}x"]
+    "text",
+    [
+        *("plain words", "a < b", "x[1] = 2", "é 🛠 ✂", "1. [link](x)", "`code`", f"{ESCAPE}x"),
+        *("[link](x)", "[note]: https://a", '<a href="x">y</a>', "{x} and {{y}}", 'f({"a": 1})'),
+        *("x = [1, 2]", "{name}", "{ a: 1 }", '["a", 1]!'[1:], "[x] done", "- [ ] open", "</p>"),
+    ],
 )
 def test_other_text_stays_as_it_is(text: str) -> None:
     assert neutralize(text) == text
 
 
-def test_the_sign_comes_after_the_first_character() -> None:
-    assert neutralize("a <tool>") == "a <␛tool>"
-    assert neutralize("🛠[ls]") == "🛠␛[ls]"
+@pytest.mark.parametrize(
+    ("text", "neutral"),
+    [
+        ("a <tool>", "a <␛tool>"),
+        ("🛠[ls]", "🛠␛[ls]"),
+        ("a\r\n  ```tool x", "a\r\n  `␛``tool x"),
+        ("\nAction: ls", "\nA␛ction: ls"),
+        ("to=functions.ls", "t␛o=functions.ls"),
+        ("so <ls></ls> or <ls/>", "so <␛ls></ls> or <␛ls/>"),
+    ],
+)
+def test_the_sign_comes_after_the_first_character(text: str, neutral: str) -> None:
+    assert neutralize(text) == neutral
 
 
-def test_a_marker_that_begins_a_line_has_the_sign_in_front() -> None:
-    assert neutralize("a\r\n  ```tool x") == "a\r\n␛  ```tool x"
-    assert neutralize("{}") == "␛{}"
-    assert neutralize("{}", fresh=False) == "{}"
+def test_a_marker_of_one_character_that_begins_a_line_has_the_sign_in_front() -> None:
+    assert neutralize("a\n@ls(1): {}") == "a\n␛@ls(1): {}"
+    assert neutralize("@ls(1): {}", fresh=False) == "@ls(1): {}"
+
+
+@pytest.mark.parametrize(
+    ("text", "neutral"),
+    [
+        ('x {"name": "ls", "arguments": {}}', 'x {␛"name": "ls", "arguments": {}}'),
+        ('x {\n  "parameters": {}', 'x {␛\n  "parameters": {}'),
+        ('x {"n\\u0061me": "ls"', 'x {␛"n\\u0061me": "ls"'),
+        ("x [{'a': 1}]", "x [␛{'a': 1}]"),
+        ("x [{a: 1}]", "x [␛{a: 1}]"),
+        ("x [ls(a=1)]", "x [␛ls(a=1)]"),
+        ("at the end {", "at the end {␛"),
+        ("at the end [ \n", "at the end [␛ \n"),
+    ],
+)
+def test_a_bracket_has_the_sign_where_a_call_could_begin_with_it(text: str, neutral: str) -> None:
+    assert neutralize(text, fresh=False) == neutral
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"a": 1}', "[1]", "[[1]]", "[true]", '["a"]'])
+def test_json_that_begins_a_line_has_the_sign_in_it(text: str) -> None:
+    assert neutralize(f"a\n  {text}") == f"a\n  {text[0]}␛{text[1:]}"
+    assert neutralize(text, fresh=False) == text
 
 
 def test_markers_that_overlap_have_a_sign_each() -> None:
@@ -142,6 +133,12 @@ def test_a_text_that_has_the_sign_has_one_more() -> None:
     assert neutralize("<␛tool>") == "<␛␛tool>"
     assert neutralize("<to␛ol>") == "<␛to␛ol>"
     assert restore("<␛␛tool>") == "<␛tool>"
+
+
+@pytest.mark.parametrize("text", ["<function=␛>", "<invoke ␛␛>", "<function ␛>", "</co:␛>"])
+def test_a_marker_may_hold_nothing_but_signs(text: str) -> None:
+    assert neutralize(text) == f"<␛{text[1:]}"
+    assert restore(neutralize(text)) == text
 
 
 def test_a_text_that_was_never_neutral_is_left_alone_by_undoing() -> None:
@@ -161,11 +158,19 @@ class Later(Dialect):
     syntax: ClassVar = ""
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        shapes = (Shape(("[xX]", "!", "\\w")), Shape((">", ">", "\\w{1,9}", "\\n")))
+        shapes = (
+            Shape(("[xX]", "!", "\\w")),
+            Shape((">", ">", "\\w{1,9}", "\\n")),
+            Shape(("(?=\\{)",)),
+            Shape(("§",), at_line_start=True),
+            Shape(("«", "«", "[^»]{1,99}", "»")),
+        )
         return ("@@call ", "@\n", *shapes) if setting.alone else ()
 
     def read(self, block: Block) -> Reading[Refused | None]:
         rest, _ = yield from block.until(Markers("\n"))
+        if (block.opening + rest).startswith(f"{{{ESCAPE}"):
+            return block.refuse()
         block.started(rest or "x")
         block.ready({}, size=0)
 
@@ -176,28 +181,29 @@ class Later(Dialect):
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Later:
     dialect = Later()
-    monkeypatch.setattr(neutral, "dialects", {**dialects, "later": dialect})
-    for kept in (neutral.openers, neutral._patterns):
-        kept.cache_clear()
-        monkeypatch.setattr(neutral, kept.__name__, kept.__wrapped__)
+    monkeypatch.setattr(places, "dialects", {**dialects, "later": dialect})
+    for kept in (places.openers, places._patterns):
+        monkeypatch.setattr(places, kept.__name__, kept.__wrapped__)
     return dialect
 
 
-@pytest.mark.parametrize("text", ["@@call f", "a@@call f\n", "x!y", "X!y and @@@call z"])
+@pytest.mark.parametrize(
+    "text", ["@@call f", "a@@call f\n", "x!y", "X!y and @@@call z", "x {f}", "§f", "««f»"]
+)
 def test_a_dialect_that_is_added_later_is_covered(later: Later, text: str) -> None:
     assert parse(text, later).calls
     assert not parse(neutralize(text), later).calls
     assert restore(neutralize(text)) == text
 
 
-@pytest.mark.parametrize("text", [">>name", "at the end @"])
+@pytest.mark.parametrize("text", [">>name", "at the end @", "at the end ««a"])
 def test_a_marker_is_not_completed_by_the_end_of_the_line(later: Later, text: str) -> None:
-    assert parse(f"{text}\n[TOOL CALL x]", later).calls
-    assert not parse(f"{neutralize(text)}\n[TOOL CALL x]", later).calls
+    assert parse(f"{text}\n[TOOL CALL x]»", later).calls
+    assert not parse(f"{neutralize(text)}\n[TOOL CALL x]»", later).calls
     assert restore(neutralize(text)) == text
 
 
 def test_the_search_skips_text_by_first_characters() -> None:
-    pattern = neutral._patterns()[0].pattern
+    pattern = places._patterns()[0].pattern
     firsts = re.findall(r"(?:^|\|)(\\?.)\(\?=", pattern, re.DOTALL)
     assert len(firsts) == len(set(firsts))
