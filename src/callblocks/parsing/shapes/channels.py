@@ -95,13 +95,14 @@ def _read_call(block: Block, header: Header) -> Reading[None]:
     scan = JsonScan(block.stage.limits.depth, exact=True)
     if header.is_json or (first == "{" and header.tool != "python"):
         yield from block.consume(scan, live=True)
-    marker = ""
+    marker, cut = "", False
     if scan.state is ScanState.STOPPED:
         yield from _say_blanks(block)
         marker = yield from block.match(_ENDS)
-    if not marker:
+        cut = not marker and block.ends_within(_ENDS)
+    if not (marker or cut):
         _, marker = yield from block.stream(_BODY_END)
-    body = "".join(block.taken[mark:]).removesuffix(marker)
+    body = "".join(block.taken[mark : -1 if cut else None]).removesuffix(marker)
     if marker in OPENERS:
         block.give_back(block.offset - len(marker))
     if scan.too_deep:
