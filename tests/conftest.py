@@ -31,11 +31,22 @@ settings.register_profile(
 settings.load_profile("ci")
 
 
-def pytest_sessionstart() -> None:
-    """Try the same examples each time, whatever a process has loaded before."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Try the same examples each time, and measure them once."""
     if settings().derandomize:
         # Hypothesis tries constants of the modules that are loaded, and those differ by worker.
         providers._get_local_constants = lambda: providers._local_constants
+    control = _measuring(session)
+    if control and hasattr(session.config, "workerinput"):
+        # It began before the worker knew that it is one; nothing else would ever stop it.
+        control.cov.stop()
+
+
+def _measuring(session: pytest.Session) -> Any:
+    """What measures coverage, if anything does."""
+    plugin: Any = session.config.pluginmanager.getplugin("_cov")
+    return plugin and plugin.cov_controller
 
 
 _WATCHED = (
@@ -54,8 +65,7 @@ _WATCHED = (
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Let coverage see what it watches being loaded, and then pause while tests are found."""
-    plugin: Any = session.config.pluginmanager.getplugin("_cov")
-    control = plugin and plugin.cov_controller
+    control = _measuring(session)
     if not control or not control.started:
         return (yield)
     for folder in control.cov.get_option("run:source"):

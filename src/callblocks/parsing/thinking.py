@@ -102,10 +102,7 @@ class Thinking:
 
     def _quotes(self, stage: Stage) -> Reading[bool]:
         """Whether code stands right here, where a call is only a mention; then take it."""
-        opening, certain = stage.scan.match(_CODE)
-        while not certain:
-            yield
-            opening, certain = stage.scan.match(_CODE)
+        opening, _ = stage.scan.match(_CODE)
         if opening is None:
             return False
         _pass(stage, len(opening))

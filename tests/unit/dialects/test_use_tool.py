@@ -9,19 +9,22 @@ CALL = Call(id="tool-call-1", name="look", input={"at": "<use_tool> & all"})
 TOOL = ToolSpec("look", "", {"type": "object", "properties": {"at": {"type": "string"}}})
 
 
-class Act(UseTool):
-    name = "act"
-    tag = "act"
+def act() -> UseTool:
+    class Act(UseTool):
+        name = "act"
+        tag = "act"
+
+    return Act()
 
 
 def test_a_subclass_with_its_own_tag_reads_writes_and_teaches_it() -> None:
-    text = Act().write(["I look.\n", CALL], [TOOL])
+    text = act().write(["I look.\n", CALL], [TOOL])
     assert text == "I look.\n<act>\n<name>look</name>\n<at><use_tool> & all</at>\n</act>"
-    assert [call.input for call in parse(text, Act(), tools=[TOOL]).calls] == [CALL.input]
-    assert "A call is a `<act>`." in Act().teach([TOOL])
+    assert [call.input for call in parse(text, act(), tools=[TOOL]).calls] == [CALL.input]
+    assert "A call is a `<act>`." in act().teach([TOOL])
 
 
 def test_the_usual_tag_stays_what_it_was() -> None:
     text = dialects["use_tool"].write([CALL], [TOOL])
     assert text.startswith("<use_tool>\n<name>look</name>")
-    assert parse(text, Act(), tools=[TOOL]).text == text
+    assert parse(text, act(), tools=[TOOL]).text == text

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callblocks import Call, ToolSpec, conversion, convert, dialects, parse
-from callblocks.model.calls import Thought
+from callblocks.dialects.hermes import Hermes
+from callblocks.model.calls import Item, Thought
 from callblocks.model.errors import Unwritable
 from callblocks.parsing.conversion import Conversion, Unsaid
 from support.soup import soup
@@ -214,3 +216,14 @@ def test_what_was_parsed_can_be_written_by_hand() -> None:
     assert [type(item).__name__ for item in items] == ["Thought", "str", "Call", "Result"]
     assert dialects["hermes"].write([Thought("Hm."), "Hi."]) == "<think>Hm.</think>Hi."
     assert [call.name for call in parsed.calls] == ["ls", "save"]
+
+
+def test_a_dialect_that_puts_prose_in_a_frame_puts_no_thought_in_it() -> None:
+    class Framing(Hermes):
+        name = "framing"
+
+        def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
+            return f"({super().compose(items, tools)})"
+
+    with pytest.raises(Unwritable, match="it has no form for one"):
+        Framing().write([Thought("hm")])
