@@ -13,7 +13,8 @@ from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.keys import Keys
 from callblocks.parsing.shapes.python_marked import PythonMarked, python_codes
-from callblocks.parsing.shapes.row import Row, RowReader
+from callblocks.parsing.shapes.row import Row
+from callblocks.parsing.shapes.row_reader import RowReader
 from callblocks.parsing.stage import Reading
 
 __all__ = ("Lfm2",)

@@ -28,7 +28,8 @@ from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.schema_rules import input_rule
 from callblocks.parsing.shapes.dumping import dumps
 from callblocks.parsing.shapes.keys import Keys
-from callblocks.parsing.shapes.row import Row, RowReader
+from callblocks.parsing.shapes.row import Row
+from callblocks.parsing.shapes.row_reader import RowReader
 from callblocks.parsing.stage import Reading
 
 __all__ = ("JsonCalls",)

@@ -1,0 +1,256 @@
+"""Reads a row of call objects up to the marker that closes it: one object, an array, or lines.
+
+A call is ready when it is known what follows its object: the next one, or the row's end. So the
+last call owns the closing marker.
+"""
+
+from __future__ import annotations
+
+from callblocks.model.calls import Span
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.json_scan import ScanState
+from callblocks.parsing.repair.brackets import Brackets
+from callblocks.parsing.repair.calls import Mended, mend
+from callblocks.parsing.shapes.call_object import CallObject
+from callblocks.parsing.shapes.keys import Parts, resolve
+from callblocks.parsing.shapes.row import Row
+from callblocks.parsing.shapes.telling import Telling
+from callblocks.parsing.stage import Reading
+
+__all__ = ("RowReader",)
+
+
+class RowReader:
+    """Reads the row that stands right here."""
+
+    def __init__(self, block: Block, row: Row) -> None:
+        self.block = block
+        self.row = row
+        self.telling = Telling(block, as_text=row.as_text, id_later=bool(row.keys.id))
+        self._in_array = False
+        self._end = block.offset
+        self._ended = True
+        self._repairs: list[str] = []
+
+    def read(self, char: str = "") -> Reading[Refused | None]:
+        """Say the calls of the row, or refuse it; `char` is what stands here, if that is known."""
+        char = char or (yield from self.block.peek())
+        if char == "[":
+            self.block.step()
+            self._in_array = True
+            char = yield from self.block.peek()
+            if char != "{" and not self.row.is_closed:
+                return self.block.refuse()
+        more = True
+        while more:
+            call = self._object()
+            if char != "{" or not (yield from call.read()):
+                return (yield from self._break_off(call))
+            more = yield from self._tail()
+            if not self._finish(call):
+                return self._leave(call)
+            char = "{"
+        return self._stop()
+
+    def _object(self) -> CallObject:
+        """The object that stands here; only the first of a row may call nothing."""
+        row, silent = self.row, () if self.telling.any else self.row.silent
+        return CallObject(
+            self.block,
+            row.keys,
+            row.heads,
+            sure=row.sure,
+            silent=silent,
+            as_text=row.as_text,
+            any_name=self._any_name,
+        )
+
+    def _stop(self) -> None:
+        if self._end < self.block.offset:
+            self.block.give_back(self._end)
+
+    def _leave(self, call: CallObject) -> Refused | None:
+        """What is no call after all is given back."""
+        if not self.telling.any:
+            return self.block.refuse(until=self.block.offset)
+        self._end = call.start
+        return self._stop()
+
+    def _tail(self) -> Reading[bool]:
+        """Take what follows an object; return whether that is another one."""
+        self._end, self._ended, self._repairs = self.block.offset, True, [*self.row.repairs]
+        char = ""
+        if self._in_array or self.row.many or self.row.closing or self.row.trailing:
+            char = yield from self.block.peek()
+        if char and char in ("," if self._in_array else self.row.separators):
+            self.block.step()
+            comma = self.block.offset
+            char = yield from self.block.peek()
+            self._end = self.block.offset if char == "{" else comma
+            if char == "{":
+                return True
+            self._repairs.append("repaired-commas")
+        elif char == "{" and self.row.many and not self._in_array:
+            self._end = self.block.offset
+            return True
+        if self._in_array:
+            self._close_array(char)
+            char = ""
+        yield from self._close(char)
+        return False
+
+    def _close_array(self, char: str) -> None:
+        if char == "]":
+            self.block.step()
+            self._end = self.block.offset
+        else:
+            self._repairs.append("repaired-closing")
+            self._ended = bool(char)
+
+    def _close(self, char: str = "") -> Reading[None]:
+        """Take the marker that ends the row, and braces too many before it.
+
+        `char` is what stands here, if that is known.
+        """
+        if self.row.trailing:
+            yield from self._trail()
+        if not self.row.closing:
+            return
+        char = char or (yield from self.block.peek())
+        marker = yield from self.block.match(self.row.closers)
+        while not marker and char in ("}", "]"):
+            self.block.step()
+            self._repairs.append("repaired-braces")
+            self._end = self.block.offset
+            char = yield from self.block.peek()
+            marker = yield from self.block.match(self.row.closers)
+        cut = not marker and any(map(self.block.stops_within, self.row.closing))
+        if marker or cut:
+            self._end = self.block.offset
+        if not marker:
+            self._repairs.append("repaired-closing")
+            self._ended = self._ended and bool(char) and not cut
+
+    def _trail(self) -> Reading[None]:
+        yield from self.block.peek()
+        marker = yield from self.block.match(self.row.trailers)
+        if marker or any(map(self.block.stops_within, self.row.trailing)):
+            self._end = self.block.offset
+
+    def _finish(self, call: CallObject) -> bool:
+        """Say the call of a whole object; False if it is none and nothing of it was said."""
+        try:
+            parts = call.parts()
+        except ValueError as error:
+            return self._bad("json", str(error), call.started)
+        if call.too_deep and (call.started or self.row.sure):
+            depth = self.block.stage.limits.depth
+            return self._bad("too-deep", f"more than {depth} levels", call.started)
+        if parts is None or not self._is_call(parts):
+            return self._bad("call", "it has no name", call.started)
+        repairs, ended = self._repairs, self._ended
+        if call.is_silent:
+            self.telling.nothing(self._end)
+            return True
+        self.telling.call(parts, repairs, started=call.started, ended=ended, end=self._end)
+        return True
+
+    @property
+    def _any_name(self) -> bool:
+        """Whether a call needs no tool that is known: where no other dialect is read."""
+        stage = self.block.stage
+        return stage.alone and not (self.row.only_known and stage.tools)
+
+    def _is_call(self, parts: Parts) -> bool:
+        """Whether it is one, in a text that has no markers to be sure by."""
+        given = parts.input
+        known = self._any_name or parts.name in self.block.stage.tools
+        is_input = _is_object(given) or (isinstance(given, str) and given[:1] == "{")
+        return self.row.sure or (is_input and known)
+
+    def _bad(self, code: str, detail: str, started: bool) -> bool:
+        if started or self.row.sure:
+            self.telling.bad(code, detail, end=self._end)
+        return started or self.row.sure
+
+    def _break_off(self, call: CallObject) -> Reading[Refused | None]:
+        """An object is no JSON, or the text ends in it: read what is meant, if that is sure."""
+        certain = call.started or call.meant or self.row.sure
+        if not (certain or self.row.natural):
+            return self._leave(call)
+        ended = yield from self._seek_end(call)
+        raw = self.block.pack(call.start)
+        found, error = self._mended(raw, ended=ended)
+        if not certain and (error or not all(map(self._is_mended_call, found))):
+            return self._leave(call)
+        started = call.started
+        for one in found:
+            self._end, self._ended = call.start + one.after, True
+            codes = (*self.row.repairs, *one.repairs)
+            self._repairs = [code for code in codes if code not in self.row.natural]
+            if one is found[-1] and not error:
+                self._ended = ended or "repaired-closing" not in one.repairs
+                self.block.give_back(self._end)
+                yield from self._close()
+            self._say_mended(one, call.start, started)
+            started = False
+        if error:
+            yield from self.block.match(self.row.closers)
+            self._end = self.block.offset
+            self.telling.bad("json", error, end=self._end)
+        return self._stop()
+
+    def _seek_end(self, call: CallObject) -> Reading[bool]:
+        """Take text up to where a broken row ends; return whether it does before the text.
+
+        Where no marker opened it, none can be waited for: there its brackets tell.
+        """
+        if self.row.sure:
+            _, marker = yield from self.block.until(self.row.ends)
+            self.block.give_back(self.block.offset - len(marker))
+            return marker in self.row.closing or marker in self.row.trailing
+        brackets = Brackets(depth=int(self._in_array))
+        brackets.feed(self.telling.slice(call.start, self.block.offset))
+        yield from self.block.consume(brackets)
+        return brackets.state is ScanState.STOPPED
+
+    def _mended(self, raw: str, *, ended: bool) -> tuple[list[Mended], str]:
+        """The objects that can be read, and why the rest cannot."""
+        stage, found = self.block.stage, list[Mended]()
+        if stage.strict and not self.row.natural:
+            return found, "it is not JSON"
+        try:
+            found.extend(mend(raw, ended=ended, depth=stage.limits.depth, in_array=self._in_array))
+        except ValueError as error:
+            return found, str(error)
+        # What is given back after a search through all of the text would be searched again.
+        astray = not (self.row.sure or ended) and raw[found[-1].after :].strip()
+        return found, "its brackets do not close" if astray else ""
+
+    def _is_mended_call(self, one: Mended) -> bool:
+        parts = resolve(self.row.keys, one.value, one.start, one.places)
+        return parts is not None and self._is_call(parts)
+
+    def _say_mended(self, one: Mended, base: int, started: bool) -> None:
+        parts = resolve(self.row.keys, one.value, one.start, one.places)
+        if parts is None:
+            return self.telling.bad("call", "it has no name", end=self._end)
+        if not (self._ended or parts.place):
+            return self.telling.bad("json", "the text ends before the arguments", end=self._end)
+        place = parts.place and _moved(parts.place, base)
+        return self.telling.call(
+            parts._replace(place=place),
+            self._repairs,
+            started=started,
+            ended=self._ended,
+            end=self._end,
+        )
+
+
+def _is_object(given: object) -> bool:
+    """Whether it is an object, but not a schema: that is how a tool is described."""
+    return isinstance(given, dict) and not {"type", "properties"} <= given.keys()
+
+
+def _moved(place: Span, by: int) -> Span:
+    return place[0] + by, place[1] + by
