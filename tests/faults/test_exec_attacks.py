@@ -108,7 +108,8 @@ BOMBS = {
 @pytest.mark.usefixtures("seen")
 @pytest.mark.parametrize(("program", "code"), BOMBS.values(), ids=BOMBS)
 def test_what_was_made_before_is_kept(session: Session, program: str, code: str):
-    outcome = attack(session, FIRST + program, seconds=1.0)
+    ends = code not in ("timeout", "out_of_processes")  # by itself, also on a busy machine
+    outcome = attack(session, FIRST + program, seconds=30.0 if ends else 1.0)
     assert code_of(outcome) == code
     assert outcome.output["produced"] == ["turn_1/files/first.txt"]
     assert (session.folder / "turn_1/files/first.txt").read_text() == "kept"
