@@ -68,7 +68,7 @@ def _summary(dialect: str) -> list[str]:
     texts = [*(one_call(writer, size * KILO) for size in (1, 100)), prose(10 * KILO)]
     ratios = [ours / bare for ours, bare in (_times(dialect, text) for text in texts)]
     grown = [_cut(one_call(writer, size * KILO)) for size in SIZES]
-    times = best_of([partial(_read_as, dialect, pieces) for pieces in grown], rounds=3)
+    times = best_of([partial(_read_as, dialect, pieces) for pieces in grown], rounds=12)
     growth = [large / small for small, large in pairwise(times)]
     well = max(ratios) <= RATIO and max(growth) <= GROWTH
     return [dialect, *(f"{each:.2f}" for each in (*ratios, *growth)), "yes" if well else "NO"]

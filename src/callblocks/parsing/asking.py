@@ -112,7 +112,10 @@ class Asking:
 
     def step(self) -> None:
         """Take the character that `peek` gave."""
-        self._take(self.scan.pos + 1)
+        scan = self.scan
+        at = scan.pos
+        self.taken.append(scan.text[at])
+        scan.pos, scan.fresh = at + 1, False
 
     def consume(self, json: Scan, *, live: bool = False) -> Reading[None]:
         """Take text for as long as it is one JSON value; `live` says it as the call's input."""

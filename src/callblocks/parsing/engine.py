@@ -76,6 +76,9 @@ class Engine(Stage):
             if hit.lastindex:
                 return self._advance(text, hit)
             start = hit.start()
+            if not start and text:
+                self.held = text
+                return []
             text, self.held = text[:start], text[start:]
         if not text:
             if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers err

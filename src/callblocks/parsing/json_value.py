@@ -25,7 +25,11 @@ def read_json(text: str, max_depth: int | None = None) -> Any:
         if scan.too_deep:
             raise ValueError(f"it is nested deeper than {max_depth}")
     try:
-        return _decode(text)
+        # Most texts are a value and nothing else.
+        value, end = _decoder.raw_decode(text)
+        return value if end == len(text) else _decoder.decode(text)
+    except json.JSONDecodeError:
+        return _decoder.decode(text)
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
 
@@ -49,6 +53,6 @@ def _refuse(text: str) -> NoReturn:
 
 
 # Made once: a decoder costs more to make than a small value to read.
-_decode = json.JSONDecoder(
+_decoder = json.JSONDecoder(
     parse_float=_read_float, parse_constant=_refuse, object_pairs_hook=_read_object
-).decode
+)
