@@ -8,13 +8,17 @@ from support.browser import Watch
 from support.site import Site
 from support.states import ask, open_batch
 
+_KEPT = "Object.keys(sessionStorage).some((key) => key.startsWith('callblocks.open.'))"
 _GONE = r"Failed to load resource|ERR_"
 
 
 def test_what_was_opened_is_open_after_a_reload(page: Page, site: Site) -> None:
     ask(page, site, "Make five calls")
     expect(page.get_by_text("All five came back")).to_be_visible()
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
     open_batch(page, "5 tool calls")
+    # A browser says that something was opened a moment after it is.
+    page.wait_for_function(_KEPT)
     page.reload()
     expect(page.locator("li.call", has_text="second result")).to_be_visible()
 
