@@ -18,6 +18,7 @@ import msgspec
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import CallerError
+from callblocks.models.model import CALL_MODES, CallMode
 
 __all__ = ("EndpointSettings", "is_loopback", "plain_url")
 
@@ -41,7 +42,8 @@ class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     `grammar_field` is where the server takes a GBNF grammar: "grammar" (llama.cpp),
     "structured_outputs.grammar" or "guided_grammar" (vLLM, new and old); "": it cannot.
-    `tokens_field` is where it takes the most tokens of a reply.
+    `tokens_field` is where it takes the most tokens of a reply. `mode` says how tools and calls
+    go over the wire, see `CallMode`; a plain completions API has `text` only.
 
     Times are in seconds: to connect, to the first byte of the reply, and between two pieces of it.
     A request that got no answer, or "too busy", is tried `tries` times in all, `retry_seconds`
@@ -56,6 +58,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
     extra: dict[str, Any] = {}
     grammar_field: str = ""
     tokens_field: str = "max_tokens"
+    mode: CallMode = "auto"
     connect_seconds: float = 10.0
     first_seconds: float = 120.0
     stall_seconds: float = 60.0
@@ -75,6 +78,9 @@ class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
             if not getattr(self, name) > 0:
                 raise CallerError(f"{name} is {getattr(self, name)!r}; it must be more than 0")
         _check_extra(self.extra)
+        if self.mode not in CALL_MODES:
+            modes = ", ".join(CALL_MODES)
+            raise CallerError(f"no mode {self.mode!r:.40} of a model; choose from: {modes}")
 
     def __repr__(self) -> str:
         said = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())

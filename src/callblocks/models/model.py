@@ -10,22 +10,53 @@ A model that cannot be reached, stalls or breaks raises `ModelError` with a code
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 
+from callblocks.model.calls import Call
 from callblocks.model.parts import Part
+from callblocks.model.specs import ToolSpec
 
-__all__ = ("Message", "Model", "Piece", "Request", "Role", "Spoken", "Stopped", "Thinking", "Usage")
+__all__ = (
+    "CALL_MODES",
+    "CallMode",
+    "Message",
+    "Model",
+    "NativeDelta",
+    "Piece",
+    "Request",
+    "Role",
+    "Spoken",
+    "Stopped",
+    "Thinking",
+    "Usage",
+)
 
-Role: TypeAlias = Literal["system", "user", "assistant"]
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+CallMode: TypeAlias = Literal["auto", "text", "native", "mixed"]
+"""How a model is given tools and gives calls.
+
+    text     The prompt teaches a dialect; calls are read from the text.
+    native   The server gets `tools` and answers with `tool_calls`; text is only text.
+    mixed    The server gets `tools`; calls are read from `tool_calls` and from the text.
+    auto     Mixed, until the server answers that it has no tools; text from then on.
+"""
+CALL_MODES: tuple[CallMode, ...] = get_args(CallMode)
 
 
 class Message(msgspec.Struct, frozen=True):
-    """What one side said: text, images and documents in their order."""
+    """What one side said: text, images and documents in their order.
+
+    In the native form an assistant's message also carries its `calls`, and a message of the role
+    `tool` is the result of the call `call_id`.
+    """
 
     role: Role
     parts: tuple[Part, ...]
+    calls: tuple[Call, ...] = ()
+    call_id: str = ""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +66,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     it, from 1, and `results` are the outputs of the round before, by call, as text: a model that
     plays a script goes by them. It plays `scenario` where one is named, and has `translate` put
     its text into the dialect of the turn. `grammar` holds the reply to a GBNF grammar, where a
-    model can do that. `chat` names the conversation.
+    model can do that. `chat` names the conversation. `tools` go to the server in the API's own
+    form; where there are none, the prompt teaches them or the model has none.
     """
 
     messages: tuple[Message, ...]
@@ -48,6 +80,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     grammar: str = ""
     scenario: str = ""
     translate: Callable[[str], str] | None = None
+    tools: tuple[ToolSpec, ...] = ()
 
 
 class Spoken(msgspec.Struct, frozen=True):
@@ -60,6 +93,19 @@ class Thinking(msgspec.Struct, frozen=True):
     """A piece of reasoning that the model gives apart from its reply."""
 
     text: str
+
+
+class NativeDelta(msgspec.Struct, frozen=True):
+    """A part of a call in the API's own form.
+
+    Deltas with the same `slot` make up one call: the first one with a name opens it, and the
+    `text` of all of them, joined, is its input as JSON. `id` is "" where the server gives none.
+    """
+
+    slot: int
+    id: str = ""
+    name: str = ""
+    text: str = ""
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -75,7 +121,7 @@ class Stopped(msgspec.Struct, frozen=True):
     reason: str
 
 
-Piece: TypeAlias = Spoken | Thinking | Usage | Stopped
+Piece: TypeAlias = Spoken | Thinking | NativeDelta | Usage | Stopped
 
 
 class Model(Protocol):
