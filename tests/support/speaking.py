@@ -26,6 +26,7 @@ from callblocks.model.turn_events import (
 )
 from callblocks.models.model import (
     Message,
+    NativeDelta,
     Piece,
     Request,
     Spoken,
@@ -99,7 +100,7 @@ class Replies:
                     raise one
                 if one is Never:
                     await asyncio.Event().wait()
-                elif isinstance(one, Spoken | Thinking | Usage | Stopped):
+                elif isinstance(one, Spoken | Thinking | NativeDelta | Usage | Stopped):
                     is_stopped = is_stopped or isinstance(one, Stopped)
                     yield one
                 else:

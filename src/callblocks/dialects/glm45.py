@@ -22,6 +22,7 @@ class Glm45(ArgKeyValue):
     """`<tool_call>NAME`, then pairs of keys and values, a line each."""
 
     name = "glm45"
+    result_tags = ("<tool_response>", "</tool_response>")
     summary = "<tool_call>name with <arg_key> and <arg_value> tags, a line each"
     syntax = "<tool_call>NAME\n<arg_key>KEY</arg_key>\n<arg_value>VALUE</arg_value>\n</tool_call>"
     rules = ("A call is a `<tool_call>`; the tool's name stands right after the tag.", *RULES)

@@ -19,6 +19,7 @@ class Glm47(ArgKeyValue):
     """`<tool_call>NAME`, then pairs of keys and values."""
 
     name = "glm47"
+    result_tags = ("<tool_response>", "</tool_response>")
     summary = "<tool_call>name with <arg_key> and <arg_value> tags, all in a row"
     syntax = "<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>"
     rules = ("A call is a `<tool_call>`; the tool's name stands right after the tag.", *RULES)

@@ -40,6 +40,7 @@ class Hermes(JsonCalls):
     """`<tool_call>`, a JSON object, `</tool_call>`."""
 
     name = "hermes"
+    result_tags = ("<tool_response>", "</tool_response>")
     summary = "a JSON object in <tool_call> tags"
     syntax = '<tool_call>\n{"name": NAME, "arguments": {KEY: VALUE}}\n</tool_call>'
     rules = (

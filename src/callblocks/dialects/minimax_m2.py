@@ -21,6 +21,7 @@ class MinimaxM2(XmlParameters):
     """`<minimax:tool_call>`, `<invoke name="…">`, `<parameter name="…">`."""
 
     name = "minimax_m2"
+    result_tags = ("<response>", "</response>")
     summary = "<invoke> with <parameter> tags, in <minimax:tool_call>"
     syntax = (
         '<minimax:tool_call>\n<invoke name="NAME">\n<parameter name="KEY">VALUE</parameter>\n'

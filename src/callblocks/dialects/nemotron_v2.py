@@ -14,6 +14,7 @@ class NemotronV2(JsonCalls):
     """`<TOOLCALL>`, an array of calls, `</TOOLCALL>`."""
 
     name = "nemotron_v2"
+    result_tags = ("<TOOL_RESPONSE>", "</TOOL_RESPONSE>")
     summary = "a JSON array of calls in <TOOLCALL> tags"
     syntax = '<TOOLCALL>[{"name": NAME, "arguments": {KEY: VALUE}}]</TOOLCALL>'
     rules = (

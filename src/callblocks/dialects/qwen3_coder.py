@@ -20,6 +20,7 @@ class Qwen3Coder(FunctionTags):
     """`<tool_call>`, `<function=…>`, `<parameter=…>`."""
 
     name = "qwen3_coder"
+    result_tags = ("<tool_response>", "</tool_response>")
     summary = "<function=name> with <parameter=key> tags, in <tool_call>"
     syntax = (
         "<tool_call>\n<function=NAME>\n<parameter=KEY>\nVALUE\n</parameter>\n"

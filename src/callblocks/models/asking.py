@@ -29,9 +29,11 @@ _DONE = "[DONE]"
 _BLANKS = b" \t\r\n\xef\xbb\xbf"
 
 
-async def ask(stream: HttpStream, path: str, body: dict[str, Any]) -> AsyncGenerator[Piece, None]:
+async def ask(
+    stream: HttpStream, path: str, body: dict[str, Any], reader: ReplyReader | None = None
+) -> AsyncGenerator[Piece, None]:
     """Send a body and give the reply as it arrives, `Stopped` last."""
-    reader = ReplyReader(stream.faults, stream.settings.reply_limit)
+    reader = reader or ReplyReader(stream.faults, stream.settings.reply_limit)
     done = False
     async with stream.post(path, body) as arriving:
         async with aclosing(_chunks(arriving, stream)) as chunks:

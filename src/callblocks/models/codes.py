@@ -8,6 +8,7 @@ MODEL_CODES = {
     "model_unreachable": "no connection to the model's server, or it broke",
     "model_timeout": "the model's server said nothing for too long",
     "model_refused": "the model's server refused the request: a wrong key, model or field",
+    "model_no_tools": "the model's server takes no tools; in `auto` the prompt teaches them",
     "model_busy": "the model's server has too much to do; try again",
     "model_failed": "the model's server failed",
     "model_broken": "the model's server sent what is no reply: half an event, or no JSON",

@@ -64,7 +64,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
     stall_seconds: float = 60.0
     retry_seconds: float = 0.5
     tries: int = 2
-    line_limit: int = 1 << 20
+    line_limit: int = 16 << 20
     reply_limit: int = 16 << 20
 
     def __post_init__(self) -> None:

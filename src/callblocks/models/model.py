@@ -10,13 +10,15 @@ A model that cannot be reached, stalls or breaks raises `ModelError` with a code
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from typing import Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 
 from callblocks.model.calls import Call
 from callblocks.model.parts import Part
-from callblocks.model.specs import ToolSpec
+
+if TYPE_CHECKING:
+    from callblocks.model.specs import ToolSpec
 
 __all__ = (
     "CALL_MODES",
@@ -31,6 +33,8 @@ __all__ = (
     "Stopped",
     "Thinking",
     "Usage",
+    "UsedMode",
+    "mode_of",
 )
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -43,20 +47,23 @@ CallMode: TypeAlias = Literal["auto", "text", "native", "mixed"]
     mixed    The server gets `tools`; calls are read from `tool_calls` and from the text.
     auto     Mixed, until the server answers that it has no tools; text from then on.
 """
+UsedMode: TypeAlias = Literal["text", "native", "mixed"]
+"""The mode of one request; `auto` is one of these at any time."""
 CALL_MODES: tuple[CallMode, ...] = get_args(CallMode)
 
 
 class Message(msgspec.Struct, frozen=True):
     """What one side said: text, images and documents in their order.
 
-    In the native form an assistant's message also carries its `calls`, and a message of the role
-    `tool` is the result of the call `call_id`.
+    In the native form an assistant's message also carries its `calls` and the `reasoning` that led
+    to them, and a message of the role `tool` is the result of the call `call_id`.
     """
 
     role: Role
     parts: tuple[Part, ...]
     calls: tuple[Call, ...] = ()
     call_id: str = ""
+    reasoning: str = ""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,3 +151,8 @@ class Model(Protocol):
     async def close(self) -> None:
         """Let go of connections and memory."""
         ...
+
+
+def mode_of(model: Model) -> UsedMode:
+    """Return the mode in which a model is asked next; one that does not say is asked in text."""
+    return getattr(model, "mode", "text")

@@ -1,11 +1,9 @@
 """The pieces of a reply from the chunks that a server sends, chat and completion alike.
 
-    {"choices": [{"delta": {"reasoning": "hm"}}]}      Thinking("hm")
-    {"choices": [{"delta": {"content": "Hi"}}]}        Spoken("Hi")
-    {"choices": [{"finish_reason": "stop"}]}, [DONE]   Usage(…), Stopped("stop") at the end
-
-Calls in the API's own form were not asked for, so nothing runs them: they are given at the end as
-`Thinking`, which no reader takes for a call.
+{"choices": [{"delta": {"reasoning": "hm"}}]}      Thinking("hm")
+{"choices": [{"delta": {"content": "Hi"}}]}        Spoken("Hi")
+{"choices": [{"delta": {"tool_calls": […]}}]}      NativeDelta(…), one a delta
+{"choices": [{"finish_reason": "stop"}]}, [DONE]   Usage(…), Stopped("stop") at the end
 """
 
 from __future__ import annotations
@@ -13,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-import msgspec
-
 from callblocks.model.errors import ModelError
 from callblocks.models.endpoint_faults import Faults
-from callblocks.models.model import Piece, Spoken, Stopped, Thinking, Usage
-from callblocks.models.wire import Choice, Chunk, Function, Speech, Tokens
+from callblocks.models.model import NativeDelta, Piece, Spoken, Stopped, Thinking, Usage
+from callblocks.models.native_calls import CallSlots
+from callblocks.models.wire import Choice, Chunk, NativeCall, Speech, Tokens
 
 __all__ = ("ReplyReader",)
 
@@ -31,7 +28,8 @@ _REASONS = {
 class ReplyReader:
     """Reads one reply: `feed` every chunk, then `close`, which gives `Usage` and `Stopped`.
 
-    `limit` is in characters of all that the model says and thinks.
+    `limit` is in characters of all that the model says, thinks and calls. `reasoning_field` is the
+    name under which the server gives reasoning; "" until it gave some.
     """
 
     def __init__(self, faults: Faults, limit: int) -> None:
@@ -40,7 +38,8 @@ class ReplyReader:
         self._length = 0
         self._usage: Tokens | None = None
         self._reason = ""
-        self._calls: dict[int, list[str]] = {}
+        self._slots = CallSlots()
+        self.reasoning_field = ""
 
     @property
     def is_whole(self) -> bool:
@@ -59,8 +58,6 @@ class ReplyReader:
 
     def close(self, *, done: bool) -> Iterator[Piece]:
         """The end. `done` says that the server said so, if without a reason."""
-        if self._calls:
-            yield Thinking("".join(_as_thought(parts) for parts in self._calls.values()))
         if self._usage:
             yield _usage(self._usage)
         if not self._reason and not done:
@@ -73,11 +70,14 @@ class ReplyReader:
     def _counted(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
         for piece in pieces:
             if isinstance(piece, Spoken | Thinking):
-                self._count(piece.text)
+                self._count(len(piece.text))
+            elif isinstance(piece, NativeDelta):
+                # A call costs something even where it says nothing.
+                self._count(len(piece.text) + len(piece.name) + 1)
             yield piece
 
-    def _count(self, text: str) -> None:
-        self._length += len(text)
+    def _count(self, length: int) -> None:
+        self._length += length
         if self._length > self._limit:
             raise _too_long(self._faults, self._limit)
 
@@ -91,27 +91,18 @@ class ReplyReader:
 
     def _speech(self, said: Speech) -> Iterator[Piece]:
         # A server may say the same thought under both names.
+        field = "reasoning_content" if said.reasoning_content else "reasoning"
         thought = said.reasoning_content or said.reasoning
         if thought:
+            self.reasoning_field = field
             yield Thinking(thought)
         yield from _content(said.content)
         if said.refusal:
             yield Spoken(said.refusal)
-        for place, call in enumerate(said.tool_calls or ()):
-            self._add_call(place if call.index is None else call.index, call.function)
-        self._add_call(-1, said.function_call)
-
-    def _add_call(self, index: int, function: Function | None) -> None:
-        if function is None:
-            return
-        given = function.arguments or ""
-        text = given if isinstance(given, str) else msgspec.json.encode(given).decode()
-        said = f"{function.name} {text}" if function.name else text
-        # A call costs something even where it says nothing.
-        self._count(said if index in self._calls else _as_thought([said]))
-        parts = self._calls.setdefault(index, [])
-        if said:
-            parts.append(said)
+        for call in said.tool_calls or ():
+            yield self._slots.take(call)
+        if said.function_call is not None:
+            yield self._slots.take(NativeCall(function=said.function_call))
 
 
 def _content(content: str | list[dict[str, Any]] | None) -> Iterator[Piece]:
@@ -134,10 +125,6 @@ def _texts(value: Any) -> Iterator[str]:
         for part in cast("list[Any]", value):
             if isinstance(part, dict):
                 yield from _texts(cast("dict[str, Any]", part).get("text"))
-
-
-def _as_thought(parts: list[str]) -> str:
-    return f"\n(a call that was not asked for, and is not run: {''.join(parts)})\n"
 
 
 def _usage(tokens: Tokens) -> Usage:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from callblocks.models.chat_messages import chat_tool
 from callblocks.models.endpoint import EndpointSettings
 from callblocks.models.endpoint_faults import Faults
 from callblocks.models.model import Request
@@ -28,6 +29,7 @@ def request_body(
         "stream_options": {"include_usage": True},
         settings.tokens_field: request.max_tokens,
         "stop": list(request.stop) or None,
+        "tools": [chat_tool(spec) for spec in request.tools] or None,
         **asked,
         **settings.extra,
     }

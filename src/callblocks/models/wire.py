@@ -28,6 +28,7 @@ class NativeCall(msgspec.Struct, frozen=True):
     """A part of a call in the API's own form."""
 
     index: int | None = None
+    id: str | int | None = None
     function: Function | None = None
 
 

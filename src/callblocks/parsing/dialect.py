@@ -60,6 +60,9 @@ class Dialect(ABC):
     turn_ends: ClassVar[tuple[str, ...]] = TURN_ENDS
     """The tokens that end a turn of its models, and show nothing at the end of a text."""
 
+    result_tags: ClassVar[tuple[str, str] | None] = None
+    """The tags in which its models know a result in their prompt, such as `<tool_response>`."""
+
     @abstractmethod
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         """The markers that may open a block."""

@@ -18,12 +18,8 @@ from callblocks.model.errors import CallerError, UnknownDialect
 from callblocks.models.model import Model
 from callblocks.models.scenario import scenarios_of
 from callblocks.parser import AUTO
-from callblocks.parsing.dialect import Dialect
 
-__all__ = ("NO_CHOICE", "Choice", "Offered", "Offers", "choice_of", "taught_dialects")
-
-_TAUGHT = "tool-fence"
-"""What a model is taught that may write any dialect."""
+__all__ = ("NO_CHOICE", "Choice", "Offered", "Offers", "check_dialect", "choice_of", "is_taught")
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -39,10 +35,10 @@ NO_CHOICE = Choice()
 
 
 class Offered(msgspec.Struct, frozen=True):
-    """A model that a turn may choose, and the dialect that suits it."""
+    """A model that a turn may choose, and its dialect; "" is that of its family."""
 
     model: Model
-    dialect: str = _TAUGHT
+    dialect: str = ""
 
 
 class Offers:
@@ -54,15 +50,14 @@ class Offers:
         if twice := [name for name in names if names.count(name) > 1]:
             raise CallerError(f"two models are named {twice[0]}; a turn could not choose between")
         for one in self.offered:
-            taught_dialects(one.dialect)
+            check_dialect(one.dialect)
 
     def check(self, choice: Choice) -> None:
         """Raise `CallerError` for what is not there; it names what is."""
         names = [one.model.name for one in self.offered]
         if choice.model and choice.model not in names:
             raise _unknown("model", choice.model, names)
-        if choice.dialect:
-            taught_dialects(choice.dialect)
+        check_dialect(choice.dialect)
         model = self.chosen(choice).model
         known = [one.name for one in scenarios_of(model)]
         if choice.scenario and not known:
@@ -84,21 +79,22 @@ def choice_of(meta: dict[str, Any]) -> Choice:
     except msgspec.ValidationError:
         return NO_CHOICE
     try:
-        taught_dialects(chosen.dialect or AUTO)
+        check_dialect(chosen.dialect)
     except UnknownDialect:
         return msgspec.structs.replace(chosen, dialect="")
     return chosen
 
 
-def taught_dialects(dialect: str) -> tuple[Sequence[Dialect], Dialect]:
-    """The dialects that are read, and the one that is written; a display is not for models."""
-    taught = {name: one for name, one in dialects.items() if one.rules}
-    if dialect == AUTO:
-        return [one for one in taught.values() if one.in_auto], taught[_TAUGHT]
-    name = dialects[dialect].name if dialect in dialects else dialect
-    if name not in taught:
+def check_dialect(dialect: str) -> None:
+    """Raise `UnknownDialect` for one that no model can be taught; "" and `auto` are none."""
+    if dialect not in ("", AUTO) and not is_taught(dialect):
+        taught = (name for name in dialects if is_taught(name))
         raise UnknownDialect(dialect, (AUTO, *taught))
-    return [taught[name]], taught[name]
+
+
+def is_taught(dialect: str) -> bool:
+    """Return whether models can be taught a dialect of that name; a display is not for them."""
+    return dialect in dialects and bool(dialects[dialect].rules)
 
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> CallerError:

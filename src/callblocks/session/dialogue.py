@@ -1,28 +1,36 @@
-"""What a model is sent: what happened before as its view, and this turn as a talk in its dialect.
+"""What a model is sent: the timeline as a talk, in the form in which the model itself speaks.
 
     system      what it is told, and how to call tools
-    user        the view of all earlier turns, then the date and the prompt
-    assistant   its own reply, with its calls, in its dialect
-    user        what they gave, in its dialect
+    user        the date and the prompt
+    assistant   its own reply with its calls
+    user        what they gave; `tool` messages, one a call, in the native form
     …
 
-All of it comes from the timeline, so a program that starts again sends the same. What a dialect
-cannot say stands as in the view. Texts of others are made harmless by the view before they are
+There are two forms. `TextDialogue` writes calls and results in a dialect, and what the dialect
+cannot say as the model view shows it. `NativeDialogue` writes them as the API has them, where every
+call must have exactly one `tool` message right after it.
+
+All of it comes from the timeline, so a program that starts again sends the same, and a later turn
+begins with the same messages as the one before it. What was folded or hidden stands in a message
+of the user: the model did not say it. Texts of others are made harmless by the view before they are
 written here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.errors import Unwritable
 from callblocks.model.parts import Part, TextPart, text_of
+from callblocks.model.specs import ToolSpec
 from callblocks.models.model import Message, Role
+from callblocks.models.native_names import NativeNames
 from callblocks.parsing.dialect import Dialect
 from callblocks.session.dating import date_line
 from callblocks.timeline.emitting.call_blocks import params_of
@@ -33,100 +41,272 @@ from callblocks.views.model_view.neutral import neutralize
 from callblocks.views.model_view.section import Section
 from callblocks.views.model_view.view import ModelView
 
-__all__ = ("Dialogue",)
+__all__ = ("Dialogue", "NativeDialogue", "TextDialogue", "WrittenMessages")
+
+WrittenMessages: TypeAlias = dict[int, tuple[list[Part | Call], list[Message]]]
+"""Messages by the first entry that they show, each with what it was made of."""
 
 _SPOKEN = ("react.notes", "react.tool.call", "react.tool.code", "assistant.completion")
+_NO_RESULT = "(no result is known)\n"
+_NO_BEGINNING = "(the beginning is not shown)\n"
 
 
-class Dialogue:
-    """Writes messages for a model that speaks `dialect`; `zone` is that of the date."""
+class Dialogue(ABC):
+    """Writes messages; `zone` is that of the date.
 
-    def __init__(self, dialect: Dialect, tools: Registry, system: str, zone: str = "UTC") -> None:
+    `written` keeps them from round to round and from turn to turn: writing takes long, and most
+    stay as they are. It belongs to one form of one conversation.
+    """
+
+    tools: tuple[ToolSpec, ...] = ()
+    """The tools that go to the server beside the messages."""
+
+    def __init__(
+        self, system: str, zone: str = "UTC", written: WrittenMessages | None = None
+    ) -> None:
         self._zone = zone
-        self._dialect = dialect
-        self._tools = tools
         self._system = Message("system", (TextPart(system),))
-        self._written: dict[int, tuple[list[Part | Call], list[Part]]] = {}
+        self._written: WrittenMessages = {} if written is None else written
 
-    def messages(self, view: ModelView, before: int) -> tuple[Message, ...]:
-        """The messages of a turn; `before` is the last number of the timeline before it."""
-        past, present = view.split(before)
-        said = [Message(role, tuple(parts)) for role, parts in self._said(present)]
-        if present and (line := date_line(present[0].block.ts, self._zone)):
-            past = [*past, TextPart(line)]
-        if past and said and said[0].role == "user":
-            said[0] = Message("user", (*past, *said[0].parts))
-        elif past:
-            said.insert(0, Message("user", tuple(past)))
-        return (self._system, *said)
+    def messages(self, view: ModelView) -> tuple[Message, ...]:
+        """Return the messages for all that a view shows."""
+        top, sections = view.split(0)
+        messages = list(_joined(self._messages(sections)))
+        if messages and messages[0].role == "user":
+            messages[0] = Message("user", (*top, *messages[0].parts))
+        else:
+            messages.insert(0, Message("user", tuple(top) or (TextPart(_NO_BEGINNING),)))
+        return (self._system, *messages)
 
-    def _said(self, sections: Sequence[Section]) -> Iterable[tuple[Role, list[Part]]]:
+    def _messages(self, sections: Sequence[Section]) -> Iterator[Message]:
+        dates = self._dates(sections)
         calls = {section.key: _call(section) for section in sections if _is_call(section)}
         errors = {section.key: error for section in sections if (error := _error(section))}
         told = [section for section in sections if not _error(section)]
+        answered: list[Call] = []
         for role, group in groupby(told, key=_role):
             own = list(group)
-            # Writing takes long, and most messages stay as they are from round to round.
-            shown = [*_flat(own), *(calls[one.key] for one in own if one.key in calls)]
-            of, parts = self._written.get(own[0].first, (None, list[Part]()))
-            if of != shown:
-                is_own = role == "assistant"
-                parts = self._spoken(own) if is_own else self._given(own, calls, errors)
-                self._written[own[0].first] = shown, parts
-            yield role, parts
+            made_of = [
+                *_flat(own),
+                *(TextPart(dates.get(one.first, "")) for one in own),
+                *(calls[one.key] for one in own if one.key in calls),
+                *answered,
+            ]
+            of, messages = self._written.get(own[0].first, (None, list[Message]()))
+            if of != made_of:
+                if role == "assistant":
+                    messages = self._spoken(own)
+                else:
+                    given = _Given(own, calls, errors, dates, answered)
+                    messages = self._given(given)
+                self._written[own[0].first] = made_of, messages
+            answered = [call for one in messages for call in one.calls]
+            yield from messages
+        yield from self._unanswered(answered)
 
-    def _spoken(self, sections: Sequence[Section]) -> list[Part]:
-        items: list[Item] = []
-        code: str | None = None
+    def _dates(self, sections: Sequence[Section]) -> dict[int, str]:
+        """Return the line with the date of each turn, by the first entry that is shown of it."""
+        dates: dict[int, str] = {}
+        turns: set[str] = set()
         for section in sections:
             block = section.block
-            if block.type == "react.tool.code":
-                code = block.text
-            elif _is_call(section):
-                items.append(_call(section, code))
-                code = None
-            else:
-                items.append(f"{(block.text or '').rstrip()}\n")
-        try:
-            return [TextPart(self._dialect.write(items, self._tools))]
-        except Unwritable:
-            return _flat(sections)
+            if block.author == "user" and section.line is None and block.turn_id not in turns:
+                turns.add(block.turn_id)
+                dates[section.first] = date_line(block.ts, self._zone)
+        return dates
 
-    def _given(
+    @abstractmethod
+    def _spoken(self, sections: Sequence[Section]) -> list[Message]:
+        """Write what the model said: prose, and calls."""
+
+    @abstractmethod
+    def _given(self, given: _Given) -> list[Message]:
+        """Write what the model was given: prompts, notices, results."""
+
+    def _unanswered(self, calls: Sequence[Call]) -> Iterable[Message]:
+        """Write what stands for the results of the last calls, where nothing follows them."""
+        return ()
+
+
+class _Given(msgspec.Struct, frozen=True):
+    """Sections that were not said by the model, and what they answer.
+
+    `calls` and `errors` are those of the whole view, `answered` those of the message before.
+    """
+
+    sections: Sequence[Section]
+    calls: Mapping[CallKey, Call]
+    errors: Mapping[CallKey, str]
+    dates: Mapping[int, str]
+    answered: Sequence[Call]
+
+    def results(self, key: CallKey) -> list[Section]:
+        """Return the sections that are results of one call."""
+        return [one for one in self.sections if one.key == key and _is_result(one)]
+
+    def parts(self) -> list[Part]:
+        """Return all sections as the view shows them, each turn after its date."""
+        return [part for section in self.sections for part in self.shown(section)]
+
+    def shown(self, section: Section) -> list[Part]:
+        """Return a section as the view shows it, after the date that it has."""
+        date = self.dates.get(section.first)
+        return [*([TextPart(date)] if date else ()), *section.parts()]
+
+
+class TextDialogue(Dialogue):
+    """Writes for a model that speaks `dialect`."""
+
+    def __init__(
         self,
-        sections: Sequence[Section],
-        calls: Mapping[CallKey, Call],
-        errors: Mapping[CallKey, str],
-    ) -> list[Part]:
-        """Prompts and notices as they are in the view, results as the dialect writes them.
+        dialect: Dialect,
+        tools: Registry,
+        system: str,
+        zone: str = "UTC",
+        written: WrittenMessages | None = None,
+    ) -> None:
+        super().__init__(system, zone, written)
+        self._dialect = dialect
+        self._known = tools
 
-        Some dialects number the results of a message: so all of it is written at once.
+    def _spoken(self, sections: Sequence[Section]) -> list[Message]:
+        try:
+            text = self._dialect.write(_items(sections), self._known)
+        except Unwritable:
+            return [Message("assistant", tuple(_flat(sections)))]
+        return [Message("assistant", (TextPart(text),))]
+
+    def _given(self, given: _Given) -> list[Message]:
+        if tags := self._dialect.result_tags:
+            return [Message("user", tuple(_tagged(given, *tags)))]
+        return [Message("user", tuple(self._written_results(given) or given.parts()))]
+
+    def _written_results(self, given: _Given) -> list[Part]:
+        """Write results as the dialect itself does; nothing where it cannot.
+
+        Some dialects number the results of a message, so all of it is written at once.
         """
         items: list[Item] = []
         written: set[CallKey] = set()
-        for section in sections:
-            key, call = section.key, calls.get(section.key)
-            own = [one for one in sections if one.key == key and _is_result(one)]
+        for section in given.sections:
+            key, call = section.key, given.calls.get(section.key)
+            own = given.results(key)
             if call is None or not _is_result(section) or not self._can_say(call, own):
-                items.append(text_of(section.parts()))
+                items.append(text_of(given.shown(section)))
             elif key not in written:
                 written.add(key)
-                items += [call, _result(call, own, errors.get(key)), "\n"]
-        parts = _flat(sections)
+                items += [call, _result(call, own, given.errors.get(key)), "\n"]
         try:
-            text = self._dialect.write(items, self._tools) if written else None
+            text = self._dialect.write(items, self._known) if written else ""
         except Unwritable:
-            text = None
-        if text is None:
-            return parts
-        return [TextPart(text), *(part for part in parts if not isinstance(part, TextPart))]
+            text = ""
+        others = (part for part in given.parts() if not isinstance(part, TextPart))
+        return [TextPart(text), *others] if text else []
 
     def _can_say(self, call: Call, sections: Sequence[Section]) -> bool:
         try:
-            self._dialect.write([call, _result(call, sections, None)], self._tools)
+            self._dialect.write([call, _result(call, sections, None)], self._known)
         except Unwritable:
             return False
         return True
+
+
+class NativeDialogue(Dialogue):
+    """Writes for a server that has tools of its own, under names that it allows."""
+
+    def __init__(
+        self,
+        names: NativeNames,
+        system: str,
+        zone: str = "UTC",
+        written: WrittenMessages | None = None,
+    ) -> None:
+        super().__init__(system, zone, written)
+        self._names = names
+        self.tools = names.specs
+
+    def _spoken(self, sections: Sequence[Section]) -> list[Message]:
+        items = _items(sections)
+        text = "".join(item for item in items if isinstance(item, str))
+        calls = tuple(self._names.native(item) for item in items if isinstance(item, Call))
+        thoughts = (section.block.meta.get("reasoning") for section in sections)
+        reasoning = "".join(one for one in thoughts if isinstance(one, str)) if calls else ""
+        parts = (TextPart(text),) if text else ()
+        return [Message("assistant", parts, calls, reasoning=reasoning)]
+
+    def _given(self, given: _Given) -> list[Message]:
+        """Write one `tool` message for each call before, then all else as the user's."""
+        messages: list[Message] = []
+        pictures: list[Part] = []
+        answered: set[CallKey] = set()
+        keys = {call.id: key for key, call in given.calls.items()}
+        for call in given.answered:
+            key = keys.get(call.id)
+            own = given.results(key) if key else []
+            if key is None or not own:
+                messages.append(_tool_message(call, _NO_RESULT))
+                continue
+            answered.add(key)
+            result = _result(given.calls[key], own, given.errors.get(key))
+            text = result.error if result.error is not None else str(result.output)
+            messages.append(_tool_message(call, text))
+            # No server takes a picture in a result: it follows as the user's.
+            pictures += (part for part in _flat(own) if not isinstance(part, TextPart))
+        rest = [
+            part
+            for section in given.sections
+            if section.key not in answered or not _is_result(section)
+            for part in given.shown(section)
+        ]
+        if rest or pictures:
+            messages.append(Message("user", (*pictures, *rest)))
+        return messages
+
+    def _unanswered(self, calls: Sequence[Call]) -> Iterable[Message]:
+        return [_tool_message(call, _NO_RESULT) for call in calls]
+
+
+def _tagged(given: _Given, opening: str, closing: str) -> Iterator[Part]:
+    """Yield all parts, each result between the tags in which the model's family knows results."""
+    for section in given.sections:
+        parts = given.shown(section)
+        text = text_of([part for part in parts if isinstance(part, TextPart)]).rstrip("\n")
+        # A text that holds the closing tag would end its own result.
+        if not _is_result(section) or closing in text:
+            yield from parts
+            continue
+        yield TextPart(f"{opening}\n{text}\n{closing}\n")
+        yield from (part for part in parts if not isinstance(part, TextPart))
+
+
+def _joined(messages: Iterable[Message]) -> Iterator[Message]:
+    """Join neighbouring messages of the user: templates want the sides in turn."""
+    for role, group in groupby(messages, key=lambda one: one.role):
+        own = list(group)
+        if role == "user":
+            yield Message("user", tuple(part for one in own for part in one.parts))
+        else:
+            yield from own
+
+
+def _tool_message(call: Call, text: str) -> Message:
+    return Message("tool", (TextPart(text),), call_id=call.id)
+
+
+def _items(sections: Sequence[Section]) -> list[Item]:
+    """Return what the model said, with the code of each call back in its input."""
+    items: list[Item] = []
+    code: str | None = None
+    for section in sections:
+        block = section.block
+        if block.type == "react.tool.code":
+            code = block.text
+        elif _is_call(section):
+            items.append(_call(section, code))
+            code = None
+        else:
+            items.append(f"{(block.text or '').rstrip()}\n")
+    return items
 
 
 def _role(section: Section) -> Role:

@@ -65,7 +65,7 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     workspace: Path
     model: Model
     policy: Policy = Policy()
-    dialect: str = "tool-fence"
+    dialect: str = ""
     others: tuple[Offered, ...] = ()
     store: str | None = None
     tools: Registry | None = None

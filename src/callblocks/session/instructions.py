@@ -24,9 +24,14 @@ _CALLING = (
 )
 
 
-def instructions(dialect: Dialect, tools: Registry, system: str = "") -> str:
-    """The system prompt; the same text for the same tools, so that it can be cached."""
-    taught = [_taught(dialect, tuple(tools)), _CALLING] if tools.names else []
+def instructions(dialect: Dialect | None, tools: Registry, system: str = "") -> str:
+    """Return the system prompt; without a dialect the model's server tells it the tools itself.
+
+    It is the same text for the same tools, so that it can be cached.
+    """
+    taught: list[str] = []
+    if tools.names:
+        taught = [_CALLING] if dialect is None else [_taught(dialect, tuple(tools)), _CALLING]
     return "\n\n".join([*filter(None, [system.strip()]), *taught, _LAYOUT, ESCAPE_NOTE])
 
 

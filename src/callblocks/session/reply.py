@@ -3,11 +3,18 @@
     prose · call · prose · call · prose      each call has what was said before it
 
 Nothing of the text is lost: what opened like a call and is none stays in the prose.
+
+Calls come out of the text, by a parser, or in the API's own form, in slots. Slots have no closing
+marker and may be interleaved, so all of them are read at the end of the reply, and take the place
+among the calls at which they opened. A server that reads a call and leaves its text in the content
+gives it twice: then the one of the text counts, and the other one is dropped with a word.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
+from typing import Any, cast
 
 import msgspec
 
@@ -33,10 +40,15 @@ from callblocks.model.turn_events import (
     Thought,
     TurnEvent,
 )
-from callblocks.parser import Parser
+from callblocks.models.model import NativeDelta
+from callblocks.parsing.engine import Engine
 from callblocks.session.call_ids import CallIds
+from callblocks.session.native_input import read_native_input
 
-__all__ = ("Reply", "WrittenCall")
+__all__ = ("NATIVE", "Reply", "WrittenCall")
+
+NATIVE = "native"
+"""The dialect of a call that came in the API's own form."""
 
 
 class WrittenCall(msgspec.Struct, eq=False):
@@ -58,21 +70,38 @@ class WrittenCall(msgspec.Struct, eq=False):
         return Outcome(id=self.call.id, name=self.call.name, output=said.output, error=error)
 
 
+class _NativeCall:
+    """A call in the API's own form that is being written.
+
+    `at` is how many calls were written before it, `before` what was said.
+    """
+
+    def __init__(self, key: int, id: str, at: int, before: str) -> None:
+        self.key = key
+        self.id = id
+        self.at = at
+        self.before = before
+        self.name = ""
+        self.text: list[str] = []
+
+
 class Reply:
     """Takes the text of one reply; `written` are all its calls.
 
     With `carries` a result that the text itself has counts; without, it stays beside its call.
-    `keys` counts the calls of the turn, over all its replies.
+    `keys` counts the calls of the turn, over all its replies. `tool_name` gives a tool name for the
+    one that the model knows it by.
     """
 
     def __init__(
         self,
-        parser: Parser,
+        parser: Engine,
         ids: CallIds,
         tell: Callable[[TurnEvent], None],
         *,
         carries: bool = False,
         keys: int = 0,
+        tool_name: Callable[[str], str] = str,
     ) -> None:
         self.written: list[WrittenCall] = []
         self.is_cut = False
@@ -83,6 +112,9 @@ class Reply:
         self._ids = ids
         self._tell = tell
         self._carries = carries
+        self._tool_name = tool_name
+        self._native: dict[int, _NativeCall] = {}
+        self._is_ended = False
         self._prose: list[str] = []
         self._thinking: list[str] = []
         self._open: dict[int, tuple[int, str]] = {}
@@ -118,9 +150,91 @@ class Reply:
         self.length += len(text)
         self._think(text)
 
+    def open_native(self, delta: NativeDelta) -> None:
+        """Take the id and the name of a call in the API's own form, as far as a delta has them."""
+        self.length += len(delta.name)
+        call = self._native.get(delta.slot)
+        if call is None:
+            self.keys += 1
+            call = _NativeCall(self.keys, delta.id, len(self.written), self.rest)
+            self._native[delta.slot] = call
+            self._prose.clear()
+        call.id = call.id or delta.id
+        if delta.name and not call.name:
+            call.name = self._tool_name(delta.name)
+            self._tell(CallOpened(key=call.key, name=call.name))
+            for text in call.text:
+                self._tell(CallWriting(key=call.key, text=text))
+
+    def feed_native(self, slot: int, text: str) -> None:
+        """Take more of the input of such a call."""
+        if not text:
+            return
+        call = self._native[slot]
+        self.length += len(text)
+        call.text.append(text)
+        if call.name:
+            self._tell(CallWriting(key=call.key, text=text))
+
+    def end(self, *, is_cut: bool) -> None:
+        """Take the model's own word that its reply is over; `is_cut`: at its largest length."""
+        self._is_ended, self.is_cut = not is_cut, is_cut
+
     def close(self) -> None:
-        """No more text comes."""
+        """Read what is left; no more text comes."""
         self._take(self._parser.close())
+        natives = list(self._native.values())
+        in_text = [one.call for one in self.written]
+        read = [self._read_native(call, in_text) for call in natives]
+        for call, written in reversed(list(zip(natives, read, strict=True))):
+            if written is not None:
+                self.written.insert(call.at, written)
+
+    def _read_native(self, call: _NativeCall, in_text: list[Call]) -> WrittenCall | None:
+        """Read a call; nothing where it is none, or one of those that the text has, too."""
+        text, ended = "".join(call.text), True
+        try:
+            if not call.name:
+                raise ValueError("it names no tool")
+            value = read_native_input(text, is_cut=not self._is_ended)
+        except ValueError as error:
+            if self._is_ended or not call.name:
+                self._break_native(call, "native.input", f"a call in the API's own form: {error}")
+                return None
+            value, ended = {}, False
+        twins = [one for one in in_text if _is_same(one, call.name, value)]
+        if twins:
+            # It was announced, so its end is, too; the model need not hear of it.
+            in_text.remove(twins[0])
+            words = f"{call.name} came twice, as text and natively: it runs once"
+            self._tell(CallBroken(key=call.key, code="native.twice", text="", detail=words))
+            self._give_back(call)
+            return None
+        own = Call(
+            id=self._ids.give(call.id),
+            name=call.name,
+            input=value,
+            dialect=NATIVE,
+            ended=ended,
+        )
+        self._tell(CallWritten(key=call.key, call=own))
+        return WrittenCall(own, call.before)
+
+    def _break_native(self, call: _NativeCall, code: str, detail: str) -> None:
+        text = " ".join(filter(None, (call.name, "".join(call.text))))
+        self._give_back(call)
+        self._prose.append(text)
+        self.broken.append(Malformed(code, text, (0, 0), detail))
+        key = call.key if call.name else None
+        self._tell(CallBroken(code=code, text=text, detail=detail, key=key))
+
+    def _give_back(self, call: _NativeCall) -> None:
+        """Put what was said before a call that is none before what comes after it."""
+        if call.at < len(self.written):
+            after = self.written[call.at]
+            after.before = call.before + after.before
+        else:
+            self._prose.insert(0, call.before)
 
     def _take(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -156,11 +270,13 @@ class Reply:
         self.keys += 1
         id = "" if event.id is None else self._ids.give(event.id)
         self._open[event.index] = (self.keys, id)
-        self._tell(CallOpened(key=self.keys, name=event.name, id=id))
+        self._tell(CallOpened(key=self.keys, name=self._tool_name(event.name), id=id))
 
     def _ready(self, index: int, call: Call) -> None:
         key, id = self._open.pop(index)
-        own = msgspec.structs.replace(call, id=id or self._ids.give(call.id))
+        own = msgspec.structs.replace(
+            call, id=id or self._ids.give(call.id), name=self._tool_name(call.name)
+        )
         self._at[index] = written = WrittenCall(own, self.rest)
         self.written.append(written)
         self._prose.clear()
@@ -178,3 +294,17 @@ class Reply:
         self.broken.append(event)
         key = None if event.index is None else self._open.pop(event.index, (None, ""))[0]
         self._tell(CallBroken(code=event.code, text=event.text, detail=event.detail, key=key))
+
+
+def _is_same(call: Call, name: str, value: dict[str, Any]) -> bool:
+    """Return whether two forms of a call say the same; text may say a number in quotes."""
+    return call.name == name and _as_text(call.input) == _as_text(value)
+
+
+def _as_text(value: Any) -> Any:
+    if isinstance(value, dict):
+        given = cast("dict[str, Any]", value)
+        return {key: _as_text(item) for key, item in given.items()}
+    if isinstance(value, list):
+        return [_as_text(item) for item in cast("list[Any]", value)]
+    return value if isinstance(value, str) else json.dumps(value, default=repr)

@@ -42,8 +42,9 @@ Tell: TypeAlias = Callable[[TurnEvent], None]
 class Session:
     """One conversation, in one event loop. `member` names who speaks, among several.
 
-    `dialect` is what the model writes, or "auto" for any. `desk` has what running calls needs:
-    a book of approvals and who asks, a journal, the workspace. With no policy nothing runs.
+    `dialect` is what the model is taught; "" is the dialect of its family. `desk` has what running
+    calls needs: a book of approvals and who asks, a journal, the workspace. With no policy nothing
+    runs.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Session:
         *,
         tools: Registry | Iterable[Tool] = (),
         policy: Policy | None = None,
-        dialect: str = "tool-fence",
+        dialect: str = "",
         settings: SessionSettings | None = None,
         desk: Desk | None = None,
         member: str = "",

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from callblocks.model.blocks import Block
 from callblocks.model.turn_events import CallAnswered, CallAsked, TurnEvent
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approving import Approving
@@ -17,12 +18,10 @@ from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.runtime import Runtime
 from callblocks.runtime.turn import Turn
 from callblocks.session.answers import write_answer
-from callblocks.session.choosing import Choice, Offers, taught_dialects
-from callblocks.session.dialogue import Dialogue
-from callblocks.session.instructions import instructions
+from callblocks.session.choosing import Choice, Offers, is_taught
 from callblocks.session.interrupted import turn_key
 from callblocks.session.settings import SessionSettings
-from callblocks.session.speaking import speaker_of
+from callblocks.session.speaker import Speaker, WrittenForms
 from callblocks.session.tainting import Taints
 from callblocks.session.talk import Talk
 from callblocks.session.telling import Telling
@@ -74,6 +73,9 @@ class Stage:
         self._view = ModelView(tokens=recorder.holdings.tokens, budget=settings.budget)
         self._taints = Taints()
         self._seen = 0
+        self._learned: dict[str, str] = {}
+        """The dialect of each model's first calls on this timeline, by the model's name."""
+        self._written: WrittenForms = {}
         self._approving: Approving | None = None
 
     def set_up(self, turn: str, before: int, choice: Choice, tell: Telling) -> TurnRun:
@@ -85,17 +87,25 @@ class Stage:
             recorder, turn, lambda seq: talk is None or talk.shows(seq), self.desk.root
         )
         tools = in_turn(self._tools, own)
-        _, writes = taught_dialects(self.offers.chosen(choice).dialect)
-        told = instructions(writes, tools, settings.system)
-        dialogue = Dialogue(writes, tools, told, machine_zone())
-        talk = Talk(recorder.timeline, self._view, dialogue, turn, before)
+        talk = Talk(recorder.timeline, self._view, turn, before)
         key = turn_key(recorder, turn)
+        tainted = self._tainted(tools)
+        offered = self.offers.chosen(choice)
+        speaker = Speaker(
+            offered,
+            choice,
+            tools,
+            settings,
+            zone=machine_zone(),
+            learned=self._learned.get(offered.model.name, ""),
+            written=self._written,
+        )
         return TurnRun(
-            Turn(key, tainted=self._tainted(tools)),
+            Turn(key, tainted=tainted),
             talk,
-            speaker_of(self.offers, choice, tools, settings),
+            speaker,
             self._runtime(tools, tell, turn, key),
-            TurnWriting(recorder, turn, tell),
+            TurnWriting(recorder, turn, tell, offered.model.name),
             settings,
             tell,
         )
@@ -125,10 +135,17 @@ class Stage:
         )
 
     def _tainted(self, tools: Registry) -> tuple[str, ...]:
+        """Read what is new on the timeline; return where text of others came from."""
         for entry in self.recorder.timeline.entries(after=self._seen):
             self._taints.feed((entry,), tools)
+            self._learn(entry.block)
             self._seen = entry.seq
         return self._taints.reasons
+
+    def _learn(self, block: Block) -> None:
+        model, dialect = (str(block.meta.get(name, "")) for name in ("model", "dialect"))
+        if block.type == "react.tool.call" and is_taught(dialect):
+            self._learned.setdefault(model, dialect)
 
 
 def _telling(asker: Asker, tell: Callable[[TurnEvent], None]) -> Asker:

@@ -27,17 +27,14 @@ class Talk:
     goes on counting.
     """
 
-    def __init__(
-        self, timeline: Timeline, view: ModelView, dialogue: Dialogue, turn: str, before: int
-    ) -> None:
+    def __init__(self, timeline: Timeline, view: ModelView, turn: str, before: int) -> None:
         self.turn = turn
         self.round = self.calls = 0
         self.prompt = ""
         self._timeline = timeline
         self._view = view
-        self._dialogue = dialogue
-        self._before = before
         self._results: dict[str, str | None] = {}
+        self._last: dict[str, str | None] = {}
         self._catch_up()
         for entry in timeline.entries(after=before):
             if entry.block.turn_id == turn:
@@ -55,19 +52,23 @@ class Talk:
         """Keep more results of a round for the next request."""
         self._results |= {outcome.id: _text(outcome) for outcome in outcomes}
 
-    def request(self, settings: SessionSettings, grammar: str) -> Request:
-        """What the model is asked next."""
+    def begin_round(self) -> None:
+        """Count a round; `request` gives what the model is asked in it."""
         self._catch_up()
         self.round += 1
-        results, self._results = self._results, {}
+        self._last, self._results = self._results, {}
+
+    def request(self, dialogue: Dialogue, settings: SessionSettings, grammar: str = "") -> Request:
+        """Return what the model is asked in this round, in the form that `dialogue` writes."""
         return Request(
-            messages=self._dialogue.messages(self._view, self._before),
+            messages=dialogue.messages(self._view),
             prompt=self.prompt,
             round=self.round,
-            results=tuple((id, text) for id, text in results.items() if text is not None),
+            results=tuple((id, text) for id, text in self._last.items() if text is not None),
             chat=self._timeline.name,
             max_tokens=settings.max_tokens,
             grammar=grammar,
+            tools=dialogue.tools,
         )
 
     def _catch_up(self) -> None:

@@ -61,7 +61,7 @@ class Team(Session):
         *,
         tools: Registry | Iterable[Tool] = (),
         policy: Policy | None = None,
-        dialect: str = "tool-fence",
+        dialect: str = "",
         settings: SessionSettings | None = None,
         desk: Desk | None = None,
     ) -> None:

@@ -9,7 +9,7 @@
     name = "researcher"
     model = "http://127.0.0.1:8080/v1#small"
     tools = ["file_read", "file_list"]
-    dialect = "tool-fence"
+    dialect = "tool-fence"          # without it, that of the model's family
     system = "Look into the files before you answer."
 
 A model is one of `callblocks.models.opening.MODEL_FORMS`; the same text is the same model. Whatever

@@ -52,11 +52,11 @@ class Voice(msgspec.Struct, frozen=True, kw_only=True):
 
     model: Model
     tools: tuple[str, ...] | Registry = ()
-    dialect: str = "tool-fence"
+    dialect: str = ""
     system: str = ""
 
     def __post_init__(self) -> None:
-        if self.dialect not in (AUTO, *dialects):
+        if self.dialect not in ("", AUTO, *dialects):
             raise UnknownDialect(self.dialect, (AUTO, *dialects))
 
     def chosen(self, registry: Registry) -> Registry:

@@ -14,7 +14,7 @@ from callblocks.model.calls import Call
 from callblocks.model.errors import ModelError
 from callblocks.model.outcomes import Failure, Outcome
 from callblocks.model.turn_events import RoundBegan
-from callblocks.models.model import Piece, Request, Spoken, Stopped, Thinking, Usage
+from callblocks.models.model import NativeDelta, Piece, Spoken, Stopped, Thinking, Usage
 from callblocks.runtime.runtime import Runtime
 from callblocks.runtime.turn import Turn
 from callblocks.session.call_ids import CallIds
@@ -87,14 +87,18 @@ class TurnRun:
                 timer.cancel()
 
     async def _round(self) -> None:
+        mode = self._speaker.mode
         reply = await self._ask()
+        self._speaker.learn(written.call for written in reply.written)
+        # A model that never heard of its tools is asked again, in a form in which it does.
+        is_deaf = self._speaker.mode != mode and not reply.calls and self.ending is None
         # What opened like a call and is none is told to the model, while it can still be.
-        if not reply.calls and (not reply.broken or self.ending is not None):
+        if not reply.calls and not is_deaf and (not reply.broken or self.ending is not None):
             self._answer(reply)
             return
         self._writing.reply(reply, self._talk.round)
         await self._perform([written.call for written in reply.calls])
-        self._broken = 0 if reply.calls else self._broken + 1
+        self._broken = 0 if reply.calls or is_deaf else self._broken + 1
         if self._broken == self._settings.broken:
             self._end_by(Ending.of("failed", "broken_calls"))
         if self._settings.tokens and self.usage.tokens_out >= self._settings.tokens:
@@ -102,31 +106,43 @@ class TurnRun:
 
     async def _ask(self) -> Reply:
         """Read a reply to its end, or as far as it came."""
-        request = self._talk.request(self._settings, self._speaker.grammar)
-        reply = Reply(
-            self._speaker.parser(),
+        self._talk.begin_round()
+        self._tell(RoundBegan(number=self._talk.round))
+        while True:
+            mode = self._speaker.mode
+            reply = self._new_reply()
+            try:
+                if self.ending is None:
+                    self._reading = asyncio.ensure_future(self._read(reply))
+                    await self._reading
+            except asyncio.CancelledError:
+                if self.ending is None or _is_cancelled():
+                    raise
+            except ModelError as error:
+                # The server has no tools, and the model now knows: it is asked in text at once.
+                if error.code == "model_no_tools" and self._speaker.mode != mode:
+                    continue
+                self._end_by(Ending.by(error))
+            finally:
+                self._reading = None
+                reply.close()
+                self._keys = reply.keys
+            return reply
+
+    def _new_reply(self) -> Reply:
+        speaker = self._speaker
+        return Reply(
+            speaker.parser(),
             self._ids,
             self._tell,
-            carries=self._speaker.model.writes_results,
+            carries=speaker.model.writes_results,
             keys=self._keys,
+            tool_name=speaker.tool_name,
         )
-        self._tell(RoundBegan(number=request.round))
-        try:
-            if self.ending is None:
-                self._reading = asyncio.ensure_future(self._read(request, reply))
-                await self._reading
-        except asyncio.CancelledError:
-            if self.ending is None or _is_cancelled():
-                raise
-        except ModelError as error:
-            self._end_by(Ending.by(error))
-        finally:
-            self._reading = None
-            reply.close()
-            self._keys = reply.keys
-        return reply
 
-    async def _read(self, request: Request, reply: Reply) -> None:
+    async def _read(self, reply: Reply) -> None:
+        speaker = self._speaker
+        request = self._talk.request(speaker.dialogue(), self._settings, speaker.grammar)
         async with aclosing(self._speaker.pieces(request)) as pieces:
             async for piece in pieces:
                 await self._take(piece, reply)
@@ -137,8 +153,11 @@ class TurnRun:
                 await self._feed(text, reply, reply.feed)
             case Thinking(text=text):
                 await self._feed(text, reply, reply.think)
+            case NativeDelta(text=text):
+                reply.open_native(piece)
+                await self._feed(text, reply, lambda part: reply.feed_native(piece.slot, part))
             case Stopped(reason=reason):
-                reply.is_cut = reason == "length"
+                reply.end(is_cut=reason == "length")
             case Usage(tokens_in=asked, tokens_out=said):
                 self.usage = Usage(self.usage.tokens_in + asked, self.usage.tokens_out + said)
 

@@ -32,7 +32,10 @@ _CUT = "your reply was cut at its largest length, inside a call; write less at o
 class TurnWriting:
     """Writes the steps of one turn on its timeline, and tells of them."""
 
-    def __init__(self, recorder: Recorder, turn: str, tell: Callable[[TurnEvent], None]) -> None:
+    def __init__(
+        self, recorder: Recorder, turn: str, tell: Callable[[TurnEvent], None], model: str = ""
+    ) -> None:
+        self._model = model
         self._recorder = recorder
         self._id = turn
         self._tell = tell
@@ -83,6 +86,8 @@ class TurnWriting:
 
     def _call(self, written: WrittenCall, meta: dict[str, Any]) -> None:
         call, before = written.call, written.before.strip("\n")
+        # Who wrote it in which dialect: so that its later turns are written in the same.
+        meta = {**meta, "model": self._model, "dialect": call.dialect}
         if before.strip():
             self._recorder.notes(self._id, call, before)
         if written.carried:

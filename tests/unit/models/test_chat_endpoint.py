@@ -13,6 +13,7 @@ from callblocks.models.chat_endpoint import ChatEndpoint
 from callblocks.models.endpoint import EndpointSettings
 from callblocks.models.model import (
     Message,
+    NativeDelta,
     Piece,
     Request,
     Spoken,
@@ -20,7 +21,7 @@ from callblocks.models.model import (
     Thinking,
     Usage,
 )
-from support.model_replies import HELLO, message, pieces_of, reply_of, spoken, thought
+from support.model_replies import HELLO, message, pieces_of, reply_of, spoken
 from support.model_server import (
     DONE,
     ModelServer,
@@ -206,18 +207,19 @@ def test_why_it_stopped_is_what_the_server_says(told: str, reason: str) -> None:
     assert said(reason=told)[-1] == Stopped(reason)
 
 
-def test_native_calls_become_thoughts_and_never_text() -> None:
+def test_native_calls_come_in_slots_of_their_own() -> None:
     start = {"index": 0, "id": "c", "type": "function", "function": {"name": "rm", "arguments": ""}}
     more = {"index": 0, "function": {"arguments": '{"path": "/"}'}}
     second = {"index": 1, "function": {"name": "ls", "arguments": {"path": "."}}}
     old = {"function_call": {"name": "pwd", "arguments": "{}"}}
     pieces = said({"tool_calls": [start]}, {"tool_calls": [more, second]}, old, reason="tool_calls")
-    assert spoken(pieces) == ""
-    assert 'rm {"path": "/"}' in thought(pieces)
-    assert 'ls {"path":"."}' in thought(pieces)
-    assert "pwd {}" in thought(pieces)
-    assert "not run" in thought(pieces)
-    assert pieces[-1] == Stopped("tool_calls")
+    assert pieces == [
+        NativeDelta(0, "c", "rm", ""),
+        NativeDelta(0, "", "", '{"path": "/"}'),
+        NativeDelta(1, "", "ls", '{"path":"."}'),
+        NativeDelta(2, "", "pwd", "{}"),
+        Stopped("tool_calls"),
+    ]
 
 
 def test_other_choices_than_the_first_are_passed_over() -> None:

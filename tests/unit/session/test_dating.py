@@ -36,7 +36,7 @@ def test_a_day_is_that_of_its_zone(ts: str, zone: str, line: str) -> None:
     assert date_line(ts, zone) == line
 
 
-def test_the_day_stays_within_a_turn_and_stands_with_the_newest_prompt(
+def test_each_turn_keeps_its_day_and_later_requests_begin_alike(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TZ", "Europe/Berlin")
@@ -45,18 +45,17 @@ def test_the_day_stays_within_a_turn_and_stands_with_the_newest_prompt(
     model = Replies(said, "One.", said, "Two.")
     with Timeline.open(tmp_path / "timeline.sqlite", "talk") as timeline:
         recorder = Recorder(timeline, MemoryFiles(), MemoryArtifacts(), clock=lambda: now[0])
-        session = Session(recorder, model, tools=LOOKING, policy=ALLOW_ALL)
+        session = Session(recorder, model, tools=LOOKING, policy=ALLOW_ALL, dialect="tool-fence")
         for prompt in ("Look.", "Again."):
             asyncio.run(run_turn(session, prompt))
             now[0] += 86_400 * 2
     first, second, third, fourth = (texts(request.messages) for request in model.requests)
     assert first[0] == ("user", "[Date]: Monday 2026-11-16 (Europe/Berlin)\n[User say]: Look.\n")
     assert second[0] == first[0]
-    assert third[0][1].endswith(
-        "[Date]: Wednesday 2026-11-18 (Europe/Berlin)\n[User say]: Again.\n"
-    )
-    assert third[0][1].count("[Date]") == 1
-    assert fourth[0] == third[0]
+    again = "[Date]: Wednesday 2026-11-18 (Europe/Berlin)\n[User say]: Again.\n"
+    assert third[-1] == ("user", again)
     # What is before it is the same for ever: a provider may keep it.
+    assert third[: len(second)] == second
+    assert fourth[: len(third)] == third
     system = {request.messages[0] for request in model.requests}
     assert len(system) == 1

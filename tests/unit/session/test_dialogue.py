@@ -22,7 +22,7 @@ from callblocks.model.parts import text_of
 from callblocks.model.turn_events import CallEnded
 from callblocks.models.model import Message, Request
 from callblocks.parser import parse
-from callblocks.session.dialogue import Dialogue
+from callblocks.session.dialogue import TextDialogue
 from callblocks.session.host import Host
 from callblocks.session.session import Session
 from callblocks.session.settings import Attachment, SessionSettings
@@ -123,7 +123,7 @@ def session_tools(session: Session) -> tuple[Any, ...]:
 
 
 def _written(dialect: str) -> str:
-    return "tool-fence" if dialect == "auto" else dialect
+    return "tool-fence" if dialect in ("", "auto") else dialect
 
 
 def _encoded(text: str) -> bytes:
@@ -151,8 +151,10 @@ def again(host: Host, session: Session, turn: str, last: int, budget: int | None
     before = session.recorder.state.turns[turn] - 1
     tools = host.registry | Registry(react_tools(session.recorder, turn))
     view = ModelView(tokens=session.recorder.holdings.tokens, budget=budget)
-    dialogue = Dialogue(dialects[_written(host.settings.dialect)], tools, "Be kind.")
-    return Talk(timeline, view, dialogue, turn, before).request(SessionSettings(), "")
+    dialogue = TextDialogue(dialects[_written(host.settings.dialect)], tools, "Be kind.")
+    talk = Talk(timeline, view, turn, before)
+    talk.begin_round()
+    return talk.request(dialogue, SessionSettings())
 
 
 class Watching(Replies):

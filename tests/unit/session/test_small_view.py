@@ -76,15 +76,15 @@ def test_what_was_folded_away_can_be_read_again(tmp_path: Path) -> None:
     assert "a 0 word" in turn.sent(-1)[-1][1]
 
 
-def test_earlier_turns_are_shown_as_a_view_before_the_prompt(tmp_path: Path) -> None:
+def test_earlier_turns_are_shown_in_the_dialect_of_the_model(tmp_path: Path) -> None:
     model = Replies(write("tool-fence", look("c1", "garden"), tools=LOOKING.tools), "Nice.", "Yes.")
     with some_host(tmp_path, model, tools=Registry(LOOKING.tools)) as host:
         session = host.session("talk")
         asyncio.run(run_turn(session, "Look."))
         asyncio.run(run_turn(session, "And?"))
-    ((role, text),) = texts(model.requests[-1].messages)
-    assert role == "user"
-    headings = ("[User say]: Look.", "[TOOL CALL c1].call look", "[TOOL RESULT c1].result look")
-    places = [text.index(one) for one in (*headings, "[AI Agent answer]: Nice.", "say]: And?")]
-    assert places == sorted(places)
-    assert "```tool" not in text
+    first, called, given, answered, last = texts(model.requests[-1].messages)
+    assert first[1].endswith("[User say]: Look.\n")
+    assert (called[0], called[1].startswith("```tool look c1")) == ("assistant", True)
+    assert (given[0], "a garden" in given[1]) == ("user", True)
+    assert answered == ("assistant", "Nice.\n")
+    assert last[1].endswith("[User say]: And?\n")

@@ -41,7 +41,7 @@ def test_a_team_is_read_from_its_file(tmp_path: Path) -> None:
     assert (team.name, team.at_once, team.names) == ("readers", 2, ("researcher", "critic"))
     assert (team.consensus.dialect, team.consensus.system) == ("auto", "Be brief.")
     assert researcher.tools == ("file_read", "file_list")
-    assert (researcher.dialect, researcher.system) == ("tool-fence", "Look.")
+    assert (researcher.dialect, researcher.system) == ("", "Look.")
     assert (critic.dialect, critic.tools) == ("scissors-cat", ())
     assert "readers (researcher, critic)" in team.told(critic)
     assert team.told(researcher).endswith("\n\nLook.")

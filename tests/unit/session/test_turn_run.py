@@ -47,7 +47,9 @@ def test_a_turn_of_two_rounds_with_a_good_and_a_failing_call(tmp_path: Path, dia
     assert (first.round, second.round, first.prompt) == (1, 2, "Look around.")
     ((said_by, asked),) = texts(first.messages)
     assert (said_by, asked.partition("\n")[2]) == ("user", "[User say]: Look around.\n")
-    assert second.messages[:2] == first.messages
+    assert second.messages[1:2] == first.messages[1:]
+    # A model of an unknown family is taught the dialect in which its first calls came.
+    assert (second.messages[0] == first.messages[0]) == (dialect != "auto")
     (_, (mine, own), (yours, given)) = texts(second.messages)
     assert (mine, yours) == ("assistant", "user")
     # The calls have ids of the timeline, where the dialect has none.
@@ -129,10 +131,10 @@ def test_what_a_dialect_cannot_say_stands_as_in_the_view(tmp_path: Path) -> None
     )
 
 
-def test_quoted_calls_are_none_where_any_dialect_may_be_meant(tmp_path: Path) -> None:
-    quoted = f"Write it so:\n\n````markdown\n{calls('emoji-bracket', GOOD)}\n````\n"
-    assert play(tmp_path, quoted, dialect="auto").codes == []
-    assert play(tmp_path, quoted, "Done.", dialect="emoji-bracket").codes == [""]
+@pytest.mark.parametrize("dialect", ["auto", "emoji-bracket"])
+def test_calls_quoted_beside_other_text_are_none(tmp_path: Path, dialect: str) -> None:
+    quoted = f"Write it so:\n\n````markdown\nLike this:\n{calls('emoji-bracket', GOOD)}\n````\n"
+    assert play(tmp_path, quoted, dialect=dialect).codes == []
 
 
 def test_an_unknown_tool_a_wrong_input_and_a_no_are_told(tmp_path: Path) -> None:

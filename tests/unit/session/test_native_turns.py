@@ -1,0 +1,274 @@
+"""Turns with a model that calls natively: the same events and outcomes as with calls in text."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callblocks.dialects import dialects
+from callblocks.model.calls import Call
+from callblocks.model.errors import ModelError
+from callblocks.model.turn_events import CallBroken, CallOpened, CallWriting, CallWritten, Said
+from callblocks.models.model import NativeDelta, Request, Spoken, Stopped, Usage
+from callblocks.session.session import Session
+from callblocks.session.settings import SessionSettings
+from support.played import GOOD, LOOKING
+from support.speaking import Replies, blocks_of, check_grammar, of_type, run_turn, some_host
+
+GARDEN = '{"place": "garden"}'
+
+
+def native(slot: int, text: str, *, name: str = "look", id: str = "") -> NativeDelta:
+    return NativeDelta(slot, id, name, text)
+
+
+class Turn:
+    """One turn, or several, with a model of a mode."""
+
+    def __init__(self, folder: Path, *says: Any, mode: str = "mixed", turns: int = 1) -> None:
+        self.model: Any = Replies(*says, size=10_000)
+        self.model.mode = mode
+        self.events: list[Any] = []
+        with some_host(folder, self.model, tools=LOOKING) as host:
+            self.session: Session = host.session("talk")
+            for _ in range(turns):
+                events = asyncio.run(run_turn(self.session, "Look."))
+                check_grammar(events)
+                self.events += events
+            self.blocks = blocks_of(self.session)
+        for request in self.model.requests:
+            check_native(request)
+
+    @property
+    def codes(self) -> list[str]:
+        ended = [one.outcome for one in self.events if hasattr(one, "outcome")]
+        return [one.error.code if one.error else "" for one in ended]
+
+    @property
+    def calls(self) -> list[Call]:
+        return [one.call for one in of_type(self.events, CallWritten)]
+
+
+def check_native(request: Request) -> None:
+    """Every call has exactly one `tool` message, before anything else follows."""
+    waiting: list[str] = []
+    for message in request.messages:
+        if message.role == "tool":
+            assert waiting.pop(0) == message.call_id
+        else:
+            assert not waiting
+        waiting += [call.id for call in message.calls]
+    assert not waiting
+    roles = [one.role for one in request.messages if one.role != "tool"]
+    assert roles[:2] == ["system", "user"]
+
+
+def test_parallel_native_calls_run_and_their_results_go_back_natively(tmp_path: Path) -> None:
+    says = [
+        Spoken("I look."),
+        native(0, "", id="a"),
+        native(1, '{"place": ', id="b"),
+        NativeDelta(0, "", "", GARDEN),
+        NativeDelta(1, "", "", '"nowhere"}'),
+        Spoken(" Twice."),
+    ]
+    turn = Turn(tmp_path, says, "Done.")
+    assert sorted(turn.codes) == ["", "path_not_found"]
+    assert [(one.id, one.input, one.dialect) for one in turn.calls] == [
+        ("a", {"place": "garden"}, "native"),
+        ("b", {"place": "nowhere"}, "native"),
+    ]
+    written = of_type(turn.events, CallWriting)
+    assert [(one.key, one.text) for one in written][:2] == [(2, '{"place": '), (1, GARDEN)]
+    first, second = turn.model.requests
+    assert [spec.name for spec in first.tools if "." in spec.name] == []
+    assert "look" in {spec.name for spec in first.tools}
+    said, good, bad = second.messages[-3:]
+    assert [call.name for call in said.calls] == ["look", "look"]
+    assert said.parts[0].text == "I look.\n Twice.\n"
+    assert "a garden" in good.parts[0].text
+    assert "path_not_found" in bad.parts[0].text
+
+
+def test_tools_have_names_that_apis_allow_and_run_under_their_own(tmp_path: Path) -> None:
+    given = '{"path": "a.md", "content": "# A"}'
+    turn = Turn(tmp_path, [native(0, given, name="react_write")], "Done.", turns=1)
+    assert [one.name for one in turn.calls] == ["react.write"]
+    assert turn.codes == [""]
+    assert turn.model.requests[1].messages[-2].calls[0].name == "react_write"
+
+
+@pytest.mark.parametrize("name", ["react_write", "react.write"])
+def test_a_call_that_the_server_left_in_the_text_runs_in_mixed_mode(
+    tmp_path: Path, name: str
+) -> None:
+    call = Call(id="c1", name=name, input={"path": "a.md", "content": "# A"})
+    turn = Turn(tmp_path, dialects["hermes"].write([call]), "Done.")
+    assert [(one.name, one.dialect) for one in turn.calls] == [("react.write", "hermes")]
+    assert turn.codes == [""]
+    assert turn.model.requests[1].messages[-1].role == "tool"
+
+
+def test_in_native_mode_text_is_only_text(tmp_path: Path) -> None:
+    text = dialects["hermes"].write([GOOD], LOOKING)
+    turn = Turn(tmp_path, text, mode="native")
+    assert turn.calls == []
+    assert "".join(one.text for one in of_type(turn.events, Said)) == text
+
+
+@pytest.mark.parametrize("text_first", [True, False])
+def test_a_call_in_both_forms_runs_once(tmp_path: Path, text_first: bool) -> None:
+    text = Spoken("Look: " + dialects["hermes"].write([GOOD], LOOKING) + " So.")
+    both = [text, native(0, GARDEN)] if text_first else [native(0, GARDEN), text]
+    turn = Turn(tmp_path, both, "Done.")
+    assert turn.codes == [""]
+    (hint,) = of_type(turn.events, CallBroken)
+    assert hint.code == "native.twice"
+    assert "runs once" in hint.detail
+    said = turn.model.requests[1].messages[-2].parts[0].text
+    assert said == "Look:\n So.\n"
+
+
+def test_two_equal_native_calls_are_two(tmp_path: Path) -> None:
+    turn = Turn(tmp_path, [native(0, GARDEN), native(1, GARDEN)], "Done.")
+    assert turn.codes == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", {}),
+        ("{'place': 'garden',}", {"place": "garden"}),
+        ('"{\\"place\\": \\"garden\\"}"', {"place": "garden"}),
+    ],
+)
+def test_inputs_as_models_write_them_are_read(
+    tmp_path: Path, text: str, value: dict[str, Any]
+) -> None:
+    turn = Turn(tmp_path, [native(0, text)], "Done.")
+    assert [one.input for one in turn.calls] == [value]
+
+
+@pytest.mark.parametrize("text", ["[1]", "7", '{"place": ', "{} {}", "garden"])
+def test_an_input_that_is_none_is_told_and_the_model_is_asked_again(
+    tmp_path: Path, text: str
+) -> None:
+    turn = Turn(tmp_path, [Spoken("So: "), native(0, text), Spoken("!")], "Done.")
+    (broken,) = of_type(turn.events, CallBroken)
+    assert (broken.code, broken.text) == ("native.input", f"look {text}")
+    assert turn.calls == []
+    (notice,) = [one for one in turn.blocks if one.type == "react.notice"]
+    assert "native.input" in (notice.text or "")
+    assert text in turn.model.requests[1].messages[-2].parts[0].text
+
+
+def test_a_call_without_a_name_is_told(tmp_path: Path) -> None:
+    turn = Turn(tmp_path, [native(0, GARDEN, name="")], "Done.")
+    (broken,) = of_type(turn.events, CallBroken)
+    assert broken.key is None
+    assert "names no tool" in broken.detail
+    assert not of_type(turn.events, CallOpened)
+
+
+def test_a_name_that_comes_late_opens_the_call_then(tmp_path: Path) -> None:
+    turn = Turn(tmp_path, [NativeDelta(0, "", "", GARDEN), NativeDelta(0, "", "look")], "Done.")
+    assert turn.codes == [""]
+
+
+def test_a_tool_that_the_model_made_up_is_one_failed_call(tmp_path: Path) -> None:
+    turn = Turn(tmp_path, [native(0, "{}", name="teleport")], "Done.")
+    assert turn.codes == ["unknown_tool"]
+
+
+def test_one_id_for_two_calls_gives_two_outcomes(tmp_path: Path) -> None:
+    turn = Turn(tmp_path, [native(0, GARDEN, id="x"), native(1, GARDEN, id="x")], "Done.")
+    assert turn.codes == ["", ""]
+    assert len({one.id for one in turn.calls}) == 2
+
+
+def test_a_stream_that_is_cut_inside_a_call_runs_nothing(tmp_path: Path) -> None:
+    cut = ModelError("model_unreachable", "it broke off")
+    turn = Turn(tmp_path, [native(0, '{"place": "gar'), cut])
+    assert turn.codes == ["cancelled"]
+    assert turn.events[-1].code == "model_unreachable"
+
+
+def test_a_call_that_is_whole_does_not_run_where_the_stream_is_cut(tmp_path: Path) -> None:
+    cut = ModelError("model_unreachable", "it broke off")
+    turn = Turn(tmp_path, [native(0, GARDEN), cut])
+    assert turn.codes == ["cancelled"]
+
+
+def test_a_reply_that_is_out_of_tokens_inside_a_call_is_refused_with_a_word(
+    tmp_path: Path,
+) -> None:
+    turn = Turn(tmp_path, [native(0, '{"place": "gar'), Stopped("length")], "Done.")
+    assert turn.codes == ["unended_call"]
+
+
+def test_an_input_that_is_too_long_ends_the_turn_and_runs_nothing(tmp_path: Path) -> None:
+    model: Any = Replies([native(0, '{"place": "' + "x" * 5_000_000 + '"}')])
+    model.mode = "mixed"
+    with some_host(tmp_path, model, tools=LOOKING, session=SessionSettings()) as host:
+        events = asyncio.run(run_turn(host.session("talk"), "Look."))
+    check_grammar(events)
+    assert events[-1].code == "model_too_long"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class NoTools(Replies):
+    """A server that takes no tools, and says so at the first request that has some."""
+
+    mode = "mixed"
+
+    def reply(self, request: Request) -> Any:
+        if request.tools:
+            self.mode = "text"
+            self._says.insert(0, ModelError("model_no_tools", "this model has no tools"))
+        return super().reply(request)
+
+
+def test_a_server_without_tools_is_asked_again_in_text(tmp_path: Path) -> None:
+    model = NoTools(dialects["hermes"].write([GOOD], LOOKING), "Done.")
+    with some_host(tmp_path, model, tools=LOOKING) as host:
+        events = asyncio.run(run_turn(host.session("talk"), "Look."))
+    check_grammar(events)
+    refused, taught, last = model.requests
+    assert (refused.round, taught.round, last.round) == (1, 1, 2)
+    assert refused.tools
+    assert not taught.tools
+    assert "<tool_call>" not in refused.messages[0].parts[0].text
+    assert "<tool_call>" in taught.messages[0].parts[0].text
+    assert last.messages[-1].role == "user"
+
+
+class Deaf(Replies):
+    """A server that passes over tools, which is known by the count after its first reply."""
+
+    mode = "mixed"
+
+    async def reply(self, request: Request) -> Any:
+        async for piece in super().reply(request):
+            if request.tools and isinstance(piece, Usage):
+                self.mode = "text"
+            yield piece
+
+
+def test_a_model_that_never_heard_of_its_tools_is_asked_again_in_text(tmp_path: Path) -> None:
+    model = Deaf("I have no tools.", dialects["hermes"].write([GOOD], LOOKING), "Done.")
+    with some_host(tmp_path, model, tools=LOOKING) as host:
+        session = host.session("talk")
+        events = asyncio.run(run_turn(session, "Look."))
+        notes = blocks_of(session, "react.notes")
+    check_grammar(events)
+    assert [bool(one.tools) for one in model.requests] == [True, False, False]
+    assert notes[0].text == "I have no tools."
+
+
+def test_later_turns_begin_with_the_messages_of_the_one_before(tmp_path: Path) -> None:
+    turn = Turn(tmp_path, [native(0, GARDEN, id="a")], "One.", "Two.", turns=2)
+    *_, second, third = turn.model.requests
+    assert third.messages[: len(second.messages)] == second.messages
+    assert [one.role for one in third.messages[len(second.messages) :]] == ["assistant", "user"]
