@@ -146,7 +146,9 @@ class ChatLoop:
     async def _model(self, spec: str) -> None:
         if spec:
             self._session = await self._place.talk_with(spec, self._session.name)
-        self._note(f"{self._place.who}, calls in {self._place.dialect}")
+        self._note(
+            f"{self._place.who}, calls in {self._place.dialect or 'the dialect of its family'}"
+        )
 
     async def _dialect(self, name: str) -> None:
         if name:

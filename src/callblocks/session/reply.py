@@ -186,12 +186,15 @@ class Reply:
         natives = list(self._native.values())
         in_text = [one.call for one in self.written]
         read = [self._read_native(call, in_text) for call in natives]
+        # From the last to the first: what is put in then never moves a place that is still to come.
         for call, written in reversed(list(zip(natives, read, strict=True))):
-            if written is not None:
+            if isinstance(written, WrittenCall):
                 self.written.insert(call.at, written)
+            else:
+                self._give_back(call, written)
 
-    def _read_native(self, call: _NativeCall, in_text: list[Call]) -> WrittenCall | None:
-        """Read a call; nothing where it is none, or one of those that the text has, too."""
+    def _read_native(self, call: _NativeCall, in_text: list[Call]) -> WrittenCall | str:
+        """Read a call, or return the text that stands for it: it is none, or the text has it."""
         text, ended = "".join(call.text), True
         try:
             if not call.name:
@@ -199,8 +202,7 @@ class Reply:
             value = read_native_input(text, is_cut=not self._is_ended)
         except ValueError as error:
             if self._is_ended or not call.name:
-                self._break_native(call, "native.input", f"a call in the API's own form: {error}")
-                return None
+                return self._break_native(call, f"a call in the API's own form: {error}")
             value, ended = {}, False
         twins = [one for one in in_text if _is_same(one, call.name, value)]
         if twins:
@@ -208,8 +210,7 @@ class Reply:
             in_text.remove(twins[0])
             words = f"{call.name} came twice, as text and natively: it runs once"
             self._tell(CallBroken(key=call.key, code="native.twice", text="", detail=words))
-            self._give_back(call)
-            return None
+            return ""
         own = Call(
             id=self._ids.give(call.id),
             name=call.name,
@@ -220,21 +221,21 @@ class Reply:
         self._tell(CallWritten(key=call.key, call=own))
         return WrittenCall(own, call.before)
 
-    def _break_native(self, call: _NativeCall, code: str, detail: str) -> None:
+    def _break_native(self, call: _NativeCall, detail: str) -> str:
+        code = "native.input"
         text = " ".join(filter(None, (call.name, "".join(call.text))))
-        self._give_back(call)
-        self._prose.append(text)
         self.broken.append(Malformed(code, text, (0, 0), detail))
         key = call.key if call.name else None
         self._tell(CallBroken(code=code, text=text, detail=detail, key=key))
+        return text
 
-    def _give_back(self, call: _NativeCall) -> None:
-        """Put what was said before a call that is none before what comes after it."""
+    def _give_back(self, call: _NativeCall, text: str) -> None:
+        """Put what was said before a call that is none, and its text, before what comes after."""
         if call.at < len(self.written):
             after = self.written[call.at]
-            after.before = call.before + after.before
+            after.before = call.before + text + after.before
         else:
-            self._prose.insert(0, call.before)
+            self._prose.insert(0, call.before + text)
 
     def _take(self, events: Iterable[Event]) -> None:
         for event in events:

@@ -204,7 +204,7 @@ def test_no_call_writes_the_file_of_the_team(hall: Hall) -> None:
 def test_a_team_is_named_and_its_file_says_the_models(hall: Hall) -> None:
     shown = hall.type("/model", "/model scripted", "/dialect auto", "/tools")
     assert "trip, with readers (reader, critic); /help" in shown
-    assert "readers (reader, critic), calls in tool-fence" in shown
+    assert "readers (reader, critic), calls in the dialect of its family" in shown
     assert "the file of the team says the model of each" in shown
     assert "the file of the team says the dialect of each" in shown
     assert "file_read" in shown

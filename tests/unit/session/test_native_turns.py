@@ -11,6 +11,7 @@ import pytest
 from callblocks.dialects import dialects
 from callblocks.model.calls import Call
 from callblocks.model.errors import ModelError
+from callblocks.model.parts import text_of
 from callblocks.model.turn_events import CallBroken, CallOpened, CallWriting, CallWritten, Said
 from callblocks.models.model import NativeDelta, Request, Spoken, Stopped, Usage
 from callblocks.session.session import Session
@@ -165,6 +166,15 @@ def test_an_input_that_is_none_is_told_and_the_model_is_asked_again(
     assert text in turn.model.requests[1].messages[-2].parts[0].text
 
 
+def test_what_was_said_around_calls_that_are_none_keeps_its_order(tmp_path: Path) -> None:
+    says: list[Any] = []
+    for at, text in enumerate(("[1]", GARDEN, "[2]", "[3]")):
+        says += [Spoken(f"{at} "), native(at, text)]
+    turn = Turn(tmp_path, [*says, Spoken("end")], "Done.")
+    said = turn.model.requests[1].messages[2].parts[0].text
+    assert said == "0 look [1]1\n2 look [2]3 look [3]end\n"
+
+
 def test_a_call_without_a_name_is_told(tmp_path: Path) -> None:
     turn = Turn(tmp_path, [native(0, GARDEN, name="")], "Done.")
     (broken,) = of_type(turn.events, CallBroken)
@@ -239,8 +249,8 @@ def test_a_server_without_tools_is_asked_again_in_text(tmp_path: Path) -> None:
     assert (refused.round, taught.round, last.round) == (1, 1, 2)
     assert refused.tools
     assert not taught.tools
-    assert "<tool_call>" not in refused.messages[0].parts[0].text
-    assert "<tool_call>" in taught.messages[0].parts[0].text
+    assert "<tool_call>" not in text_of(list(refused.messages[0].parts))
+    assert "<tool_call>" in text_of(list(taught.messages[0].parts))
     assert last.messages[-1].role == "user"
 
 
