@@ -92,7 +92,7 @@ def test_the_tools_the_dialects_and_the_model_are_told(server: Running) -> None:
     assert missing.status_code == 404
     assert "did you mean note" in missing.json()["error"]["message"]
     dialects = server.client.get("/api/dialects").json()["dialects"]
-    assert [one["name"] for one in dialects if one["is_used"]] == ["tool-fence"]
+    assert [one["name"] for one in dialects if one["is_used"]] == []
     (model,) = server.client.get("/api/models").json()["models"]
     assert (model["name"], model["is_used"], model["suggestions"]) == ("talker", True, [])
 

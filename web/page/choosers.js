@@ -13,7 +13,7 @@ import { getJson } from "./api.js";
 import { keep, kept } from "./keep.js";
 
 /** @typedef {{name: string, title: string, prompt: string}} Scenario */
-/** @typedef {{name: string, is_used?: boolean, dialect?: string, suggestions?: string[], scenarios?: Scenario[]}} Model */
+/** @typedef {{name: string, is_used?: boolean, dialect?: string, taught?: string, suggestions?: string[], scenarios?: Scenario[]}} Model */
 /** @typedef {{value: string, words: string}} Option */
 /** @typedef {{label: string, where: "tab" | "browser"}} Kind */
 
@@ -126,7 +126,9 @@ export class Choosers {
 
   /** The dialects and scenarios of the model. */
   _fillRest() {
-    this._fill("dialect", this._dialects, this.model?.dialect ?? "auto");
+    const taught = this.model?.taught;
+    const by = (/** @type {Option} */ one) => (one.value === "auto" && taught ? { ...one, words: `auto (${taught})` } : one);
+    this._fill("dialect", this._dialects.map(by), this.model?.dialect ?? "auto");
     const named = this.scenarios.filter((one) => one.name);
     const options = named.map(({ name, title }) => ({ value: name, words: title || name }));
     this._fill("scenario", options.length ? [{ value: "", words: "by message" }, ...options] : [], "");

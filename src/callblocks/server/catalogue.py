@@ -12,10 +12,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from callblocks.dialects import dialects
-from callblocks.models.model import Model
+from callblocks.models.model import mode_of
 from callblocks.models.scenario import Scenario, scenarios_of
+from callblocks.parser import AUTO
 from callblocks.server.faults import answer_json
 from callblocks.server.service import service_of
+from callblocks.session.choosing import DEFAULT_DIALECT, Offered, known_dialect
 from callblocks.tools.tool import Tool
 
 __all__ = (
@@ -75,12 +77,16 @@ class ShownModel(msgspec.Struct, frozen=True):
     """A model, and prompts that it has an answer to where it knows them.
 
     `is_used` is one that replies without a choice, in `dialect`; `scenarios` are for a choice.
+    `taught` is the dialect that it is taught where `dialect` is `auto`, and `mode` how its server
+    is given tools now.
     """
 
     name: str
     suggestions: tuple[str, ...]
     is_used: bool
     dialect: str
+    taught: str
+    mode: str
     scenarios: tuple[Scenario, ...]
 
 
@@ -104,7 +110,7 @@ async def show_tool(request: Request) -> Response:
 
 async def list_dialects(request: Request) -> Response:
     """Every dialect that calls may be written in."""
-    used = service_of(request).host.settings.dialect
+    used = service_of(request).host.settings.dialect or AUTO
     return answer_json(
         DialectList(
             [
@@ -124,18 +130,24 @@ async def list_models(request: Request) -> Response:
     team = service.host.settings.team
     if team is not None:
         voices = {id(one.model): one for one in (*team.members, team.consensus)}.values()
-        return answer_json(
-            ModelList([_model(one.model, one.dialect, True) for one in voices], team=True)
-        )
+        shown = [_model(Offered(one.model, one.dialect), True) for one in voices]
+        return answer_json(ModelList(shown, team=True))
     first, *others = service.host.offered
-    shown = [_model(first.model, first.dialect, True)]
-    shown += [_model(one.model, one.dialect, False) for one in others]
+    shown = [_model(first, True), *(_model(one, False) for one in others)]
     return answer_json(ModelList(shown, team=False))
 
 
-def _model(model: Model, dialect: str, is_used: bool) -> ShownModel:
-    suggestions = tuple(getattr(model, "suggestions", ()))
-    return ShownModel(model.name, suggestions, is_used, dialect, scenarios_of(model))
+def _model(offered: Offered, is_used: bool) -> ShownModel:
+    model = offered.model
+    return ShownModel(
+        name=model.name,
+        suggestions=tuple(getattr(model, "suggestions", ())),
+        is_used=is_used,
+        dialect=offered.dialect or AUTO,
+        taught=known_dialect(offered) or DEFAULT_DIALECT,
+        mode=mode_of(model),
+        scenarios=scenarios_of(model),
+    )
 
 
 def _shown(tool: Tool) -> ShownTool:

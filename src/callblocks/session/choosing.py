@@ -13,13 +13,27 @@ from typing import Any
 
 import msgspec
 
-from callblocks.dialects import dialects
+from callblocks.dialects import dialect_of, dialects
 from callblocks.model.errors import CallerError, UnknownDialect
 from callblocks.models.model import Model
 from callblocks.models.scenario import scenarios_of
 from callblocks.parser import AUTO
 
-__all__ = ("NO_CHOICE", "Choice", "Offered", "Offers", "check_dialect", "choice_of", "is_taught")
+__all__ = (
+    "DEFAULT_DIALECT",
+    "NO_CHOICE",
+    "Choice",
+    "Offered",
+    "Offers",
+    "check_dialect",
+    "choice_of",
+    "is_taught",
+    "known_dialect",
+)
+
+
+DEFAULT_DIALECT = "hermes"
+"""What a model of an unknown family is taught: JSON in tags, which most open models have seen."""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -83,6 +97,14 @@ def choice_of(meta: dict[str, Any]) -> Choice:
     except UnknownDialect:
         return msgspec.structs.replace(chosen, dialect="")
     return chosen
+
+
+def known_dialect(offered: Offered) -> str:
+    """Return the dialect that was named for a model, else its family's; "" where none is known."""
+    if offered.dialect not in ("", AUTO):
+        return offered.dialect
+    family = dialect_of(offered.model.name) or ""
+    return family if is_taught(family) else ""
 
 
 def check_dialect(dialect: str) -> None:

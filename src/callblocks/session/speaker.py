@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from callblocks.dialects import dialect_of, dialects
+from callblocks.dialects import dialects
 from callblocks.model.calls import Call
 from callblocks.model.errors import ModelError, Unwritable
 from callblocks.models.model import Model, Piece, Request, UsedMode, mode_of
@@ -31,7 +31,7 @@ from callblocks.models.scenario import scenarios_of
 from callblocks.parser import AUTO, convert
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Engine
-from callblocks.session.choosing import Choice, Offered, is_taught
+from callblocks.session.choosing import DEFAULT_DIALECT, Choice, Offered, is_taught, known_dialect
 from callblocks.session.dialogue import (
     Dialogue,
     NativeDialogue,
@@ -43,10 +43,7 @@ from callblocks.session.reply import NATIVE
 from callblocks.session.settings import SessionSettings
 from callblocks.tools.registry import Registry
 
-__all__ = ("DEFAULT_DIALECT", "Speaker", "WrittenForms")
-
-DEFAULT_DIALECT = "hermes"
-"""What a model of an unknown family is taught: JSON in tags, which most open models have seen."""
+__all__ = ("Speaker", "WrittenForms")
 
 WrittenForms: TypeAlias = dict[str, WrittenMessages]
 """The messages of one conversation that were written before, by the form."""
@@ -76,7 +73,7 @@ class Speaker:
         self._learned = learned
         self._written: WrittenForms = {} if written is None else written
         named = "" if offered.dialect == AUTO else offered.dialect
-        self._known = named or _family(self.model.name)
+        self._known = known_dialect(offered)
         self._names: NativeNames | None = None
         self._scenario = choice.scenario
         plays_scripts = bool(scenarios_of(self.model))
@@ -165,12 +162,6 @@ def _read_dialects(first: str) -> tuple[Dialect, ...]:
     known = [one for one in dialects.values() if one.in_auto and one.rules]
     preferred = [dialects[first]] if first else []
     return (*preferred, *(one for one in known if one not in preferred))
-
-
-def _family(model: str) -> str:
-    """Return the dialect of a model's family; "" where it is not known or not taught."""
-    name = dialect_of(model) or ""
-    return name if is_taught(name) else ""
 
 
 def _translator(

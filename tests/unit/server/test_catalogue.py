@@ -36,6 +36,8 @@ def test_each_model_says_its_scenarios_and_which_is_used(server: Served) -> None
         "suggestions": ["hello", "bye"],
         "is_used": True,
         "dialect": "auto",
+        "taught": "hermes",
+        "mode": "text",
         "scenarios": [
             {"name": "greet", "title": "A greeting", "prompt": "hello"},
             {"name": "leave", "title": "A leave", "prompt": "bye"},
