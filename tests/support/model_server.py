@@ -20,7 +20,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import msgspec
 import pydantic
@@ -29,8 +29,9 @@ __all__ = ("Asked", "ModelServer", "Step", "chat_events", "completion_events", "
 
 DONE = b"data: [DONE]\n\n"
 
-Step = bytes | float | Literal["cut", "hold"]
-"""Bytes to send, seconds to wait, or: break the connection; wait until the client leaves."""
+Step = bytes | float | Literal["cut", "leave", "hold"]
+"""Bytes to send, seconds to wait, or: break the connection, with what is not yet sent; close it in
+the middle of an answer; wait until the client leaves."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -67,7 +68,7 @@ class ModelServer:
         self._ready = threading.Event()
         self._open: dict[asyncio.Task[Any], asyncio.StreamWriter] = {}
 
-    def __enter__(self) -> ModelServer:
+    def __enter__(self) -> Self:
         # Reading the types takes a while, in which no client should wait.
         _types()
         self._thread.start()
@@ -135,6 +136,8 @@ class ModelServer:
                 case "cut":
                     writer.transport.abort()
                     return False
+                case "leave":
+                    return False
                 case "hold":
                     await reader.read(1)
                     return False
@@ -150,7 +153,7 @@ class ModelServer:
         return not answer.raw
 
     def _choose(self, asked: Asked) -> Answer:
-        problem = "; ".join(_problems(asked, self._extras))
+        problem = "; ".join(self._problems(asked))
         if problem:
             self.invalid.append(problem)
             said = json.dumps({"error": {"message": problem, "type": "invalid_request_error"}})
@@ -159,6 +162,10 @@ class ModelServer:
             return self._answers.popleft()
         is_chat = asked.path.endswith("/chat/completions")
         return Answer(chat_events("Hello") if is_chat else completion_events("Hello"))
+
+    def _problems(self, asked: Asked) -> Iterator[str]:
+        """Why the published types do not allow a request."""
+        return _problems(asked, self._extras)
 
 
 def event(value: Any) -> bytes:

@@ -6,6 +6,11 @@ A name is read as words and numbers: `Qwen/Qwen3-8B`, `qwen3:8b` and `qwen-3` be
 families that a name begins with, the longest tells. Who publishes a model does not matter
 (`Qwen_Qwen3-8B`, `openai.gpt-oss-20b`), nor how it was packed. A version that is not listed writes
 like the last one before it, of the same major version: `deepseek-v4.1` like `deepseek-v4`.
+
+    is_small("qwen2.5-coder:1.5b")  →  True
+
+Whether a model is small is read from its name, too: from the number of parameters that it has, or
+from a word such as `mini`. Small ones need a short prompt.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TypeAlias
 
-__all__ = ("FAMILIES", "TAUGHT", "dialect_of")
+__all__ = ("FAMILIES", "TAUGHT", "dialect_of", "is_small")
 
 Words: TypeAlias = tuple[str, ...]
 
@@ -102,6 +107,51 @@ def dialect_of(model: str) -> str | None:
     starts = (0, *(found.end() for found in re.finditer("[._]", name)))
     found = (_longest(_words(name[start:])) for start in starts)
     return max(found, key=lambda match: match[0])[1]
+
+
+_SMALL = 10.0
+"""Billions of parameters below which a model is small."""
+# `8x7b`, `1.5b`, `270m` and the effective size `e4b`; neither `a3b`, the active part of a model,
+# nor `4bit`, nor the `1m` of a context.
+_SIZE = re.compile(
+    r"(?<![a-z0-9.])(?:([0-9]{1,3})x|e)?([0-9]{1,5}(?:\.[0-9]{1,3})?b|[0-9]{2,5}m)(?![a-z0-9])"
+)
+_SMALL_WORDS = frozenset(("mini", "nano", "tiny", "micro", "smol", "smollm", "tinyllama"))
+_SMALL_DEFAULTS = frozenset(
+    (
+        *("llama3", "llama3.1", "llama3.2", "mistral", "qwen", "qwen2", "qwen2.5", "qwen2.5-coder"),
+        *("qwen3", "qwen3-vl", "gemma", "gemma2", "gemma3", "gemma3n", "phi", "phi3", "phi3.5"),
+        *(
+            "granite3.1-dense",
+            "granite3.2",
+            "granite3.3",
+            "hermes3",
+            "falcon3",
+            "lfm2",
+            "exaone3.5",
+        ),
+        *("command-r7b", "functiongemma", "starling-lm", "openhermes", "codellama", "deepseek-r1"),
+    )
+)
+"""What Ollama serves under a name without a size."""
+
+
+def is_small(model: str) -> bool:
+    """Whether a model of this name has less than some ten billion parameters in all.
+
+    Of several sizes in a name the largest is that of all parameters: `30b-a3b` has three billion
+    active ones. A name that says nothing of its size is not small, unless it has a word for it.
+    """
+    name = model.rpartition("/")[2].lower()
+    if sizes := [_billions(*found) for found in _SIZE.findall(name)]:
+        return max(sizes) < _SMALL
+    # A name with a publisher is that of one model, of whatever size.
+    is_default = model.lower().removesuffix(":latest") in _SMALL_DEFAULTS
+    return is_default or not _SMALL_WORDS.isdisjoint(_words(name))
+
+
+def _billions(experts: str, size: str) -> float:
+    return int(experts or 1) * float(size[:-1]) / (1000 if size.endswith("m") else 1)
 
 
 def _longest(words: Words) -> tuple[int, str | None]:

@@ -32,10 +32,10 @@ class Step3(XmlParameters):
         f"</steptml:invoke>{END}<｜tool_calls_end｜>"
     )
     rules = (
-        f'A call is a `<steptml:invoke name="NAME">` between `{BEGIN}` and `{END}`. All calls '
-        "stand between `<｜tool_calls_begin｜>` and `<｜tool_calls_end｜>`.",
+        'A call is a `<steptml:invoke name="NAME">` between the tokens shown. Several calls stand '
+        "one after the other in one `<｜tool_calls_begin｜>`.",
         'Each argument stands in its own `<steptml:parameter name="KEY">`.',
-        *RULES,
+        *RULES[:-1],
     )
     reasoning = (("<think>", "</think>"),)
     tags = XmlTags(

@@ -22,7 +22,7 @@ from callblocks.parsing.markers import Shape
 from callblocks.parsing.parsed import Parsed
 from callblocks.parsing.readback import difference, joined
 from callblocks.parsing.stage import Reading
-from callblocks.parsing.teaching import example_items, prompt
+from callblocks.parsing.teaching import compact_prompt, example_items, prompt
 from callblocks.parsing.thinking import Pairs
 from callblocks.parsing.turn_end import TURN_ENDS
 
@@ -142,12 +142,16 @@ class Dialect(ABC):
         known = tuple(specs_by_name(tools).values())
         return self.write(example_items(known), known)
 
-    def teach(self, tools: ToolSpecs) -> str:
-        """A prompt section that tells a model how to call these tools."""
+    def teach(self, tools: ToolSpecs, *, compact: bool = False) -> str:
+        """A prompt section that tells a model how to call these tools.
+
+        With `compact` each tool is one line: a signature instead of a list of its parameters.
+        """
         if not self.rules:
             raise Unsupported(f"{self.name} has no prompt: it is not for models to write")
         known = tuple(specs_by_name(tools).values())
-        return prompt(self.rules, known, self.example(known))
+        form = compact_prompt if compact else prompt
+        return form(self.rules, known, self.example(known))
 
     def grammar(self, tools: ToolSpecs, kind: Kind) -> str:
         """A grammar that holds a model to this dialect and these tools."""

@@ -1,15 +1,28 @@
-"""The prompt section that tells a model how to call tools, made from their specifications."""
+"""The prompt section that tells a model how to call tools, made from their specifications.
+
+There are two forms: `prompt` describes each parameter on a line of its own, `compact_prompt` each
+tool on one (`tool_signatures` has the notation). The compact one is for models with few parameters
+or a short context. What it must say, it says whatever the size; descriptions that only help fill
+the room that is left up to `COMPACT_SIZE`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from callblocks.model.calls import Call, Item
 from callblocks.model.errors import BadSpec
 from callblocks.model.specs import ToolSpec
+from callblocks.parsing.parameter_notes import Note, parameter_notes, summary
+from callblocks.parsing.tool_signatures import parameter_list, quoted
 
-__all__ = ("example_items", "prompt", "sample")
+__all__ = ("COMPACT_SIZE", "compact_prompt", "example_items", "prompt", "sample")
+
+COMPACT_SIZE = 4000
+"""Bytes up to which a compact prompt keeps descriptions that it could do without."""
+
+_SIGNS = (("?", "`?` optional"), ("=", "`=` default"), ("*", "`*` body"))
 
 
 def prompt(rules: Sequence[str], tools: Sequence[ToolSpec], example: str) -> str:
@@ -23,6 +36,111 @@ def prompt(rules: Sequence[str], tools: Sequence[ToolSpec], example: str) -> str
         *map(_describe, tools),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def compact_prompt(rules: Sequence[str], tools: Sequence[ToolSpec], example: str) -> str:
+    """Say the same as `prompt` in fewer words: a line for each tool."""
+    lines = _lines(tools)
+    parts = [
+        "# Tools",
+        "Call a tool exactly like this:",
+        example.strip("\n"),
+        "\n".join(f"- {rule}" for rule in rules),
+        f"Tools ({_legend(tools, lines)}):",
+        "",
+    ]
+    room = COMPACT_SIZE - len("\n\n".join(parts).encode())
+    return "\n\n".join(parts) + "\n".join(_filled(lines, room)) + "\n"
+
+
+_Kept: TypeAlias = set[tuple[int, str, str]]
+"""The line, the parameter and the part of what is kept beside what is needed."""
+
+
+class _Line(NamedTuple):
+    """A tool: its signature, the clause and the sentence that describe it, notes on parameters."""
+
+    signature: str
+    clause: str
+    sentence: str
+    notes: Sequence[Note]
+
+
+def _lines(tools: Sequence[ToolSpec]) -> list[_Line]:
+    """Describe each tool; one that takes what an earlier one takes refers to it.
+
+    A note that an earlier parameter of that name has already is no longer needed, it helps.
+    """
+    lines: list[_Line] = []
+    told: dict[str, str] = {}
+    said: set[tuple[str, str]] = set()
+    for tool in tools:
+        name, parameters, notes = quoted(tool.name), parameter_list(tool), parameter_notes(tool)
+        key = f"{parameters} {notes}"
+        same = f"same as {told.setdefault(key, name)}"
+        if told[key] != name and len(same) < len(parameters):
+            parameters, notes = same, []
+        notes = [_repeated(note) if note[:2] in said else note for note in notes]
+        said.update((note.at, note.needed) for note in notes)
+        lines.append(_Line(f"{name}({parameters})", *summary(tool.description), notes))
+    return lines
+
+
+def _repeated(note: Note) -> Note:
+    helpful = "; ".join(filter(None, [note.needed, note.helpful]))
+    return note._replace(needed="", helpful=helpful)
+
+
+def _legend(tools: Sequence[ToolSpec], lines: Sequence[_Line]) -> str:
+    """Explain the signs that occur; lists, objects and choices explain themselves."""
+    used = "".join(line.signature for line in lines)
+    signs = [text for sign, text in _SIGNS if sign in used]
+    bodies = ["lists line by line"] * any(tool.body_is_lines for tool in tools)
+    bodies += ["objects as JSON"] * any(tool.body_is_json for tool in tools)
+    if bodies:
+        signs[-1] += f" ({', '.join(bodies)})"
+    cut = ["`…` more, left out here"] * ("…" in used)
+    return ", ".join([*signs, *cut, "untyped: string or as the default"])
+
+
+def _filled(lines: Sequence[_Line], room: int) -> list[str]:
+    """Write the lines with all that is needed, and then with more of it while there is room.
+
+    What helps comes first, then what required parameters are, whole first sentences, and what the
+    others are. What does not fit is passed over: a long note does not keep a short one out.
+    """
+    notes = [(at, note) for at, line in enumerate(lines) for note in line.notes]
+    order = [
+        *((at, note.at, "helpful") for at, note in notes if note.helpful),
+        *((at, note.at, "rest") for at, note in notes if note.rest and note.is_required),
+        *((at, "", "sentence") for at, line in enumerate(lines) if line.sentence != line.clause),
+        *((at, note.at, "rest") for at, note in notes if note.rest and not note.is_required),
+    ]
+    kept: _Kept = set()
+    sizes = [_size(_written(line, at, kept)) for at, line in enumerate(lines)]
+    for key in order:
+        at, others = key[0], sum(sizes) - sizes[key[0]]
+        size = _size(_written(lines[at], at, kept | {key}))
+        if others + size <= room:
+            sizes[at] = size
+            kept.add(key)
+    return [_written(line, at, kept) for at, line in enumerate(lines)]
+
+
+def _written(line: _Line, at: int, kept: _Kept) -> str:
+    about = [line.sentence if (at, "", "sentence") in kept else line.clause]
+    for note in line.notes:
+        rest = note.rest if (at, note.at, "rest") in kept else ""
+        helpful = note.helpful if (at, note.at, "helpful") in kept else ""
+        # The clause that says what a parameter is may hold parts that are needed.
+        more = [part for part in f"{note.needed}; {helpful}".split("; ") if part not in rest]
+        if text := "; ".join(filter(None, [rest, *more])):
+            about.append(f"{note.at}: {text}")
+    return ": ".join(filter(None, [line.signature, ". ".join(filter(None, about))]))
+
+
+def _size(line: str) -> int:
+    return len(line.encode()) + 1
 
 
 def example_items(tools: Sequence[ToolSpec]) -> list[Item]:
