@@ -21,7 +21,6 @@ OFFICE_SCRIPTS = Path(__file__).with_name("office_scripts")
 """The scripts that work on the sample of `callblocks workspace init`."""
 
 _SCRIPTED = "scripted"
-_TAUGHT = "tool-fence"
 
 
 def open_chat_model(spec: str, options: WorkplaceOptions) -> Model:
@@ -34,7 +33,7 @@ def open_chat_model(spec: str, options: WorkplaceOptions) -> Model:
 def suited_dialect(spec: str, named: str | None) -> str:
     """The dialect that was named, or the one that suits a model."""
     scripted = spec.partition(":")[0] == _SCRIPTED
-    return named or (AUTO if scripted else _TAUGHT)
+    return named or (AUTO if scripted else "")
 
 
 def _has_office(workspace: str) -> bool:

@@ -6,7 +6,7 @@ Tools go to the server as `tools`, and calls come back as `tool_calls`, or as te
 did not read. In the mode `auto` the endpoint finds out whether the server has tools at all:
 
     it refuses the request because of them   `model_no_tools` is raised, and `mode` is text
-    it passes over them                      `mode` is text after the reply, see `_passes_over`
+    it passes over them                      the reply ends with `ToolsUnheard`
 
 Whoever asks looks at `mode` before each request and writes it in that form. What was found out
 holds for as long as the program runs.
@@ -26,7 +26,7 @@ from callblocks.models.asking import ask
 from callblocks.models.chat_messages import chat_message
 from callblocks.models.endpoint import EndpointSettings
 from callblocks.models.http_stream import HttpStream
-from callblocks.models.model import NativeDelta, Piece, Request, Usage, UsedMode
+from callblocks.models.model import NativeDelta, Piece, Request, ToolsUnheard, Usage, UsedMode
 from callblocks.models.reply_reader import ReplyReader
 from callblocks.models.request_fields import request_body
 
@@ -50,7 +50,7 @@ class ChatEndpoint:
     def __init__(self, settings: EndpointSettings) -> None:
         self._settings = settings
         self._stream = HttpStream(settings)
-        self._is_unsure = settings.mode == "auto"
+        self._has_tools = False
         self._reasoning_field = ""
         self.mode: UsedMode = "mixed" if settings.mode == "auto" else settings.mode
         """How the next request is to be written."""
@@ -72,8 +72,10 @@ class ChatEndpoint:
         try:
             async with aclosing(ask(self._stream, "chat/completions", body, reader)) as pieces:
                 async for piece in pieces:
-                    self._learn(piece, body)
                     yield piece
+                    self._has_tools = self._has_tools or isinstance(piece, NativeDelta)
+                    if not self._has_tools and _passes_over(body, piece):
+                        yield ToolsUnheard()
         except ModelError as error:
             if not (request.tools and _is_about_tools(error)):
                 raise
@@ -85,17 +87,14 @@ class ChatEndpoint:
         """Close the connections."""
         await self._stream.close()
 
-    def _learn(self, piece: Piece, body: dict[str, Any]) -> None:
-        """Find out from a reply whether the server has tools."""
-        if isinstance(piece, NativeDelta):
-            self._is_unsure = False
-        elif isinstance(piece, Usage) and self._is_unsure and _passes_over(body, piece):
-            self.mode, self._is_unsure = "text", False
+    def give_up_tools(self) -> None:
+        """Ask in text from now on, unless a mode was named."""
+        if self._settings.mode == "auto":
+            self.mode = "text"
 
     def _no_tools(self, error: ModelError) -> ModelError:
         """Return the error for a server that takes no tools; in `auto` it is asked without."""
-        if self._settings.mode == "auto":
-            self.mode, self._is_unsure = "text", False
+        self.give_up_tools()
         hint = "teach them in the prompt: mode text"
         return ModelError("model_no_tools", f"{error.message}; {hint}", **error.details)
 
@@ -106,7 +105,7 @@ def _is_about_tools(error: ModelError) -> bool:
     return is_refusal and bool(_ABOUT_TOOLS.search(error.message))
 
 
-def _passes_over(body: dict[str, Any], usage: Usage) -> bool:
+def _passes_over(body: dict[str, Any], piece: Piece) -> bool:
     """Whether the prompt had too few tokens to hold the tools.
 
     A server that knows no `tools` takes the request all the same, and the model never hears of
@@ -114,7 +113,7 @@ def _passes_over(body: dict[str, Any], usage: Usage) -> bool:
     no: the model then has what it needs, or writes that it has no tools.
     """
     tools = body.get("tools")
-    if not tools or not usage.tokens_in:
+    if not tools or not isinstance(piece, Usage) or not piece.tokens_in:
         return False
     least = len(_JSON.encode(body["messages"])) + len(_JSON.encode(tools)) // 2
-    return usage.tokens_in * _CHARACTERS_A_TOKEN < least
+    return piece.tokens_in * _CHARACTERS_A_TOKEN < least

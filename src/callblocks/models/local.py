@@ -45,7 +45,7 @@ class LocalModel:
         if not path.is_file():
             raise ModelError("model_missing", f"there is no file {str(path)!r}; give a .gguf file")
         self.name = name or path.stem
-        self._path, self._context, self._threads = path, context, threads
+        self._path, self.context, self._threads = path, context, threads
         self._weights: LlamaWeights | None = None
         self._ends: set[Callable[[], None]] = set()
         # One worker: a set of weights writes one reply at a time.
@@ -114,7 +114,7 @@ class LocalModel:
 
     def _load(self) -> LlamaWeights:
         if self._weights is None:
-            self._weights = LlamaWeights(self._library, self._path, self._context, self._threads)
+            self._weights = LlamaWeights(self._library, self._path, self.context, self._threads)
         return self._weights
 
 

@@ -32,6 +32,7 @@ __all__ = (
     "Spoken",
     "Stopped",
     "Thinking",
+    "ToolsUnheard",
     "Usage",
     "UsedMode",
     "mode_of",
@@ -115,6 +116,13 @@ class NativeDelta(msgspec.Struct, frozen=True):
     text: str = ""
 
 
+class ToolsUnheard(msgspec.Struct, frozen=True):
+    """The model was not told of its tools: its server passed over them, as its counts show.
+
+    If the reply calls none, `give_up_tools` of the model makes it one that is asked in text.
+    """
+
+
 class Usage(msgspec.Struct, frozen=True):
     """What the reply cost, in tokens."""
 
@@ -128,7 +136,7 @@ class Stopped(msgspec.Struct, frozen=True):
     reason: str
 
 
-Piece: TypeAlias = Spoken | Thinking | NativeDelta | Usage | Stopped
+Piece: TypeAlias = Spoken | Thinking | NativeDelta | Usage | ToolsUnheard | Stopped
 
 
 class Model(Protocol):

@@ -24,6 +24,7 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.errors import Unwritable
@@ -48,6 +49,7 @@ WrittenMessages: TypeAlias = dict[int, tuple[list[Part | Call], list[Message]]]
 
 _SPOKEN = ("react.notes", "react.tool.call", "react.tool.code", "assistant.completion")
 _NO_RESULT = "(no result is known)\n"
+_NO_ANSWER = "(no answer)\n"
 _NO_BEGINNING = "(the beginning is not shown)\n"
 
 
@@ -252,12 +254,16 @@ class NativeDialogue(Dialogue):
             messages.append(_tool_message(call, text))
             # No server takes a picture in a result: it follows as the user's.
             pictures += (part for part in _flat(own) if not isinstance(part, TextPart))
-        rest = [
-            part
-            for section in given.sections
-            if section.key not in answered or not _is_result(section)
-            for part in given.shown(section)
-        ]
+        others = [one for one in given.sections if one.key not in answered or not _is_result(one)]
+        if messages:
+            # Templates want the sides in turn, and take results for the user's: notices go into the
+            # last result, and before a prompt stands an answer that the turn did not have.
+            notices = [one for one in others if one.block.type == "react.notice"]
+            messages[-1] = replace(messages[-1], parts=(*messages[-1].parts, *_flat(notices)))
+            others = [one for one in others if one not in notices]
+            if others or pictures:
+                messages.append(Message("assistant", (TextPart(_NO_ANSWER),)))
+        rest = [part for section in others for part in given.shown(section)]
         if rest or pictures:
             messages.append(Message("user", (*pictures, *rest)))
         return messages

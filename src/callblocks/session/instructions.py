@@ -24,26 +24,28 @@ _CALLING = (
 )
 
 
-def instructions(dialect: Dialect | None, tools: Registry, system: str = "") -> str:
+def instructions(
+    dialect: Dialect | None, tools: Registry, system: str = "", *, compact: bool = False
+) -> str:
     """Return the system prompt; without a dialect the model's server tells it the tools itself.
 
     It is the same text for the same tools, so that it can be cached.
     """
-    taught: list[str] = []
-    if tools.names:
-        taught = [_CALLING] if dialect is None else [_taught(dialect, tuple(tools)), _CALLING]
+    taught = [_CALLING] if tools.names else []
+    if dialect is not None and tools.names:
+        taught.insert(0, _taught(dialect, tuple(tools), compact))
     return "\n\n".join([*filter(None, [system.strip()]), *taught, _LAYOUT, ESCAPE_NOTE])
 
 
-_known: dict[tuple[str, tuple[int, ...]], tuple[tuple[ToolSpec, ...], str]] = {}
+_known: dict[tuple[str, bool, tuple[int, ...]], tuple[tuple[ToolSpec, ...], str]] = {}
 
 
-def _taught(dialect: Dialect, tools: tuple[ToolSpec, ...]) -> str:
+def _taught(dialect: Dialect, tools: tuple[ToolSpec, ...], compact: bool) -> str:
     """The prompt of a dialect; the same tools are taught again in every turn of every talk."""
-    key = (dialect.name, tuple(map(id, tools)))
+    key = (dialect.name, compact, tuple(map(id, tools)))
     if key not in _known:
         if len(_known) >= _MOST:
             _known.clear()
         # The tools are kept with it, so that no other ones get their places in memory.
-        _known[key] = (tools, dialect.teach(tools))
+        _known[key] = (tools, dialect.teach(tools, compact=compact))
     return _known[key][1]

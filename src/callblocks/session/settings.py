@@ -14,8 +14,10 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     characters a reply may have, `tokens` what all replies may cost, `seconds` how long it all may
     take. `max_tokens` goes to the model with each request. `budget` is how many tokens the model is
     shown of the timeline. `system` stands before all else that the model is told. With `grammar`
-    the model is held to its dialect, where it can be. `broken` is how often in a row it may write
-    calls that cannot be read. `reasoning` are the markers between which a model thinks.
+    the model is held to its dialect, where it can be. `compact` says whether the prompt teaches
+    tools by their signatures alone; `None` is yes for a small model or a short context. `broken` is
+    how often in a row it may write calls that cannot be read. `reasoning` are the markers between
+    which a model thinks.
     """
 
     rounds: int = 20
@@ -27,6 +29,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     budget: int | None = 100_000
     system: str = ""
     grammar: bool = False
+    compact: bool | None = None
     broken: int = 3
     reasoning: tuple[tuple[str, str], ...] = (("<think>", "</think>"),)
 

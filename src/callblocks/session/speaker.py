@@ -15,14 +15,14 @@ then knows that one better, and is taught it from the next request on.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import cache
 from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from callblocks.dialects import dialects
+from callblocks.dialects import dialects, is_small
 from callblocks.model.calls import Call
 from callblocks.model.errors import ModelError, Unwritable
 from callblocks.models.model import Model, Piece, Request, UsedMode, mode_of
@@ -45,6 +45,9 @@ from callblocks.tools.registry import Registry
 
 __all__ = ("Speaker", "WrittenForms")
 
+_SHORT_CONTEXT = 16_384
+"""Tokens of a context in which the whole schemas of the tools would take too much room."""
+
 WrittenForms: TypeAlias = dict[str, WrittenMessages]
 """The messages of one conversation that were written before, by the form."""
 
@@ -52,7 +55,8 @@ WrittenForms: TypeAlias = dict[str, WrittenMessages]
 class Speaker:
     """Speaks with one model for one turn.
 
-    `learned` is the dialect of its first calls in this conversation, "" where there are none.
+    `has_called` says that it made calls in this conversation, and `learned` is the dialect of the
+    first of them that came as text.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class Speaker:
         settings: SessionSettings,
         *,
         zone: str = "UTC",
+        has_called: bool = False,
         learned: str = "",
         written: WrittenForms | None = None,
     ) -> None:
@@ -70,6 +75,7 @@ class Speaker:
         self._tools = tools
         self._settings = settings
         self._zone = zone
+        self._has_called = has_called
         self._learned = learned
         self._written: WrittenForms = {} if written is None else written
         named = "" if offered.dialect == AUTO else offered.dialect
@@ -98,17 +104,29 @@ class Speaker:
             return ""
         return self.dialect.grammar(self._tools, "gbnf")
 
-    def learn(self, calls: Iterable[Call]) -> None:
+    def learn(self, calls: Sequence[Call]) -> None:
         """Take the dialect of a model's first calls for its own, where its family is not known."""
+        self._has_called = self._has_called or bool(calls)
         if not self._known and not self._learned:
             self._learned = next((one.dialect for one in calls if is_taught(one.dialect)), "")
+
+    def give_up_tools(self) -> bool:
+        """Ask in text from now on, and return whether that is new.
+
+        A model that called a tool before has heard of them, whatever its server counts.
+        """
+        give_up: Callable[[], None] | None = getattr(self.model, "give_up_tools", None)
+        before = self.mode
+        if give_up is not None and not self._has_called:
+            give_up()
+        return self.mode != before
 
     def dialogue(self) -> Dialogue:
         """Return who writes the messages of the next request."""
         system = self._settings.system
         if self.mode == "text":
             dialect = self.dialect
-            told = instructions(dialect, self._tools, system)
+            told = instructions(dialect, self._tools, system, compact=self._is_compact())
             written = self._written.setdefault(dialect.name, {})
             return TextDialogue(dialect, self._tools, told, self._zone, written)
         written = self._written.setdefault(NATIVE, {})
@@ -149,6 +167,13 @@ class Speaker:
         except Exception as error:  # a model of a caller may do anything
             words = f"{self.model.name}: {type(error).__name__}: {error}"
             raise ModelError("model_failed", words) from error
+
+    def _is_compact(self) -> bool:
+        """Whether the tools are taught by signatures alone: as set, else for a small model."""
+        if self._settings.compact is not None:
+            return self._settings.compact
+        context: int | None = getattr(self.model, "context", None)
+        return is_small(self.model.name) or (context is not None and context < _SHORT_CONTEXT)
 
     def _native_names(self) -> NativeNames:
         if self._names is None:

@@ -73,6 +73,8 @@ class Stage:
         self._view = ModelView(tokens=recorder.holdings.tokens, budget=settings.budget)
         self._taints = Taints()
         self._seen = 0
+        self._callers: set[str] = set()
+        """The models that made calls on this timeline, by their names."""
         self._learned: dict[str, str] = {}
         """The dialect of each model's first calls on this timeline, by the model's name."""
         self._written: WrittenForms = {}
@@ -97,6 +99,7 @@ class Stage:
             tools,
             settings,
             zone=machine_zone(),
+            has_called=offered.model.name in self._callers,
             learned=self._learned.get(offered.model.name, ""),
             written=self._written,
         )
@@ -144,7 +147,10 @@ class Stage:
 
     def _learn(self, block: Block) -> None:
         model, dialect = (str(block.meta.get(name, "")) for name in ("model", "dialect"))
-        if block.type == "react.tool.call" and is_taught(dialect):
+        if block.type != "react.tool.call":
+            return
+        self._callers.add(model)
+        if is_taught(dialect):
             self._learned.setdefault(model, dialect)
 
 

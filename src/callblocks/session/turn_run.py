@@ -14,7 +14,15 @@ from callblocks.model.calls import Call
 from callblocks.model.errors import ModelError
 from callblocks.model.outcomes import Failure, Outcome
 from callblocks.model.turn_events import RoundBegan
-from callblocks.models.model import NativeDelta, Piece, Spoken, Stopped, Thinking, Usage
+from callblocks.models.model import (
+    NativeDelta,
+    Piece,
+    Spoken,
+    Stopped,
+    Thinking,
+    ToolsUnheard,
+    Usage,
+)
 from callblocks.runtime.runtime import Runtime
 from callblocks.runtime.turn import Turn
 from callblocks.session.call_ids import CallIds
@@ -87,11 +95,11 @@ class TurnRun:
                 timer.cancel()
 
     async def _round(self) -> None:
-        mode = self._speaker.mode
         reply = await self._ask()
-        self._speaker.learn(written.call for written in reply.written)
+        self._speaker.learn([written.call for written in reply.written])
         # A model that never heard of its tools is asked again, in a form in which it does.
-        is_deaf = self._speaker.mode != mode and not reply.calls and self.ending is None
+        may_ask = reply.is_unheard and not reply.written and self.ending is None
+        reply.is_unheard = is_deaf = may_ask and self._speaker.give_up_tools()
         # What opened like a call and is none is told to the model, while it can still be.
         if not reply.calls and not is_deaf and (not reply.broken or self.ending is not None):
             self._answer(reply)
@@ -156,6 +164,8 @@ class TurnRun:
             case NativeDelta(text=text):
                 reply.open_native(piece)
                 await self._feed(text, reply, lambda part: reply.feed_native(piece.slot, part))
+            case ToolsUnheard():
+                reply.is_unheard = True
             case Stopped(reason=reason):
                 reply.end(is_cut=reason == "length")
             case Usage(tokens_in=asked, tokens_out=said):

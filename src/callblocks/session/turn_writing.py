@@ -26,6 +26,10 @@ __all__ = ("TurnWriting",)
 
 _SHOWN = 200
 _MADE_UP = "you wrote a result of the call {id}; it was not used, because results come from tools"
+_TAUGHT = (
+    "your server did not tell you of your tools; the beginning of this conversation now says how to"
+    " call them; go on"
+)
 _CUT = "your reply was cut at its largest length, inside a call; write less at once"
 
 
@@ -107,7 +111,8 @@ def _with_files(outcome: Outcome, written: list[Entry]) -> Outcome:
 
 def _notices(reply: Reply) -> list[Notice]:
     made_up = [_made_up(one.call, one.result) for one in reply.calls if one.result is not None]
-    return [*made_up, *(_broken(one, reply.is_cut) for one in reply.broken)]
+    taught = [Notice(code="tools_taught", message=_TAUGHT)] if reply.is_unheard else []
+    return [*made_up, *(_broken(one, reply.is_cut) for one in reply.broken), *taught]
 
 
 def _made_up(call: Call, result: Result) -> Notice:

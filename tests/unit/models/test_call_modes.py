@@ -14,7 +14,7 @@ from callblocks.model.parts import TextPart
 from callblocks.model.specs import ToolSpec
 from callblocks.models.chat_endpoint import ChatEndpoint
 from callblocks.models.endpoint import EndpointSettings
-from callblocks.models.model import Message, Request
+from callblocks.models.model import Message, Request, ToolsUnheard
 from support.model_replies import HELLO, pieces_of, reply_of
 from support.model_server import DONE, ModelServer, chat_chunk, chat_events, event
 
@@ -89,8 +89,10 @@ def test_a_server_that_passes_over_tools_is_known_by_its_count(tokens: int, mode
     with ModelServer() as server:
         server.answer(*chat_events("I have no tools.", tokens=(tokens, 3)))
         model = endpoint(server)
-        reply_of(model, WITH_TOOLS)
-        assert model.mode == mode
+        pieces, _ = reply_of(model, WITH_TOOLS)
+        assert (ToolsUnheard() in pieces) == (mode == "text")
+        model.give_up_tools()
+        assert model.mode == "text"
 
 
 def test_a_server_that_gave_a_native_call_has_tools_whatever_it_counts() -> None:
@@ -99,9 +101,8 @@ def test_a_server_that_gave_a_native_call_has_tools_whatever_it_counts() -> None
         usage = {**chat_chunk({}), "choices": [], "usage": {"prompt_tokens": 3}}
         chunks = (chat_chunk({"tool_calls": [call]}), chat_chunk({}, "tool_calls"), usage)
         server.answer(*map(event, chunks), DONE)
-        model = endpoint(server)
-        reply_of(model, WITH_TOOLS)
-        assert model.mode == "mixed"
+        pieces, _ = reply_of(endpoint(server), WITH_TOOLS)
+        assert ToolsUnheard() not in pieces
 
 
 def test_tools_calls_and_results_go_out_as_the_api_has_them() -> None:

@@ -13,7 +13,7 @@ from callblocks.model.calls import Call
 from callblocks.model.errors import ModelError
 from callblocks.model.parts import text_of
 from callblocks.model.turn_events import CallBroken, CallOpened, CallWriting, CallWritten, Said
-from callblocks.models.model import NativeDelta, Request, Spoken, Stopped, Usage
+from callblocks.models.model import NativeDelta, Request, Spoken, Stopped, ToolsUnheard, Usage
 from callblocks.session.session import Session
 from callblocks.session.settings import SessionSettings
 from support.played import GOOD, LOOKING
@@ -259,11 +259,14 @@ class Deaf(Replies):
 
     mode = "mixed"
 
+    def give_up_tools(self) -> None:
+        self.mode = "text"
+
     async def reply(self, request: Request) -> Any:
         async for piece in super().reply(request):
-            if request.tools and isinstance(piece, Usage):
-                self.mode = "text"
             yield piece
+            if request.tools and isinstance(piece, Usage):
+                yield ToolsUnheard()
 
 
 def test_a_model_that_never_heard_of_its_tools_is_asked_again_in_text(tmp_path: Path) -> None:
@@ -275,6 +278,14 @@ def test_a_model_that_never_heard_of_its_tools_is_asked_again_in_text(tmp_path: 
     check_grammar(events)
     assert [bool(one.tools) for one in model.requests] == [True, False, False]
     assert notes[0].text == "I have no tools."
+    assert "tools_taught" in text_of(list(model.requests[1].messages[-1].parts))
+
+
+def test_a_model_that_calls_has_heard_of_its_tools_whatever_is_counted(tmp_path: Path) -> None:
+    model = Deaf(dialects["hermes"].write([GOOD], LOOKING), "Done.")
+    with some_host(tmp_path, model, tools=LOOKING) as host:
+        asyncio.run(run_turn(host.session("talk"), "Look."))
+    assert [bool(one.tools) for one in model.requests] == [True, True]
 
 
 def test_later_turns_begin_with_the_messages_of_the_one_before(tmp_path: Path) -> None:
