@@ -91,7 +91,7 @@ def serve_cells(server: FamilyServer, workspace: Path) -> dict[str, Cell]:
 
 def _served(served: Served, server: FamilyServer, family: Family, workspace: Path) -> Cell:
     server.invalid.clear()
-    chat = f"chat-{FAMILIES.index(family)}"
+    chat = f"{server.mode}-{FAMILIES.index(family)}"
     body = {**posted(_PROMPT, chat), "model": family.model}
     came = chunks(served.client.post("/api/chat", json=body))
     by_type = {chunk["type"]: chunk for chunk in came}
