@@ -21,6 +21,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+import msgspec
+
 from callblocks import dialects, parse
 from callblocks.model.specs import ToolSpec
 from support.model_families import FAMILIES, Arguments, Family
@@ -59,11 +61,11 @@ class FamilyServer(ModelServer):
         self.mode: Mode = mode
         self.refused: list[str] = []
         self._families = {family.model: family for family in FAMILIES}
-        self._bad = ""
+        self.bad = ""
 
     def misbehave(self, how: str) -> None:
         """Let first rounds go wrong like this from now on; "" ends it."""
-        self._bad = how
+        self.bad = how
 
     def wanted(self, family: Family) -> dict[str, str]:
         """The input of the call that a family makes here: text that looks like code and markup."""
@@ -78,7 +80,8 @@ class FamilyServer(ModelServer):
         if self.mode == "text" and asked.body.get("tools"):
             self.refused.append(family.model)
             return _no_tools(family)
-        if problems := [*self._problems(asked)] or [*_odd(asked.body, family, self)]:
+        known = msgspec.structs.replace(asked, body=_without_thoughts(asked.body, family))
+        if problems := [*self._problems(known)] or [*_odd(asked.body, family, self)]:
             self.invalid += [f"{family.title}: {problem}" for problem in problems]
             return _told(400, "; ".join(problems))
         return Answer(tuple(self._reply(asked.body, family)))
@@ -86,19 +89,14 @@ class FamilyServer(ModelServer):
     def _reply(self, body: Mapping[str, Any], family: Family) -> Iterator[Step]:
         stream = _Stream(family, body, native_thoughts=self.mode != "text")
         messages: list[dict[str, Any]] = body["messages"]
-        if result := _result(messages):
-            quote = next(
-                line for line in result.splitlines() if self.wanted(family)["path"] in line
-            )
-            yield from stream.start()
-            yield from stream.text("".join((family.final[0], f"{ANSWER} {quote}", family.final[1])))
-            yield from stream.end("stop")
-        elif self._bad and any(one["role"] == "assistant" for one in messages):
-            yield from stream.start()
-            yield from stream.text(f"{family.final[0]}Done.{family.final[1]}")
-            yield from stream.end("stop")
-        elif self._bad:
-            yield from MISBEHAVIOURS[self._bad](stream, family, self.wanted(family))
+        if self.bad and any(one["role"] == "assistant" for one in messages):
+            yield from stream.answer("Done.")
+        elif self.bad:
+            yield from MISBEHAVIOURS[self.bad](stream, family, self.wanted(family))
+        elif result := _result(messages):
+            path = self.wanted(family)["path"]
+            quote = next(line for line in result.splitlines() if path in line)
+            yield from stream.answer(f"{ANSWER} {quote}")
         else:
             yield from self._call(stream, family)
 
@@ -151,6 +149,12 @@ class _Stream:
         """The content, token by token."""
         for token in _TOKEN.findall(text):
             yield self.chunk({"content": token})
+
+    def answer(self, text: str) -> Iterator[bytes]:
+        """A whole reply without a call."""
+        yield from self.start()
+        yield from self.text(f"{self._family.final[0]}{text}{self._family.final[1]}")
+        yield from self.end("stop")
 
     def thought(self) -> Iterator[bytes]:
         """The reasoning, in the field of the server or between the family's markers."""
@@ -271,6 +275,30 @@ def _no_finish(stream: _Stream, family: Family, given: dict[str, str]) -> Iterat
     yield from list(stream.call(0, "c1", TOOL, json.dumps(given)))[:4]
 
 
+def _cut_in_a_text(stream: _Stream, family: Family, given: dict[str, str]) -> Iterator[Step]:
+    """The connection breaks inside of a call that is text."""
+    yield from stream.start()
+    yield from stream.text(family.call(TOOL, given)[:60])
+    yield "leave"
+
+
+def _interleaved(stream: _Stream, family: Family, given: dict[str, str]) -> Iterator[Step]:
+    """Two calls whose bits alternate, with text among them: allowed, and rare."""
+    yield from stream.start()
+    texts = [json.dumps(given), json.dumps({**given, "path": f"{given['path']}.2"})]
+    for at in range(2):
+        first = {"name": TOOL, "arguments": ""}
+        head = {"index": at, "id": f"c{at}", "type": "function", "function": first}
+        yield stream.calls_delta(head)
+    for start in range(0, max(map(len, texts)), 20):
+        yield from stream.text("So ")
+        pieces = [text[start : start + 20] for text in texts]
+        yield stream.calls_delta(
+            *({"index": at, "function": {"arguments": one}} for at, one in enumerate(pieces))
+        )
+    yield from stream.end("tool_calls")
+
+
 MISBEHAVIOURS: Mapping[str, Misbehaviour] = {
     "half a call and text": _half_call_and_text,
     "ids twice": _ids_twice,
@@ -279,10 +307,13 @@ MISBEHAVIOURS: Mapping[str, Misbehaviour] = {
     "both forms": _both_forms,
     "a made-up tool": _made_up_tool,
     "a huge argument": _huge_argument,
+    "two calls in alternating bits": _interleaved,
     "cut in a call": _cut_in_a_call,
+    "cut in a call as text": _cut_in_a_text,
     "no finish": _no_finish,
 }
-"""First rounds that go wrong; those of Ollama's families send a call whole, so choose another."""
+"""First rounds that go wrong, or come as hardly any server sends them. Ollama sends a call whole,
+so ask for them with a family that it does not serve."""
 
 
 def _no_tools(family: Family) -> Answer:
@@ -322,23 +353,41 @@ def _result(messages: Sequence[Mapping[str, Any]]) -> str:
     return next((text for text in texts if "notes/" in text), "")
 
 
+def _without_thoughts(body: Mapping[str, Any], family: Family) -> dict[str, Any]:
+    """The request without the reasoning that led to calls: servers that give it take it back.
+
+    They take it under their own name for it. The published types know neither.
+    """
+    messages = [
+        {key: value for key, value in message.items() if key != family.thinks}
+        if message.get("tool_calls")
+        else message
+        for message in body.get("messages") or ()
+    ]
+    return {**body, "messages": messages}
+
+
 def _odd(body: Mapping[str, Any], family: Family, server: FamilyServer) -> Iterator[str]:
     """What a strict chat template or API would not take, and what a family would not understand."""
     messages: list[dict[str, Any]] = body["messages"]
     yield from _odd_order(messages)
     yield from _odd_calls(messages)
     declared = [one["function"]["name"] for one in body.get("tools") or ()]
-    if server.mode == "text":
-        rules = dialects[family.dialect].rules
+    if declared and TOOL not in declared:
+        yield f"{TOOL} is not declared"
+    if not declared:
+        # In mixed mode a session may see that calls come as text, and teach from then on.
+        if server.mode == "native":
+            yield f"{TOOL} is not declared"
         told = str(messages[0].get("content"))
-        if not all(rule in told for rule in rules):
+        if not all(rule in told for rule in dialects[family.dialect].rules):
             yield f"the prompt does not teach {family.dialect}"
         if TOOL not in told:
             yield f"the prompt does not tell of {TOOL}"
-    elif TOOL not in declared:
-        yield f"{TOOL} is not declared"
     if len(declared) != len(set(declared)):
         yield f"a tool is declared twice: {declared}"
+    if server.bad:
+        return
     # What the model itself said is shown to it in its own words.
     for message in messages:
         if message["role"] == "assistant" and _result(messages) and not message.get("tool_calls"):

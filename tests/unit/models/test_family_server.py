@@ -196,7 +196,7 @@ def test_an_earlier_call_with_another_input_is_refused() -> None:
 def test_a_server_can_misbehave_once_and_goes_on(how: str) -> None:
     with FamilyServer("native") as server:
         server.misbehave(how)
-        if how == "cut in a call":
+        if how.startswith("cut in"):
             with pytest.raises(openai.APIConnectionError):
                 _ask(server, DEVSTRAL, _prompted(DEVSTRAL))
         else:
