@@ -12,10 +12,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from callblocks.dialects import dialects
-from callblocks.models.model import Model
 from callblocks.models.scenario import Scenario, scenarios_of
 from callblocks.server.faults import answer_json
 from callblocks.server.service import service_of
+from callblocks.session.choosing import Offered
 from callblocks.tools.tool import Tool
 
 __all__ = (
@@ -125,17 +125,16 @@ async def list_models(request: Request) -> Response:
     if team is not None:
         voices = {id(one.model): one for one in (*team.members, team.consensus)}.values()
         return answer_json(
-            ModelList([_model(one.model, one.dialect, True) for one in voices], team=True)
+            ModelList([_model(Offered(one.model, one.dialect), True) for one in voices], team=True)
         )
     first, *others = service.host.offered
-    shown = [_model(first.model, first.dialect, True)]
-    shown += [_model(one.model, one.dialect, False) for one in others]
+    shown = [_model(first, True), *(_model(one, False) for one in others)]
     return answer_json(ModelList(shown, team=False))
 
 
-def _model(model: Model, dialect: str, is_used: bool) -> ShownModel:
-    suggestions = tuple(getattr(model, "suggestions", ()))
-    return ShownModel(model.name, suggestions, is_used, dialect, scenarios_of(model))
+def _model(one: Offered, is_used: bool) -> ShownModel:
+    suggestions = tuple(getattr(one.model, "suggestions", ()))
+    return ShownModel(one.name, suggestions, is_used, one.dialect, scenarios_of(one.model))
 
 
 def _shown(tool: Tool) -> ShownTool:

@@ -85,8 +85,10 @@ class Stage:
             recorder, turn, lambda seq: talk is None or talk.shows(seq), self.desk.root
         )
         tools = in_turn(self._tools, own)
-        _, writes = taught_dialects(self.offers.chosen(choice).dialect)
-        told = instructions(writes, tools, settings.system)
+        chosen = self.offers.chosen(choice)
+        _, writes = taught_dialects(chosen.dialect)
+        system = settings.system if chosen.system is None else chosen.system
+        told = instructions(writes, tools, system)
         dialogue = Dialogue(writes, tools, told, machine_zone())
         talk = Talk(recorder.timeline, self._view, dialogue, turn, before)
         key = turn_key(recorder, turn)
