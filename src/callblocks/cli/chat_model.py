@@ -32,13 +32,21 @@ SCRIPTED = "scripted"
 _TAUGHT = "tool-fence"
 
 
+class OpenOptions(ModelOptions):
+    """The options that say which model is opened, and how."""
+
+    dialect: str | None
+    office: str
+    workspace: str
+
+
 class ChatModels:
     """Opens models as the config file and the options of a command say.
 
     The config file is read once. `options` are looked at with each model: a chat changes them.
     """
 
-    def __init__(self, options: ChatOptions, config: Config | None = None) -> None:
+    def __init__(self, options: OpenOptions | ChatOptions, config: Config | None = None) -> None:
         self.config = read_config() if config is None else config
         self._options = options
 

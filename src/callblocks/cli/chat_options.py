@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from callblocks.cli.deciding import PolicyOptions, policy_options
 from callblocks.cli.dialect_name import MODEL_DIALECT
 from callblocks.cli.model_options import ModelOptions, model_options
+from callblocks.cli.model_words import MODEL_SPEC
 from callblocks.cli.timeline_store import store_option
 from callblocks.cli.tools_file import Tools, tools_option
 from callblocks.cli.workplace import WorkplaceOptions, workplace_options
@@ -55,6 +56,7 @@ def chat_options(command: F) -> F:
     model = click.option(
         "--model",
         "-m",
+        type=MODEL_SPEC,
         metavar="SPEC",
         envvar=_VARIABLE,
         help=f"{_FORMS}.  {_DEFAULT}",
@@ -67,6 +69,7 @@ def serving_options(command: F) -> F:
     model = click.option(
         "--model",
         "-m",
+        type=MODEL_SPEC,
         metavar="SPEC",
         multiple=True,
         help=f"{_FORMS}; given again, turns may choose, and the first is for those that do not;"

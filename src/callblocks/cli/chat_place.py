@@ -21,6 +21,7 @@ from callblocks.cli.chat_model import ChatModels, session_settings
 from callblocks.cli.chat_options import ChatOptions
 from callblocks.cli.deciding import check_names, given_policy
 from callblocks.cli.exits import Fault, Refusal, say
+from callblocks.cli.model_options import SETTINGS, shown_setting
 from callblocks.cli.recording import given_skills
 from callblocks.cli.state import state_folder
 from callblocks.cli.workplace import code_files, given_office
@@ -140,6 +141,11 @@ class Place:
         except BaseException:
             options[key] = before
             raise
+
+    @property
+    def model_settings(self) -> list[str]:
+        """What was set about the model, one in a line; what was not is as the server has it."""
+        return [shown_setting(name, self._options) for name in SETTINGS]
 
     def talk_in(self, dialect: str, name: str) -> Session:
         """Go on with a chat in another dialect; where there is none such, all stays as it is."""
