@@ -198,10 +198,13 @@ def _none_rows(config: Config, width: int) -> list[Row]:
     from callblocks.models.opening import MODEL_FORMS
 
     path = config.path or config_path() or "a file, and name it in CALLBLOCKS_CONFIG"
-    rows = _wrapped([("plain", f"No model is configured. Write for example, to {path}:")], width)
-    example: list[Row] = [(("code", f"  {line}"),) for line in _EXAMPLE.splitlines()]
-    rows += [(), *example, ()]
-    return rows + _wrapped([("quiet", f"--model also takes: {', '.join(MODEL_FORMS)}")], width)
+    # A path and an example are to be copied: neither is broken.
+    rows: list[Row] = [(("plain", "No model is configured. Write for example, to"),)]
+    rows += [(("key", f"  {visible_line(str(path))}"),), ()]
+    rows += [(("code", f"  {line}"),) for line in _EXAMPLE.splitlines()]
+    return [*rows, ()] + _wrapped(
+        [("quiet", f"--model also takes: {', '.join(MODEL_FORMS)}")], width
+    )
 
 
 def _trial_rows(trial: Trial, width: int) -> list[Row]:
@@ -209,7 +212,8 @@ def _trial_rows(trial: Trial, width: int) -> list[Row]:
     notes: list[Bit] = []
     if trial.code:
         notes.append(("warning", f"{trial.code}: {trial.message}"))
-    notes += [("warning", f"could not be read: {code}") for code in trial.broken]
+    if trial.broken:
+        notes.append(("warning", f"calls that could not be read: {', '.join(trial.broken)}"))
     if trial.ok and not trial.used:
         notes.append(("warning", "its answer does not have the result"))
     if not trial.ok and trial.said:

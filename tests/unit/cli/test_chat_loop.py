@@ -14,8 +14,8 @@ from callblocks.cli.chat_options import ChatOptions
 from callblocks.cli.chat_place import Place
 from callblocks.cli.chat_screen import ChatScreen
 from callblocks.model.errors import CallerError
-from callblocks.models.config import Config, NamedModel, Overrides
 from callblocks.model.parts import text_of
+from callblocks.models.config import Config, NamedModel, Overrides
 from support.chat_models import SayingModel
 from support.home import move_in
 
@@ -168,9 +168,7 @@ def test_how_a_model_is_asked_can_be_set_in_the_chat(hall: Hall) -> None:
         ("/set max-tokens 0", "is not in the range"),
     ],
 )
-def test_what_cannot_be_set_is_told_and_changes_nothing(
-    hall: Hall, typed: str, words: str
-) -> None:
+def test_what_cannot_be_set_is_told_and_changes_nothing(hall: Hall, typed: str, words: str) -> None:
     shown = hall.type(typed, "/set")
     assert words in " ".join(shown.split())
     assert "temperature: not set" in shown
