@@ -199,12 +199,11 @@ def _none_rows(config: Config, width: int) -> list[Row]:
 
     path = config.path or config_path() or "a file, and name it in CALLBLOCKS_CONFIG"
     # A path and an example are to be copied: neither is broken.
-    rows: list[Row] = [(("plain", "No model is configured. Write for example, to"),)]
-    rows += [(("key", f"  {visible_line(str(path))}"),), ()]
-    rows += [(("code", f"  {line}"),) for line in _EXAMPLE.splitlines()]
-    return [*rows, ()] + _wrapped(
-        [("quiet", f"--model also takes: {', '.join(MODEL_FORMS)}")], width
-    )
+    head: Row = (("plain", "No model is configured. Write for example, to"),)
+    place: Row = (("key", f"  {visible_line(str(path))}"),)
+    example: list[Row] = [(("code", f"  {line}"),) for line in _EXAMPLE.splitlines()]
+    forms = f"--model also takes: {', '.join(MODEL_FORMS)}"
+    return [head, place, (), *example, (), *_wrapped([("quiet", forms)], width)]
 
 
 def _trial_rows(trial: Trial, width: int) -> list[Row]:
