@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
+import msgspec
 import pytest
 
 from callblocks.model.errors import ModelError
@@ -52,11 +54,11 @@ NOT_TOO_LONG = [
 
 
 def refused(
-    body: object, status: int = 400, *, models: list[str] | None = None, **settings: object
+    body: object, status: int = 400, *, models: list[str] | None = None, **settings: Any
 ) -> ModelError:
     with ModelServer(models=models) as server:
         server.answer(json.dumps(body).encode(), status=status, kind="application/json")
-        own = EndpointSettings(base_url=server.url, model="qwen3", key=KEY, **settings)  # pyright: ignore[reportArgumentType]
+        own = EndpointSettings(base_url=server.url, model="qwen3", key=KEY, **settings)
         _, error = reply_of(ChatEndpoint(own))
     assert error is not None
     assert KEY not in error.message
@@ -173,8 +175,7 @@ def test_many_models_are_cut_short() -> None:
 def test_a_server_that_does_not_run_is_told_with_how_to_start_it(name: str) -> None:
     located = locate(f"{name}:m", EndpointSettings(tries=1, key=""))
     # Nothing listens at this port, whatever runs on the machine of the tests.
-    own = {"base_url": "http://127.0.0.1:9/v1", "server": located.server}
-    settings = EndpointSettings(model="m", tries=1, **own)
+    settings = msgspec.structs.replace(located, base_url="http://127.0.0.1:9/v1")
     _, error = reply_of(ChatEndpoint(settings))
     assert error is not None
     assert error.code == "model_unreachable"

@@ -154,7 +154,7 @@ def test_how_a_model_is_asked_can_be_set_in_the_chat(hall: Hall) -> None:
     assert hall.overrides[-1] == Overrides(mode="text", max_tokens=99)
     asked = hall.models["first"].asked[0]
     assert asked.max_tokens == 99
-    assert asked.messages[0].parts[0].text.startswith("Speak like a harbour master.")
+    assert text_of(list(asked.messages[0].parts)).startswith("Speak like a harbour master.")
     assert "temperature: 0.2" in shown
     assert "temperature: not set" in shown
 
