@@ -13,6 +13,8 @@ def move_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     workspace.mkdir()
     monkeypatch.chdir(workspace)
     monkeypatch.setenv("CALLBLOCKS_HOME", str(folder / "state"))
+    # Models that whoever runs the tests has configured are none here.
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     # Whoever runs the tests at a terminal is not asked.
     monkeypatch.setattr("callblocks.cli.performing.open_terminal", lambda: None)
     return workspace

@@ -54,11 +54,14 @@ class Answer(msgspec.Struct, frozen=True):
 class ModelServer:
     """`extras` are the fields beside those of the API that a request may have.
 
-    `left` is set once a connection is over.
+    `models` are those that it lists, where anybody asks; without them there is no such path. Who
+    asked for the list stands in `listed`. `left` is set once a connection is over.
     """
 
-    def __init__(self, *, extras: Iterable[str] = ()) -> None:
+    def __init__(self, *, extras: Iterable[str] = (), models: Iterable[str] | None = None) -> None:
         self.requests: list[Asked] = []
+        self.listed: list[Asked] = []
+        self._models = None if models is None else tuple(models)
         self.invalid: list[str] = []
         self.connections = 0
         self.left = threading.Event()
@@ -127,8 +130,9 @@ class ModelServer:
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One request and its answer; false if the connection is over."""
         asked = await _read(reader)
-        self.requests.append(asked)
-        answer = self._choose(asked)
+        is_list = asked.path.partition("?")[0].endswith("/models")
+        (self.listed if is_list else self.requests).append(asked)
+        answer = self._list() if is_list else self._choose(asked)
         if not answer.raw:
             writer.write(_head(answer))
         for step in answer.steps:
@@ -151,6 +155,13 @@ class ModelServer:
         if not answer.raw:
             writer.write(b"0\r\n\r\n")
         return not answer.raw
+
+    def _list(self) -> Answer:
+        kind = {"content-type": "application/json"}
+        if self._models is None:
+            return Answer((b'{"error": "no such path"}',), 404, kind)
+        rows = [{"id": name, "object": "model"} for name in self._models]
+        return Answer((json.dumps({"object": "list", "data": rows}).encode(),), 200, kind)
 
     def _choose(self, asked: Asked) -> Answer:
         problem = "; ".join(self._problems(asked))
@@ -214,7 +225,7 @@ async def _read(reader: asyncio.StreamReader) -> Asked:
     first, *lines = head[:-4].split("\r\n")
     headers = {name.lower(): value for name, _, value in (one.partition(": ") for one in lines)}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return Asked(first.split(" ")[1], headers, json.loads(body))
+    return Asked(first.split(" ")[1], headers, json.loads(body) if body else {})
 
 
 def _head(answer: Answer) -> bytes:

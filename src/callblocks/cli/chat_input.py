@@ -1,7 +1,7 @@
 """The line where a person types in a chat: several rows of it, history, and completion.
 
     Enter sends        Alt-Enter begins a new row        Ctrl-C drops what was typed
-    Tab completes commands, the names of files after /attach, and dialects
+    Tab completes commands, the names of files after /attach, models and dialects
 
 What was typed is kept in the state folder, for its owner alone.
 """
@@ -9,7 +9,6 @@ What was typed is kept in the state folder, for its owner alone.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +23,8 @@ from prompt_toolkit.key_binding import KeyBindings
 from callblocks.cli.chat_words import COMMANDS
 from callblocks.cli.dialect_name import MODEL_DIALECT
 from callblocks.cli.exits import say
+from callblocks.cli.model_options import SETTINGS
+from callblocks.cli.model_words import model_words
 from callblocks.views.safe import visible_line
 
 if TYPE_CHECKING:
@@ -99,10 +100,9 @@ class ChatCompleter(Completer):
         elif head == "/dialect":
             yield from _words(rest, MODEL_DIALECT.names)
         elif head == "/model":
-            from callblocks.models.opening import MODEL_FORMS
-
-            # What is written large is to be filled in.
-            yield from _words(rest, (re.split("[A-Z]", form)[0] for form in MODEL_FORMS))
+            yield from _words(rest, model_words())
+        elif head == "/set":
+            yield from _words(rest, (f"{name} " for name in SETTINGS))
 
 
 def _words(begun: str, words: Iterable[str]) -> Iterable[Completion]:

@@ -15,6 +15,7 @@ from callblocks.cli.chat_show import file_rows, recent_rows, view_rows
 from callblocks.cli.chat_turn import Going
 from callblocks.cli.chat_words import COMMANDS, Order, help_rows, read_line
 from callblocks.cli.exits import INTERRUPTED
+from callblocks.cli.model_options import read_setting
 from callblocks.model.blocks import Entry
 from callblocks.model.errors import CallblocksError
 from callblocks.model.shown import format_size
@@ -51,6 +52,7 @@ class ChatLoop:
             "files": self._list_files,
             "tools": self._tools,
             "model": self._model,
+            "set": self._set,
             "dialect": self._dialect,
             "show": lambda _: self._show("show"),
             "raw": lambda _: self._show("raw"),
@@ -149,6 +151,14 @@ class ChatLoop:
         self._note(
             f"{self._place.who}, calls in {self._place.dialect or 'the dialect of its family'}"
         )
+
+    async def _set(self, words: str) -> None:
+        name, _, text = words.partition(" ")
+        if name:
+            key, value = read_setting(name, text.strip())
+            self._session = await self._place.set_option(key, value, self._session.name)
+        for row in self._place.model_settings:
+            self._note(row)
 
     async def _dialect(self, name: str) -> None:
         if name:

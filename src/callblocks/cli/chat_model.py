@@ -1,39 +1,131 @@
-"""The model of a chat, and the dialect that suits it.
+"""The models of a chat, by the config file and the options, and the dialect that suits each.
 
 scripted        the scripts that come with callblocks; in a workspace with an office also
                 those that work on its sample
-anything else   as `callblocks.models.opening` reads it
+anything else   a name of the config file, or as `callblocks.models.opening` reads it
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from callblocks.cli.dialect_name import AUTO
-from callblocks.cli.workplace import WorkplaceOptions
-from callblocks.models.model import Model
-from callblocks.models.opening import open_model
+from callblocks.cli.exits import say
+from callblocks.cli.model_options import ModelOptions, overrides_of
+from callblocks.model.errors import CallerError, ModelError, UnknownDialect
+from callblocks.models.config import Config, NamedModel, open_named, read_config
 from callblocks.models.scripted import ScriptedModel
+from callblocks.session.choosing import Offered, check_dialect
+from callblocks.session.settings import SessionSettings
 
-__all__ = ("OFFICE_SCRIPTS", "open_chat_model", "suited_dialect")
+if TYPE_CHECKING:
+    from callblocks.cli.chat_options import ChatOptions
+
+__all__ = ("OFFICE_SCRIPTS", "ChatModels", "session_settings", "suited_dialect")
 
 OFFICE_SCRIPTS = Path(__file__).with_name("office_scripts")
 """The scripts that work on the sample of `callblocks workspace init`."""
 
-_SCRIPTED = "scripted"
+SCRIPTED = "scripted"
 
 
-def open_chat_model(spec: str, options: WorkplaceOptions) -> Model:
-    """The model that a text names, for a chat in that workspace."""
-    if spec == _SCRIPTED and options["office"] == "local" and _has_office(options["workspace"]):
-        return ScriptedModel(more=(OFFICE_SCRIPTS,))
-    return open_model(spec)
+class OpenOptions(ModelOptions):
+    """The options that say which model is opened, and how."""
+
+    dialect: str | None
+    office: str
+    workspace: str
+
+
+class ChatModels:
+    """Opens models as the config file and the options of a command say.
+
+    The config file is read once. `options` are looked at with each model: a chat changes them.
+    """
+
+    def __init__(self, options: OpenOptions | ChatOptions, config: Config | None = None) -> None:
+        self.config = read_config() if config is None else config
+        self._options = options
+
+    @property
+    def default(self) -> str:
+        """The model that is used where the command names none."""
+        return self.config.default or SCRIPTED
+
+    def open(self, spec: str) -> Offered:
+        """Open a model for a chat in the workspace, with the name that turns call it by."""
+        options = self._options
+        if self._plays_office(spec):
+            return Offered(
+                ScriptedModel(more=(OFFICE_SCRIPTS,)), suited_dialect(spec, options["dialect"])
+            )
+        opened = self.opened(spec)
+        named = options["dialect"] or opened.dialect
+        system = options["system"]
+        return Offered(
+            opened.model,
+            suited_dialect(opened.spec, named),
+            opened.name,
+            opened.system if system is None else system,
+        )
+
+    def opened(self, spec: str) -> NamedModel:
+        """Open a model of any name or form, and check the dialect that the config file has."""
+        opened = open_named(spec, self.config, overrides_of(self._options))
+        if opened.dialect:
+            try:
+                check_dialect(opened.dialect)
+            except UnknownDialect as error:
+                where = self.config.where(opened.name)
+                raise CallerError(f"{where}, dialect: {error}") from error
+        return opened
+
+    def configured(self, apart: str) -> Iterable[Offered]:
+        """All further models of the config file that can be used; it is said why others cannot."""
+        for name in self.config.models:
+            if name != apart and (found := self._usable(name)) is not None:
+                yield found
+
+    def first(self, spec: str) -> Offered:
+        """The model that replies without a choice where nobody named it on the command line.
+
+        A server starts also where that one cannot be used: then the scripts reply.
+        """
+        return self._usable(spec) or self.open(SCRIPTED)
+
+    def _usable(self, spec: str) -> Offered | None:
+        try:
+            return self.open(spec)
+        except (CallerError, ModelError) as error:
+            say(f"{spec} is not offered: {error}")
+            return None
+
+    def _plays_office(self, spec: str) -> bool:
+        if spec != SCRIPTED or spec in self.config.models or overrides_of(self._options).named:
+            return False
+        options = self._options
+        return options["office"] == "local" and _has_office(options["workspace"])
 
 
 def suited_dialect(spec: str, named: str | None) -> str:
     """The dialect that was named, or the one that suits a model."""
-    scripted = spec.partition(":")[0] == _SCRIPTED
+    scripted = spec.partition(":")[0] == SCRIPTED
     return named or (AUTO if scripted else "")
+
+
+def session_settings(options: ModelOptions, first: Offered, config: Config) -> SessionSettings:
+    """How a session is set up with a model: what it is told, and how much of the timeline.
+
+    Half of a short context is for the timeline; the rest is for tools, system prompt and reply.
+    """
+    given: dict[str, Any] = {}
+    entry = config.models.get(first.label)
+    if entry is not None and entry.context is not None:
+        most = SessionSettings().budget or entry.context
+        given["budget"] = max(1, min(most, entry.context // 2))
+    return SessionSettings(system=first.system or "", max_tokens=options["max_tokens"], **given)
 
 
 def _has_office(workspace: str) -> bool:

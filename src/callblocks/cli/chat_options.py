@@ -11,22 +11,31 @@ from click.core import ParameterSource
 
 from callblocks.cli.deciding import PolicyOptions, policy_options
 from callblocks.cli.dialect_name import MODEL_DIALECT
+from callblocks.cli.model_options import ModelOptions, model_options
+from callblocks.cli.model_words import MODEL_SPEC
 from callblocks.cli.timeline_store import store_option
 from callblocks.cli.tools_file import Tools, tools_option
 from callblocks.cli.workplace import WorkplaceOptions, workplace_options
 
-__all__ = ("ChatOptions", "PlaceOptions", "chat_options", "check_team", "serving_options")
-
-F = TypeVar("F", bound=Callable[..., Any])
-_MODEL = "scripted"
-_VARIABLE = "CALLBLOCKS_MODEL"
-_FORMS = (
-    "scripted, scripted:FOLDER, http://…/v1#NAME, completion:http://…/v1#NAME,"
-    " smollm2 or llama:FILE"
+__all__ = (
+    "ChatOptions",
+    "PlaceOptions",
+    "chat_options",
+    "check_team",
+    "model_of_environment",
+    "serving_options",
 )
 
+F = TypeVar("F", bound=Callable[..., Any])
+_VARIABLE = "CALLBLOCKS_MODEL"
+_FORMS = (
+    "A name of the config file, ollama:NAME, llama.cpp, openai:NAME, http://…/v1#NAME, scripted"
+    " or another form (callblocks models)"
+)
+_DEFAULT = f"[default: that of the config file, or scripted; environment: {_VARIABLE}]"
 
-class PlaceOptions(PolicyOptions, WorkplaceOptions):
+
+class PlaceOptions(PolicyOptions, WorkplaceOptions, ModelOptions):
     """All but the model; `dialect` is None for the one that suits it."""
 
     dialect: str | None
@@ -37,9 +46,9 @@ class PlaceOptions(PolicyOptions, WorkplaceOptions):
 
 
 class ChatOptions(PlaceOptions):
-    """What `chat_options` give."""
+    """What `chat_options` give; `model` is None where none was named."""
 
-    model: str
+    model: str | None
 
 
 def chat_options(command: F) -> F:
@@ -47,33 +56,32 @@ def chat_options(command: F) -> F:
     model = click.option(
         "--model",
         "-m",
+        type=MODEL_SPEC,
         metavar="SPEC",
-        default=_MODEL,
         envvar=_VARIABLE,
-        help=f"{_FORMS}.  [default: {_MODEL}; environment: {_VARIABLE}]",
+        help=f"{_FORMS}.  {_DEFAULT}",
     )
     return model(_place_options(command))
 
 
 def serving_options(command: F) -> F:
-    """The same, with a `model` that may be given again: a tuple of one or more."""
+    """The same, with a `model` that may be given again: a tuple."""
     model = click.option(
         "--model",
         "-m",
+        type=MODEL_SPEC,
         metavar="SPEC",
         multiple=True,
-        callback=_given_models,
-        help=f"{_FORMS}; given again, turns may choose, and the first is for those that do not."
-        f"  [default: {_MODEL}; environment: {_VARIABLE}]",
+        help=f"{_FORMS}; given again, turns may choose, and the first is for those that do not;"
+        f" without it, from all of the config file.  {_DEFAULT}",
     )
     return model(_place_options(command))
 
 
-def _given_models(
-    context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
-) -> tuple[str, ...]:
+def model_of_environment() -> str | None:
+    """The model that the environment names."""
     # By itself, click would split the variable at blanks, which a path may have.
-    return given or (os.environ.get(_VARIABLE) or _MODEL,)
+    return os.environ.get(_VARIABLE) or None
 
 
 def _place_options(command: F) -> F:
@@ -90,6 +98,7 @@ def _place_options(command: F) -> F:
             metavar="FILE",
             help="Members who answer together, with models and tools of their own: a TOML file.",
         ),
+        model_options,
         policy_options,
         workplace_options,
         tools_option("More tools."),

@@ -2,20 +2,26 @@
 
 --model scripted            calls in every dialect are read: its scripts have them all
 --model http://…#name       tool-fence, which the model is taught
+--model NAME                as the config file says
 --team team.toml            models, tools and dialects are those of the file
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, cast
 
-from callblocks.cli.chat_model import open_chat_model, suited_dialect
+import msgspec
+
+from callblocks.cli.chat_model import ChatModels, session_settings
 from callblocks.cli.chat_options import ChatOptions
 from callblocks.cli.deciding import check_names, given_policy
 from callblocks.cli.exits import Fault, Refusal, say
+from callblocks.cli.model_options import SETTINGS, shown_setting
 from callblocks.cli.recording import given_skills
 from callblocks.cli.state import state_folder
 from callblocks.cli.workplace import code_files, given_office
@@ -36,11 +42,12 @@ __all__ = ("Place", "left_turn")
 class Place:
     """A host with its model, which `talk_with` and `talk_in` change. Used in one event loop.
 
-    `others` are further models that a turn may choose.
+    `others` are further models that a turn may choose; None for all of the config file, where
+    those that cannot be used are left out.
     """
 
     def __init__(
-        self, options: ChatOptions, asker: Asker | None, others: Sequence[str] = ()
+        self, options: ChatOptions, asker: Asker | None, others: Sequence[str] | None = ()
     ) -> None:
         self._options = options
         self._asker = asker
@@ -48,21 +55,33 @@ class Place:
         self._skills = given_skills(options["skills"])
         self._named: set[str] = set()
         self._checked = False
-        self._team = None if options["team"] is None else read_team(options["team"])
-        if self._team is None:
-            self.dialect = suited_dialect(options["model"], options["dialect"])
-            self.model = open_chat_model(options["model"], options)
-            self._others = tuple(
-                Offered(open_chat_model(spec, options), suited_dialect(spec, options["dialect"]))
-                for spec in others
-            )
+        self._opener = opener = ChatModels(options)
+        self._team = None if options["team"] is None else read_team(options["team"], opener.opened)
+        self._others: tuple[Offered, ...] = ()
+        if self._team is not None:
+            voice = self._team.consensus
+            self._first = Offered(voice.model, voice.dialect, system=options["system"])
         else:
-            self._others = ()
-            self.dialect = self._team.consensus.dialect
-            self.model = self._team.consensus.model
+            named = options["model"]
+            is_strict = named is not None or others is not None
+            open_first = opener.open if is_strict else opener.first
+            self._first = open_first(named or opener.default)
+            self._others = tuple(
+                opener.configured(self._first.label) if others is None else map(opener.open, others)
+            )
         for model in self._models:
             _tell_broken(model)
-        self.host = self._open(self.model, self.dialect)
+        self.host = self._open(self._first)
+
+    @property
+    def model(self) -> Model:
+        """The model that replies."""
+        return self._first.model
+
+    @property
+    def dialect(self) -> str:
+        """The dialect that it writes."""
+        return self._first.dialect
 
     def session(self, name: str) -> Session:
         """The chat of a name; the person at the terminal is asked, where there is one."""
@@ -76,7 +95,7 @@ class Place:
     def who(self) -> str:
         """With whom one talks here."""
         if self._team is None:
-            return self.model.name
+            return self._first.name
         return f"{self._team.name or 'a team'} ({', '.join(self._team.names)})"
 
     def tools(self, session: Session) -> Registry:
@@ -104,25 +123,46 @@ class Place:
     async def talk_with(self, spec: str, name: str) -> Session:
         """Go on with a chat and another model; where there is none such, all stays as it is."""
         self._check_alone("model")
-        model, dialect = (
-            open_chat_model(spec, self._options),
-            suited_dialect(spec, self._options["dialect"]),
-        )
-        try:
-            session = self._move(model, dialect, name)
-        except BaseException:
-            await model.close()
-            raise
-        before, self.model = self.model, model
-        _tell_broken(model)
-        await before.close()
+        # A server may be asked for its models: the keyboard goes on meanwhile.
+        first = await asyncio.to_thread(self._opener.open, spec)
+        session = await self._replace_model(first, name)
+        self._options["model"] = spec
         return session
+
+    async def set_option(self, key: str, value: Any, name: str) -> Session:
+        """Go on with a chat and another option of its model; where that fails, nothing changes."""
+        self._check_alone(key)
+        options = cast("dict[str, Any]", self._options)
+        before = options[key]
+        options[key] = value
+        try:
+            spec = self._options["model"] or self._opener.default
+            return await self._replace_model(await asyncio.to_thread(self._opener.open, spec), name)
+        except BaseException:
+            options[key] = before
+            raise
+
+    @property
+    def model_settings(self) -> list[str]:
+        """What was set about the model, one in a line; what was not is as the server has it."""
+        return [shown_setting(name, self._options) for name in SETTINGS]
 
     def talk_in(self, dialect: str, name: str) -> Session:
         """Go on with a chat in another dialect; where there is none such, all stays as it is."""
         self._check_alone("dialect")
-        session = self._move(self.model, dialect, name)
+        session = self._move(msgspec.structs.replace(self._first, dialect=dialect), name)
         self._options["dialect"] = dialect
+        return session
+
+    async def _replace_model(self, first: Offered, name: str) -> Session:
+        before = self.model
+        try:
+            session = self._move(first, name)
+        except BaseException:
+            await first.model.close()
+            raise
+        _tell_broken(first.model)
+        await before.close()
         return session
 
     async def close(self) -> None:
@@ -137,7 +177,7 @@ class Place:
     def _models(self) -> Sequence[Model]:
         if self._team is not None:
             return self._team.models
-        return [self.model, *(one.model for one in self._others)]
+        return [one.model for one in (self._first, *self._others)]
 
     def _chosen(self) -> Registry:
         every = self.host.registry
@@ -154,28 +194,29 @@ class Place:
         if self._team is not None:
             raise Fault(f"the file of the team says the {what} of each; change it there")
 
-    def _move(self, model: Model, dialect: str, name: str) -> Session:
+    def _move(self, first: Offered, name: str) -> Session:
         """Put another host in the place of this one."""
-        host = self._open(model, dialect)
+        host = self._open(first)
         try:
             session = host.session(name, self._asker)
         except BaseException:
             host.close()
             raise
-        before, self.host, self.dialect = self.host, host, dialect
+        before, self.host, self._first = self.host, host, first
         before.close()
         return session
 
-    def _open(self, model: Model, dialect: str) -> Host:
+    def _open(self, first: Offered) -> Host:
         options, given = self._options, self._options["tools"]
         steering = (options["policy"], options["team"], *code_files(options["workspace"]))
         return Host(
             HostSettings(
                 state=state_folder(),
                 workspace=Path(options["workspace"]),
-                model=model,
+                model=first.model,
                 policy=self._policy,
-                dialect=dialect,
+                dialect=first.dialect,
+                label=first.label,
                 others=self._others,
                 store=options["store"],
                 tools=given if isinstance(given, Registry) else None,
@@ -184,6 +225,7 @@ class Place:
                 skills=self._skills,
                 own=tuple(path for path in steering if path),
                 team=self._team,
+                session=session_settings(options, first, self._opener.config),
             )
         )
 

@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "files": ("", "the files that wait, and those of this chat"),
     "tools": ("", "what the model may call"),
     "model": ("SPEC", "talk with another model; alone: which one it is"),
+    "set": ("NAME VALUE", "system, temperature, max-tokens or mode; alone: what they are"),
     "dialect": ("NAME", "how calls are written; alone: which one it is"),
     "show": ("", "this chat, with each call and its result"),
     "raw": ("", "this chat block by block, as it is kept"),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from callblocks.cli.exits import EXIT_CODES, Fault
+from callblocks.cli.model_words import MODEL_SPEC
 
 if TYPE_CHECKING:
     from callblocks.cli.demo_place import DemoPlace
@@ -39,6 +40,7 @@ _SCRIPTS = Path(__file__).with_name("demo_scripts")
 @click.option(
     "--model",
     "-m",
+    type=MODEL_SPEC,
     metavar="SPEC",
     multiple=True,
     help="A further model that turns may choose, as for `callblocks serve`; may be given again.",
@@ -114,19 +116,24 @@ def _tools(place: DemoPlace) -> Generator[Registry]:
 
 
 def _host(place: DemoPlace, tools: Registry, others: tuple[str, ...]) -> Host:
-    from callblocks.cli.chat_model import OFFICE_SCRIPTS
-    from callblocks.models.opening import open_model
+    from callblocks.cli.chat_model import OFFICE_SCRIPTS, suited_dialect
+    from callblocks.models.config import open_named, read_config
     from callblocks.models.scripted import ScriptedModel
     from callblocks.session.choosing import Offered
     from callblocks.session.host import Host, HostSettings
 
+    config = read_config()
+    opened = [open_named(spec, config) for spec in others]
     return Host(
         HostSettings(
             state=place.state,
             workspace=place.workspace,
             model=ScriptedModel(more=(_SCRIPTS, OFFICE_SCRIPTS)),
             dialect="auto",
-            others=tuple(Offered(open_model(spec)) for spec in others),
+            others=tuple(
+                Offered(one.model, suited_dialect(one.spec, one.dialect), one.name, one.system)
+                for one in opened
+            ),
             tools=tools,
             policy=_policy(),
         )

@@ -22,6 +22,7 @@ COMMANDS = {
     "chat": ("callblocks.cli.chat", "Talk with a model that calls tools."),
     "serve": ("callblocks.cli.serve", "Serve chats and timelines over HTTP."),
     "demo": ("callblocks.cli.demo", "Open a page with a sample to try, offline."),
+    "models": ("callblocks.cli.models", "List and test the models that you can talk with."),
     "convert": ("callblocks.cli.convert", "Write a text in another dialect."),
     "workspace": (
         "callblocks.cli.workspace",

@@ -15,6 +15,7 @@ from callblocks.cli.chat_options import (
     ChatOptions,
     PlaceOptions,
     check_team,
+    model_of_environment,
     serving_options,
 )
 from callblocks.cli.exits import EXIT_CODES, say
@@ -76,7 +77,8 @@ def command(
     token is needed, and only this machine is answered. GET /api/openapi.json says what programs
     find. With none of --ask, --allow, --allow-trait and --policy no call runs.
     """
-    options = ChatOptions(model=model[0], **place)
+    named = model[0] if model else model_of_environment()
+    options = ChatOptions(model=named, **place)
     check_team(options)
     from callblocks.cli.timeline_store import without_password
     from callblocks.server.serving import serve
@@ -90,10 +92,11 @@ def command(
         sdk_version=SDK_VERSIONS[("5", "6", "7").index(sdk_version)],
     )
     with without_password(options["store"]):
-        serve(settings, lambda: _open(options, model[1:]), lambda address: _tell(address, token))
+        others = model[1:] if model else None
+        serve(settings, lambda: _open(options, others), lambda address: _tell(address, token))
 
 
-def _open(options: ChatOptions, others: tuple[str, ...]) -> Host:
+def _open(options: ChatOptions, others: tuple[str, ...] | None) -> Host:
     from callblocks.cli.chat_place import Place
     from callblocks.cli.deciding import check_names
 

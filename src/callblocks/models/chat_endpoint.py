@@ -50,6 +50,7 @@ class ChatEndpoint:
     def __init__(self, settings: EndpointSettings) -> None:
         self._settings = settings
         self._stream = HttpStream(settings)
+        self.context = settings.context
         self._has_tools = False
         self._reasoning_field = ""
         self.mode: UsedMode = "mixed" if settings.mode == "auto" else settings.mode

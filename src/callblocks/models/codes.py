@@ -12,6 +12,7 @@ MODEL_CODES = {
     "model_busy": "the model's server has too much to do; try again",
     "model_failed": "the model's server failed",
     "model_broken": "the model's server sent what is no reply: half an event, or no JSON",
+    "model_context_full": "prompt and reply do not fit into the model's context; send less",
     "model_too_long": "a line or a reply passes the limit",
     "model_missing": "a package or a file that this model needs is not there",
 }

@@ -31,6 +31,7 @@ class CompletionEndpoint:
         self._settings = settings
         self._format = prompt_format(format)
         self._stream = HttpStream(settings)
+        self.context = settings.context
 
     def __repr__(self) -> str:
         return f"CompletionEndpoint({self._settings!r}, {self._format.name!r})"

@@ -43,7 +43,11 @@ class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
     `grammar_field` is where the server takes a GBNF grammar: "grammar" (llama.cpp),
     "structured_outputs.grammar" or "guided_grammar" (vLLM, new and old); "": it cannot.
     `tokens_field` is where it takes the most tokens of a reply. `mode` says how tools and calls
-    go over the wire, see `CallMode`; a plain completions API has `text` only.
+    go over the wire, see `CallMode`; a plain completions API has `text` only. `context` is how
+    many tokens the model takes in and writes together, where that is known.
+
+    `server` names the known server behind the address (`ollama`), and `key_hint` says where the
+    key comes from: errors that a person can mend by either say so.
 
     Times are in seconds: to connect, to the first byte of the reply, and between two pieces of it.
     A request that got no answer, or "too busy", is tried `tries` times in all, `retry_seconds`
@@ -59,6 +63,9 @@ class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
     grammar_field: str = ""
     tokens_field: str = "max_tokens"
     mode: CallMode = "auto"
+    context: int | None = None
+    server: str = ""
+    key_hint: str = ""
     connect_seconds: float = 10.0
     first_seconds: float = 120.0
     stall_seconds: float = 60.0
@@ -77,6 +84,8 @@ class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
         for name in _POSITIVE:
             if not getattr(self, name) > 0:
                 raise CallerError(f"{name} is {getattr(self, name)!r}; it must be more than 0")
+        if self.context is not None and self.context < 1:
+            raise CallerError(f"context is {self.context}; it is a number of tokens")
         _check_extra(self.extra)
         if self.mode not in CALL_MODES:
             modes = ", ".join(CALL_MODES)

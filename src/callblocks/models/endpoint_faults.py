@@ -2,7 +2,9 @@
 
     http://127.0.0.1:8080/v1 refused the request (401): invalid key [redacted]; check the key
 
-The server's own words are cut short, and every secret of the settings is taken out of them.
+The server's own words are cut short, and every secret of the settings is taken out of them. What
+follows them is the way out: which variable has the key, which models there are, what to lower,
+what to start.
 """
 
 from __future__ import annotations
@@ -17,9 +19,12 @@ import msgspec
 
 from callblocks.model.errors import ModelError
 from callblocks.model.redaction import REDACTED, redact
+from callblocks.models.context_faults import is_context_full
 from callblocks.models.endpoint import EndpointSettings, plain_url
+from callblocks.models.known_servers import SERVERS, KnownServer, server_at
+from callblocks.tools.names import close_to, listed
 
-__all__ = ("Faults", "words_of")
+__all__ = ("Faults", "is_model_unknown", "words_of")
 
 _SHOWN = 300
 _TAGS = re.compile(r"<(script|style)\b.*?(?:</\1|\Z)|<[^>]*>", re.DOTALL | re.IGNORECASE)
@@ -39,6 +44,20 @@ _HINTS = {
     429: "wait a little, or check the account's limits",
     503: "wait a little: it may still be loading",
 }
+_CONTEXT_FULL = "model_context_full"
+_LESS = (
+    "send less: offer fewer tools (--only), lower the most tokens of a reply (--max-tokens), set "
+    "`context` of the model in the config file (in a program, `budget` of the session), or begin "
+    "a new chat"
+)
+# Statuses by which servers refuse a model's name, and their words for it.
+_UNKNOWN_STATUS = (400, 404, 422)
+_UNKNOWN = re.compile(
+    r"model_not_found|(?:invalid|unknown|no such|unsupported) model\b"
+    r"|\bmodel\b.{0,120}(?:not found|not exist|no longer exist|not a valid|not available|unknown)"
+    r"|not a valid model",
+    re.IGNORECASE | re.DOTALL,
+)
 _STATUS = {408: "model_timeout", 504: "model_timeout"} | dict.fromkeys(
     (429, 503, 529), "model_busy"
 )
@@ -75,17 +94,68 @@ class Faults:
         """An error that names the address."""
         return ModelError(code, self.hide(f"{self.url} {message}"), url=self.url, **details)
 
-    def status(self, status: int, body: bytes, location: str = "") -> ModelError:
-        """A response that is no reply."""
+    def status(
+        self,
+        status: int,
+        body: bytes,
+        location: str = "",
+        offered: tuple[str, ...] | None = None,
+    ) -> ModelError:
+        """A response that is no reply; `offered` are the models that the server has, if known."""
         if 300 <= status < 400:
             return self._moved(status, location)
+        text = body.decode("utf-8", "replace")
         code = code_of_status(status)
-        verb = {"model_refused": "refused the request", "model_busy": "is too busy"}
+        if status != 429 and is_context_full(_classified(text)):
+            code = _CONTEXT_FULL
+        verb = {
+            "model_refused": "refused the request",
+            "model_busy": "is too busy",
+            _CONTEXT_FULL: "has no room for the request in the model's context",
+        }
         said = f"{verb.get(code, 'failed')} ({status})"
-        words = self.short(words_of(body.decode("utf-8", "replace")))
-        hint = _HINTS.get(status, "")
+        words = self.short(words_of(text))
+        hint = _LESS if code == _CONTEXT_FULL else self._hint(status, offered)
         message = "; ".join(filter(None, (f"{said}: {words}" if words else said, hint)))
         return self.error(code, message, status=status)
+
+    def starting(self) -> str:
+        """What a person does where nothing listens at the address."""
+        server = self._server
+        if server is None or not server.start:
+            return "check the address, and that the server runs"
+        return f"{server.about} is probably not running; start it: {server.start}"
+
+    def bad_proxy(self) -> ModelError:
+        """The environment names a proxy that is none."""
+        return self.error(
+            "model_unreachable",
+            "is asked through a proxy that cannot be used; check HTTP_PROXY, HTTPS_PROXY and "
+            "ALL_PROXY in the environment, or name the host in NO_PROXY",
+        )
+
+    @property
+    def _server(self) -> KnownServer | None:
+        return SERVERS.get(self._settings.server) or server_at(self._settings.base_url)
+
+    def _hint(self, status: int, offered: tuple[str, ...] | None) -> str:
+        """What a person does about a status."""
+        if status in (401, 403) and self._settings.key_hint:
+            return self._settings.key_hint
+        name = self._settings.model
+        if offered is None or name in offered:
+            return _HINTS.get(status, "")
+        if not offered:
+            return "it has no model; load one" + self._getting()
+        near = close_to(name, offered)
+        meant = f"did you mean {near}? " if near else ""
+        return f"{meant}It has: {listed(offered)}{self._getting()}"
+
+    def _getting(self) -> str:
+        server = self._server
+        if server is None or not server.get:
+            return ""
+        return f"; to fetch it: {server.get.replace('NAME', self._settings.model)}"
 
     def _moved(self, status: int, location: str) -> ModelError:
         goal = plain_url(location) or "another place"
@@ -99,7 +169,10 @@ class Faults:
     def told(self, error: Any) -> ModelError:
         """An error that the server tells in place of a reply, or in the middle of one."""
         words = self.short(_said(error)) or "it does not say why"
-        return self.error(_code_of(error), f"told an error instead of the reply: {words}")
+        said = f"told an error instead of the reply: {words}"
+        if is_context_full(_kinds(error)):
+            return self.error(_CONTEXT_FULL, f"{said}; {_LESS}")
+        return self.error(_code_of(error), said)
 
     def unreadable(self, problem: str, text: str = "") -> ModelError:
         """What the server sent is no reply."""
@@ -121,6 +194,33 @@ def code_of_status(status: int) -> str:
     if status < 300:
         return "model_broken"
     return _STATUS.get(status, "model_refused" if status < 500 else "model_failed")
+
+
+def is_model_unknown(status: int, body: bytes) -> bool:
+    """Whether a response may say that the server has no model of that name."""
+    if status not in _UNKNOWN_STATUS:
+        return False
+    text = _classified(body.decode("utf-8", "replace"))
+    return status == 404 or _UNKNOWN.search(text) is not None
+
+
+def _classified(text: str) -> str:
+    """The code, the type and the message of a body: never what it quotes of the request."""
+    try:
+        return _kinds(msgspec.json.decode(text))
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return words_of(text)
+
+
+def _kinds(error: Any) -> str:
+    if isinstance(error, list) and error:
+        return _kinds(cast("list[Any]", error)[0])
+    if not isinstance(error, dict):
+        return _said(error)
+    given = cast("dict[str, Any]", error)
+    inner = given["error"] if isinstance(given.get("error"), dict) else given
+    kinds = (str(inner.get(name) or "") for name in ("code", "type", "error_type"))
+    return "\n".join((*kinds, _said(inner)))
 
 
 def words_of(text: str) -> str:

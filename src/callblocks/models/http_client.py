@@ -13,10 +13,11 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import httpx2
 
 from callblocks.model.brief import brief
-from callblocks.model.errors import CallerError
+from callblocks.model.errors import CallerError, ModelError
 from callblocks.models.endpoint import EndpointSettings, is_loopback
+from callblocks.models.endpoint_faults import Faults
 
-__all__ = ("check_host", "full_url", "new_client")
+__all__ = ("check_host", "full_url", "new_client", "unreachable", "words_of_error")
 
 
 async def new_client(settings: EndpointSettings) -> httpx2.AsyncClient:
@@ -74,3 +75,16 @@ def check_host(settings: EndpointSettings) -> None:
         httpx2.URL(full_url(settings, ""))
     except httpx2.InvalidURL:
         raise CallerError(f"no address of a model: {brief(settings.shown_url)}") from None
+
+
+def unreachable(faults: Faults, error: Exception) -> ModelError:
+    """The error for a server that gave no connection, with what is probably not running."""
+    if isinstance(error, httpx2.TimeoutException):
+        return faults.error("model_timeout", "gave no connection in time; check the address")
+    said = f"cannot be reached: {words_of_error(faults, error)}"
+    return faults.error("model_unreachable", f"{said}; {faults.starting()}")
+
+
+def words_of_error(faults: Faults, error: Exception) -> str:
+    """What the network library says, without secrets; the kind of error where it says nothing."""
+    return faults.short(str(error)) or type(error).__name__

@@ -19,14 +19,22 @@ import msgspec
 
 from callblocks.model.errors import CallerError, ModelError
 from callblocks.models.endpoint import EndpointSettings
-from callblocks.models.endpoint_faults import Faults
-from callblocks.models.http_client import check_host, full_url, new_client
+from callblocks.models.endpoint_faults import Faults, is_model_unknown
+from callblocks.models.http_client import (
+    check_host,
+    full_url,
+    new_client,
+    unreachable,
+    words_of_error,
+)
+from callblocks.models.model_list import ask_models
 from callblocks.models.retrying import may_pass, wait_before
 
 __all__ = ("Arriving", "HttpStream")
 
 _ERROR_BODY = 1 << 16
 _DRAIN_SECONDS = 0.5
+_LIST_SECONDS = 3.0
 
 
 class Arriving:
@@ -123,7 +131,7 @@ class HttpStream:
             raise _timeout(self.faults, seconds) from None
         except (httpx2.HTTPError, OSError, UnicodeError) as error:
             # Its words, its cause and its request may have the key in them: none goes on.
-            raise _unreachable(self.faults, error) from None
+            raise unreachable(self.faults, error) from None
 
     async def _refusal(self, response: httpx2.Response) -> ModelError:
         body = bytearray()
@@ -137,9 +145,18 @@ class HttpStream:
                             break
         finally:
             await response.aclose()
-        return self.faults.status(
-            response.status_code, bytes(body[:_ERROR_BODY]), response.headers.get("location", "")
-        )
+        status, said = response.status_code, bytes(body[:_ERROR_BODY])
+        offered = None
+        if is_model_unknown(status, said):
+            offered = await self._offered()
+        return self.faults.status(status, said, response.headers.get("location", ""), offered)
+
+    async def _offered(self) -> tuple[str, ...] | None:
+        """The models that the server has, for a message; None where it does not say in time."""
+        try:
+            return await ask_models(await self._connected(), self.settings, _LIST_SECONDS)
+        except ModelError:
+            return None
 
     async def _connected(self) -> httpx2.AsyncClient:
         loop = asyncio.get_running_loop()
@@ -153,11 +170,7 @@ class HttpStream:
         try:
             return await new_client(self.settings)
         except (ValueError, ImportError, httpx2.InvalidURL):
-            raise self.faults.error(
-                "model_unreachable",
-                "is asked through a proxy that cannot be used; check HTTP_PROXY, HTTPS_PROXY and "
-                "ALL_PROXY in the environment, or name the host in NO_PROXY",
-            ) from None
+            raise self.faults.bad_proxy() from None
 
 
 def _encoded(body: dict[str, Any]) -> bytes:
@@ -174,22 +187,8 @@ def _timeout(faults: Faults, seconds: float) -> ModelError:
     return faults.error("model_timeout", f"said nothing for {seconds:g} s; is the model running?")
 
 
-def _unreachable(faults: Faults, error: Exception) -> ModelError:
-    if isinstance(error, httpx2.TimeoutException):
-        return faults.error("model_timeout", "gave no connection in time; check the address")
-    words = _words(faults, error)
-    return faults.error(
-        "model_unreachable",
-        f"cannot be reached: {words}; check the address, and that the server runs",
-    )
-
-
 def _broke(faults: Faults, error: httpx2.HTTPError) -> ModelError:
     if isinstance(error, httpx2.DecodingError):
         return faults.unreadable("bytes that are not compressed as it says")
-    words = _words(faults, error)
+    words = words_of_error(faults, error)
     return faults.error("model_unreachable", f"broke off in the middle of the reply: {words}")
-
-
-def _words(faults: Faults, error: Exception) -> str:
-    return faults.short(str(error)) or type(error).__name__

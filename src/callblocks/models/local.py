@@ -132,7 +132,7 @@ def _model_error(name: str, error: Exception) -> ModelError:
     if isinstance(error, ModelError):
         return error
     words = f"{name} failed: {type(error).__name__}: {error}"
-    code = "model_too_long" if "exceed context window" in str(error) else "model_failed"
+    code = "model_context_full" if "exceed context window" in str(error) else "model_failed"
     fault = ModelError(code, words)
     fault.__cause__ = error
     return fault

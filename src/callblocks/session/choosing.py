@@ -49,10 +49,21 @@ NO_CHOICE = Choice()
 
 
 class Offered(msgspec.Struct, frozen=True):
-    """A model that a turn may choose, and its dialect; "" is that of its family."""
+    """A model that a turn may choose, and its dialect; "" is that of its family.
+
+    `label` is how turns name it, where that is not the model's own name. `system` is what it is
+    told in place of the session's; None for that of the session.
+    """
 
     model: Model
     dialect: str = ""
+    label: str = ""
+    system: str | None = None
+
+    @property
+    def name(self) -> str:
+        """How turns name it."""
+        return self.label or self.model.name
 
 
 class Offers:
@@ -60,7 +71,7 @@ class Offers:
 
     def __init__(self, offered: Iterable[Offered]) -> None:
         self.offered = tuple(offered)
-        names = [one.model.name for one in self.offered]
+        names = [one.name for one in self.offered]
         if twice := [name for name in names if names.count(name) > 1]:
             raise CallerError(f"two models are named {twice[0]}; a turn could not choose between")
         for one in self.offered:
@@ -68,22 +79,22 @@ class Offers:
 
     def check(self, choice: Choice) -> None:
         """Raise `CallerError` for what is not there; it names what is."""
-        names = [one.model.name for one in self.offered]
+        names = [one.name for one in self.offered]
         if choice.model and choice.model not in names:
             raise _unknown("model", choice.model, names)
         check_dialect(choice.dialect)
-        model = self.chosen(choice).model
-        known = [one.name for one in scenarios_of(model)]
+        chosen = self.chosen(choice)
+        known = [one.name for one in scenarios_of(chosen.model)]
         if choice.scenario and not known:
-            raise CallerError(f"the model {model.name} has no scenarios: leave `scenario` out")
+            raise CallerError(f"the model {chosen.name} has no scenarios: leave `scenario` out")
         if choice.scenario and choice.scenario not in known:
             raise _unknown("scenario", choice.scenario, known)
 
     def chosen(self, choice: Choice) -> Offered:
         """The model and dialect of a choice; the first where it names one that is not here."""
-        named = (one for one in self.offered if one.model.name == choice.model)
+        named = (one for one in self.offered if one.name == choice.model)
         found = next(named, self.offered[0])
-        return Offered(found.model, choice.dialect) if choice.dialect else found
+        return msgspec.structs.replace(found, dialect=choice.dialect) if choice.dialect else found
 
 
 def choice_of(meta: dict[str, Any]) -> Choice:

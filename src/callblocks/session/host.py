@@ -58,7 +58,8 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     that are known, names or patterns such as `gmail_*`; without it all are, but those of an office
     that is not there: they would be taught for nothing. `office` is the one to work on; without it,
     the folder `office/` in the workspace. With a `team`, each session is one of it, and `model`
-    and `dialect` are those of the team. `others` are further models that a turn may choose.
+    and `dialect` are those of the team. `others` are further models that a turn may choose, and
+    `label` is how it names `model`, where that is not the model's own name.
     """
 
     state: Path
@@ -66,6 +67,7 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     model: Model
     policy: Policy = Policy()
     dialect: str = ""
+    label: str = ""
     others: tuple[Offered, ...] = ()
     store: str | None = None
     tools: Registry | None = None
@@ -126,7 +128,8 @@ class Host:
     def offered(self) -> Sequence[Offered]:
         """The models that a turn may choose, the one that is used without a choice first."""
         settings = self.settings
-        return (Offered(settings.model, settings.dialect), *settings.others)
+        first = Offered(settings.model, settings.dialect, settings.label)
+        return (first, *settings.others)
 
     @property
     def running(self) -> Sequence[Session]:
@@ -169,7 +172,7 @@ class Host:
             settings=settings.session,
             desk=desk,
         )
-        session.offer(*settings.others)
+        session.offer(*settings.others, label=settings.label)
         return session
 
     def _record(self, name: str, stack: ExitStack) -> Recorder:

@@ -90,9 +90,11 @@ class Session:
         """The turn that runs; empty while it is being taken."""
         return self._turn
 
-    def offer(self, *more: Offered) -> None:
-        """Let turns choose further models, too, by their names."""
-        self._stage.offers = Offers((*self._stage.offers.offered, *more))
+    def offer(self, *more: Offered, label: str = "") -> None:
+        """Let turns choose further models, too, by their names; `label` names the first one."""
+        first, *others = self._stage.offers.offered
+        own = msgspec.structs.replace(first, label=label or first.label)
+        self._stage.offers = Offers((own, *others, *more))
 
     def check(self, choice: Choice) -> None:
         """Raise `CallerError` for a choice of what is not here."""

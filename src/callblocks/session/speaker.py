@@ -74,6 +74,7 @@ class Speaker:
         self.model: Model = offered.model
         self._tools = tools
         self._settings = settings
+        self._system = settings.system if offered.system is None else offered.system
         self._zone = zone
         self._has_called = has_called
         self._learned = learned
@@ -123,7 +124,7 @@ class Speaker:
 
     def dialogue(self) -> Dialogue:
         """Return who writes the messages of the next request."""
-        system = self._settings.system
+        system = self._system
         if self.mode == "text":
             dialect = self.dialect
             told = instructions(dialect, self._tools, system, compact=self._is_compact())

@@ -12,8 +12,10 @@
     dialect = "tool-fence"          # without it, that of the model's family
     system = "Look into the files before you answer."
 
-A model is one of `callblocks.models.opening.MODEL_FORMS`; the same text is the same model. Whatever
-is not understood is an error.
+A model is a name of the config file, where the caller reads one, or one of
+`callblocks.models.opening.MODEL_FORMS`; the same text is the same model. A dialect and a system
+prompt that the config file has for it hold where the member names none. Whatever is not understood
+is an error.
 """
 
 from __future__ import annotations
@@ -25,8 +27,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import CallerError, ModelError, UnknownDialect
-from callblocks.models.model import Model
-from callblocks.models.opening import open_model
+from callblocks.models.config import NamedModel, open_named
 from callblocks.runtime.policy.rule_fault import hint
 from callblocks.session.team_settings import Member, TeamSettings, Voice
 
@@ -37,7 +38,7 @@ LARGEST = 1_000_000
 
 V = TypeVar("V", bound=Voice)
 _Table: TypeAlias = dict[str, Any]
-_Opening: TypeAlias = Callable[[str], Model]
+_Opening: TypeAlias = Callable[[str], NamedModel]
 
 _VOICE: dict[str, type] = {"model": str, "tools": list, "dialect": str, "system": str}
 _MEMBER: dict[str, type] = {"name": str, **_VOICE}
@@ -46,7 +47,7 @@ _FILE: dict[str, type] = {"team": dict, "member": list}
 _WORDS = {str: "a text", list: "a list", int: "a whole number", dict: "a table"}
 
 
-def read_team(path: str | os.PathLike[str], opening: _Opening = open_model) -> TeamSettings:
+def read_team(path: str | os.PathLike[str], opening: _Opening = open_named) -> TeamSettings:
     """The team in a file. Its models are the caller's to close; they are in `models`."""
     name = os.fspath(path)
     try:
@@ -63,7 +64,7 @@ def read_team(path: str | os.PathLike[str], opening: _Opening = open_model) -> T
         ) from error
 
 
-def parse_team(text: str, name: str = "", opening: _Opening = open_model) -> TeamSettings:
+def parse_team(text: str, name: str = "", opening: _Opening = open_named) -> TeamSettings:
     """The team that a text describes; `name` stands before every complaint about it."""
     import tomllib
 
@@ -123,11 +124,13 @@ def _check_voice(where: str, found: object, kinds: dict[str, type], needed: Sequ
 
 def _made(where: str, kind: type[V], table: _Table, opening: _Opening) -> V:
     try:
-        model = opening(table["model"])
+        opened = opening(table["model"])
     except (CallerError, ModelError) as error:
         raise _fault(where, "model", str(error)) from error
     try:
-        fields: _Table = {**table, "model": model, "tools": tuple(table.get("tools", ()))}
+        own = {"dialect": opened.dialect, "system": opened.system}
+        fields: _Table = {name: value for name, value in own.items() if value} | table
+        fields |= {"model": opened.model, "tools": tuple(table.get("tools", ()))}
         return kind(**fields)
     except UnknownDialect as error:
         raise _fault(where, "dialect", str(error)) from error

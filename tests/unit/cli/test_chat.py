@@ -12,6 +12,7 @@ from click.testing import Result
 
 from callblocks.model.errors import ModelError
 from callblocks.model.parts import text_of
+from callblocks.models.config import NamedModel
 from callblocks.models.model import Piece, Request, Thinking
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.timeline.stores.opening import open_store
@@ -44,10 +45,10 @@ def chat(
     *args: str,
     text: str | bytes | None = None,
 ) -> Result:
-    def opened(_: str) -> SayingModel:
-        return model
+    def opened(spec: str, *_: object) -> NamedModel:
+        return NamedModel(model=model, spec=spec)
 
-    monkeypatch.setattr("callblocks.cli.chat_model.open_model", opened)
+    monkeypatch.setattr("callblocks.cli.chat_model.open_named", opened)
     return run("chat", "-T", "tools.py", "--model", "saying", *args, text=text)
 
 

@@ -15,6 +15,7 @@ from callblocks.cli.chat_place import Place
 from callblocks.cli.chat_screen import ChatScreen
 from callblocks.model.errors import CallerError
 from callblocks.model.parts import text_of
+from callblocks.models.config import Config, NamedModel, Overrides
 from support.chat_models import SayingModel
 from support.home import move_in
 
@@ -26,12 +27,14 @@ class Hall:
 
     def __init__(self, capsys: pytest.CaptureFixture[str], **models: SayingModel) -> None:
         self.models = models
+        self.overrides: list[Overrides] = []
         self._capsys = capsys
 
-    def open(self, spec: str) -> SayingModel:
+    def open(self, spec: str, config: Config, overrides: Overrides) -> NamedModel:
         if spec not in self.models:
             raise CallerError(f"no model {spec!r}")
-        return self.models[spec]
+        self.overrides.append(overrides)
+        return NamedModel(model=self.models[spec], spec=spec)
 
     def type(self, *lines: Typed) -> str:
         """What is shown when a person types all this; then they leave."""
@@ -70,6 +73,10 @@ def options() -> ChatOptions:
         store=None,
         team=None,
         skills=None,
+        system=None,
+        temperature=None,
+        max_tokens=None,
+        mode=None,
     )
 
 
@@ -81,7 +88,7 @@ def hall(
     hall = Hall(
         capsys, first=SayingModel(*numbered("first")), other=SayingModel(*numbered("other"))
     )
-    monkeypatch.setattr("callblocks.cli.chat_model.open_model", hall.open)
+    monkeypatch.setattr("callblocks.cli.chat_model.open_named", hall.open)
     return hall
 
 
@@ -136,6 +143,36 @@ def test_another_model_goes_on_with_the_chat_and_the_one_before_is_let_go(hall: 
     assert "other says 2." in shown
     assert hall.models["first"].closed
     assert hall.models["other"].asked[0].prompt == "And you?"
+
+
+def test_how_a_model_is_asked_can_be_set_in_the_chat(hall: Hall) -> None:
+    shown = hall.type(
+        *("/set temperature 0.2", "/set max-tokens 99", "/set mode text", "/set"),
+        *("/set system Speak like a harbour master.", "Hello?", "/set temperature", "/set"),
+    )
+    assert hall.overrides[3] == Overrides(mode="text", temperature=0.2, max_tokens=99)
+    assert hall.overrides[-1] == Overrides(mode="text", max_tokens=99)
+    asked = hall.models["first"].asked[0]
+    assert asked.max_tokens == 99
+    assert text_of(list(asked.messages[0].parts)).startswith("Speak like a harbour master.")
+    assert "temperature: 0.2" in shown
+    assert "temperature: not set" in shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("/set heat 1", "nothing is named 'heat'; there are: system, temperature"),
+        ("/set temperature hot", "'hot' is not a valid float"),
+        ("/set mode loud", "is not one of"),
+        ("/set max-tokens 0", "is not in the range"),
+    ],
+)
+def test_what_cannot_be_set_is_told_and_changes_nothing(hall: Hall, typed: str, words: str) -> None:
+    shown = hall.type(typed, "/set")
+    assert words in " ".join(shown.split())
+    assert "temperature: not set" in shown
+    assert hall.overrides == [Overrides()]
 
 
 def test_another_dialect_is_taught(hall: Hall) -> None:

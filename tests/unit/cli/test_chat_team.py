@@ -14,6 +14,7 @@ from callblocks.cli.chat_loop import ChatLoop
 from callblocks.cli.chat_options import ChatOptions
 from callblocks.cli.chat_place import Place
 from callblocks.cli.chat_screen import ChatScreen
+from callblocks.models.config import NamedModel
 from callblocks.session.team_file import read_team
 from callblocks.session.team_settings import TeamSettings
 from callblocks.timeline.stores.opening import open_store
@@ -52,6 +53,10 @@ def options(team: str) -> ChatOptions:
         tools=(),
         store=None,
         skills=None,
+        system=None,
+        temperature=None,
+        max_tokens=None,
+        mode=None,
     )
 
 
@@ -69,8 +74,8 @@ class Hall:
         (workspace / "a.txt").write_text("alpha")
         (workspace / "team.toml").write_text(TEAM)
 
-    def read(self, path: str) -> TeamSettings:
-        return read_team(path, self.models.__getitem__)
+    def read(self, path: str, _: object) -> TeamSettings:
+        return read_team(path, lambda spec: NamedModel(model=self.models[spec], spec=spec))
 
     def chat(self, *args: str) -> Result:
         team = ("--team", "team.toml", "--allow", "file_*")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.shell_completion import ShellComplete
 
@@ -37,3 +39,15 @@ def test_names_of_dialects_complete() -> None:
 def test_files_complete() -> None:
     shell = ShellComplete(cli, {}, "callblocks", "_CALLBLOCKS_COMPLETE")
     assert [item.type for item in shell.get_completions(["parse", "--tools"], "a")] == ["file"]
+
+
+@pytest.mark.parametrize("content", ['[models.harbour]\naddress = "scripted"\n', "no toml"])
+def test_names_of_models_complete_also_with_a_config_that_is_none(
+    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.toml").write_text(content)
+    monkeypatch.setenv("CALLBLOCKS_CONFIG", str(tmp_path / "config.toml"))
+    known = ["harbour"] if "harbour" in content else []
+    assert complete("chat", "--model", word="h") == [*known, "http://"]
+    assert complete("serve", "-m", word="oll") == ["ollama:"]
+    assert complete("models", "test", word="llama.") == ["llama.cpp:"]

@@ -247,7 +247,7 @@ def test_a_loop_that_is_gone_ends_the_writing(library: Library, weights: Path) -
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (ValueError("Requested tokens (9) exceed context window of 8"), "model_too_long"),
+        (ValueError("Requested tokens (9) exceed context window of 8"), "model_context_full"),
         (RuntimeError("llama_decode returned -1"), "model_failed"),
     ],
 )

@@ -53,6 +53,21 @@ def _said(events: list[TurnEvent]) -> str:
     return "".join(event.text for event in of_type(events, Said))
 
 
+def test_models_of_one_name_are_told_apart_by_their_labels(tmp_path: Path) -> None:
+    models = [Named("qwen", "One."), Named("qwen", "Two.")]
+    others = (Offered(models[1], label="calm", system="Be calm."),)
+    with some_host(tmp_path, models[0], label="quick", others=others) as host:
+        assert [one.name for one in host.offered] == ["quick", "calm"]
+        session = host.session("one")
+        assert _said(_say(session, "Hello", model="quick")) == "One."
+        assert _said(_say(session, "Hello", model="calm", dialect="hermes")) == "Two."
+        with pytest.raises(CallerError, match="choose from: quick, calm"):
+            session.check(Choice(model="qwen"))
+    first, second = (str(model.requests[0].messages[0].parts[0]) for model in models)
+    assert "Be calm." in second
+    assert "Be calm." not in first
+
+
 def test_without_a_choice_the_first_model_answers(tmp_path: Path) -> None:
     others = (Offered(Named("other", "No.")),)
     with some_host(tmp_path, Named("first", "Yes."), others=others) as host:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.model.errors import CallerError, ModelError
-from callblocks.models.model import Model
+from callblocks.models.config import NamedModel
 from callblocks.models.scripted import ScriptedModel
 from callblocks.session.team_file import LARGEST, parse_team, read_team
 from support.speaking import Replies
@@ -29,8 +29,8 @@ dialect = "scissors-cat"
 """
 
 
-def _replies(_: str) -> Model:
-    return Replies()
+def _replies(spec: str) -> NamedModel:
+    return NamedModel(model=Replies(), spec=spec)
 
 
 def test_a_team_is_read_from_its_file(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_what_is_no_team_is_told_with_the_key(text: str, words: str) -> None:
 
 
 def test_a_model_that_cannot_be_opened_is_told_with_the_key() -> None:
-    def missing(spec: str) -> Model:
+    def missing(spec: str) -> NamedModel:
         raise ModelError("model_missing", f"there is no {spec}")
 
     with pytest.raises(CallerError, match="team, consensus, model: there is no scripted"):
@@ -113,9 +113,9 @@ def test_names_that_differ_in_case_alone_are_refused() -> None:
 def test_no_model_is_opened_for_a_file_that_is_not_understood() -> None:
     opened: list[str] = []
 
-    def opening(spec: str) -> Model:
+    def opening(spec: str) -> NamedModel:
         opened.append(spec)
-        return Replies()
+        return _replies(spec)
 
     with pytest.raises(CallerError, match="member 2, model: is missing"):
         parse_team(f'{HEAD}{ONE}[[member]]\nname = "two"\n', opening=opening)

@@ -1,0 +1,392 @@
+"""The config file: models by names of one's own, and which of them is used without a choice.
+
+    default = "coder"
+
+    [models.coder]
+    address = "ollama:qwen3-coder"        # any form of `callblocks.models.opening`
+    temperature = 0.2
+    context = 32768
+
+    [models.house]
+    address = "https://models.example.org/v1"
+    model = "house-large"
+    key_env = "HOUSE_KEY"                 # the variable that has the key; a key never stands here
+    headers_env = {x-team = "HOUSE_TEAM"}
+
+It is `$CALLBLOCKS_CONFIG`, or `callblocks/config.toml` in `$XDG_CONFIG_HOME` or `~/.config`.
+Whatever is not understood in it is an error that names the place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import msgspec
+
+from callblocks.model.brief import brief
+from callblocks.model.errors import CallerError, ModelError
+from callblocks.model.redaction import is_secret_key, redact
+from callblocks.models.endpoint import EndpointSettings
+from callblocks.models.model import CALL_MODES, CallMode, Model
+from callblocks.models.opening import is_endpoint, is_form, locate, open_model, unknown_model
+from callblocks.tools.names import close_to
+
+__all__ = (
+    "LARGEST",
+    "NO_CONFIG",
+    "NO_OVERRIDES",
+    "Config",
+    "ModelEntry",
+    "NamedModel",
+    "Overrides",
+    "config_path",
+    "open_named",
+    "parse_config",
+    "read_config",
+)
+
+LARGEST = 1_000_000
+"""Bytes that the file may have."""
+
+VARIABLE = "CALLBLOCKS_CONFIG"
+
+_Table: TypeAlias = dict[str, Any]
+_NAME = re.compile(r"[^\s#]{1,64}")
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KEYS = ("key", "api_key", "apikey", "api-key", "token", "auth", "bearer")
+_SECRET_HEADERS = ("authorization", "proxy-authorization", "cookie", "x-api-key", "api-key")
+_FILE: dict[str, type] = {"default": str, "models": dict}
+_WORDS = {"str": "a text", "float": "a number", "int": "a whole number", "object": "a table"}
+_WANTED = re.compile(r"Expected `(\w+)")
+# What only a server can be asked.
+_OF_ENDPOINTS = (
+    *("model", "key_env", "mode", "temperature", "max_tokens", "extra", "headers", "headers_env"),
+    *("tokens_field", "grammar_field", "first_seconds", "stall_seconds"),
+)
+
+
+class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A model in the file.
+
+    `address` is any form of `-m`, and `model` the name at the server where the address has none.
+    `key_env` names the environment variable with the key; without it the key is the one of the
+    address. `headers` are sent as they stand, `headers_env` with the values of the variables that
+    they name. `mode`, `dialect`, `system`, `temperature` and `max_tokens` are what the options of
+    the same name say, for this model. `context` is how many tokens it takes in and writes
+    together. `extra` is laid over the body of each request. The others are those of
+    `EndpointSettings`.
+    """
+
+    address: str
+    model: str = ""
+    key_env: str = ""
+    mode: CallMode | None = None
+    dialect: str = ""
+    system: str = ""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    context: int | None = None
+    extra: dict[str, Any] = {}
+    headers: dict[str, str] = {}
+    headers_env: dict[str, str] = {}
+    tokens_field: str | None = None
+    grammar_field: str | None = None
+    first_seconds: float | None = None
+    stall_seconds: float | None = None
+
+    def missing(self) -> list[str]:
+        """The environment variables that it names and that are not set."""
+        named = (self.key_env, *self.headers_env.values())
+        return [name for name in named if name and name not in os.environ]
+
+    def settings(self) -> EndpointSettings:
+        """How it is asked; a variable that is not set is a `CallerError`."""
+        if missing := self.missing():
+            raise CallerError(f"{missing[0]} is not set in the environment; export it")
+        same = ("model", "mode", "context", "tokens_field", "grammar_field")
+        given = {name: getattr(self, name) for name in (*same, "first_seconds", "stall_seconds")}
+        if self.key_env:
+            given["key"] = os.environ[self.key_env]
+            given["key_hint"] = _key_hint(self.key_env, given["key"])
+        own = {name: value for name, value in given.items() if value is not None}
+        sent = {name: os.environ[variable] for name, variable in self.headers_env.items()}
+        return EndpointSettings(headers={**self.headers, **sent}, extra=self.extra, **own)
+
+
+class Config(msgspec.Struct, frozen=True):
+    """What the file says; `path` is where it is, "" where there is none."""
+
+    models: dict[str, ModelEntry] = {}
+    default: str = ""
+    path: str = ""
+
+    def where(self, name: str) -> str:
+        """The place of a model in the file, for a message."""
+        return f"{self.path or 'config'}: models.{name}"
+
+
+NO_CONFIG = Config()
+"""No file."""
+
+
+class Overrides(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command says about how a model is asked; it goes before the file."""
+
+    mode: CallMode | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+
+    @property
+    def named(self) -> str:
+        """An option that only a server obeys; "" where none was given."""
+        given = ("mode", self.mode), ("temperature", self.temperature)
+        return next((f"--{name}" for name, value in given if value is not None), "")
+
+
+NO_OVERRIDES = Overrides()
+"""All as the file says."""
+
+
+class NamedModel(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that is open.
+
+    `spec` is its form with the file's names resolved. `name` is how the file calls it, and
+    `dialect`, `system` and `context` are what the file says; each is empty where it says nothing.
+    """
+
+    model: Model
+    spec: str
+    name: str = ""
+    dialect: str = ""
+    system: str = ""
+    context: int | None = None
+
+
+def open_named(
+    spec: str, config: Config = NO_CONFIG, overrides: Overrides = NO_OVERRIDES
+) -> NamedModel:
+    """Open the model that a text names: one of the file first, then any known form."""
+    entry = config.models.get(spec)
+    if entry is None:
+        if not is_form(spec):
+            raise unknown_model(spec, config.models)
+        return NamedModel(model=_open(spec, None, overrides), spec=spec)
+    try:
+        settings = entry.settings() if is_endpoint(entry.address) else None
+        model = _open(entry.address, _asked(entry, settings), overrides)
+    except CallerError as error:
+        raise CallerError(f"{config.where(spec)}: {error}") from error
+    except ModelError as error:
+        words = f"{config.where(spec)}: {error.message}"
+        raise ModelError(error.code, words, **error.details) from error
+    return NamedModel(
+        model=model,
+        spec=entry.address,
+        name=spec,
+        dialect=entry.dialect,
+        system=entry.system,
+        context=entry.context,
+    )
+
+
+def config_path() -> Path | None:
+    """Where the file is, or would be; None on a machine without a home."""
+    if named := os.environ.get(VARIABLE):
+        return Path(named).expanduser().absolute()
+    folder = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    if not folder.is_absolute():
+        try:
+            folder = Path.home() / ".config"
+        except RuntimeError:
+            return None
+    return folder / "callblocks" / "config.toml"
+
+
+def read_config() -> Config:
+    """Read the file; nothing where there is none, unless a variable names it."""
+    path = config_path()
+    if path is None:
+        return NO_CONFIG
+    name = os.fspath(path)
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if os.environ.get(VARIABLE):
+            raise CallerError(f"{name}: {error.strerror}; {VARIABLE} names it") from error
+        return NO_CONFIG
+    except OSError as error:
+        raise CallerError(f"{name}: cannot be read: {error.strerror}") from error
+    if len(content) > LARGEST:
+        raise CallerError(f"{name}: larger than {LARGEST} bytes, which no config is")
+    try:
+        return parse_config(content.decode("utf-8-sig"), name)
+    except UnicodeDecodeError as error:
+        words = f"{error.reason} at byte {error.start}"
+        raise CallerError(f"{name}: not UTF-8 text: {words}") from error
+
+
+def parse_config(text: str, path: str = "") -> Config:
+    """The config that a text describes; `path` stands before every complaint about it."""
+    import tomllib
+
+    where = f"{path}: " if path else ""
+    try:
+        return _config(tomllib.loads(text), path)
+    except tomllib.TOMLDecodeError as error:
+        raise CallerError(f"{where}not TOML: {error}") from error
+    except RecursionError as error:
+        raise CallerError(f"{where}nested too deep to be a config") from error
+    except CallerError as error:
+        raise CallerError(f"{where}{error}") from error
+
+
+def _config(found: _Table, path: str) -> Config:
+    _check_keys("", found, _FILE)
+    for key, kind in _FILE.items():
+        if key in found and type(found[key]) is not kind:
+            raise CallerError(f"{key}: is not {'a table' if kind is dict else 'a text'}")
+    tables = cast("dict[str, Any]", found.get("models", {}))
+    models = {name: _entry(name, table) for name, table in tables.items()}
+    default = cast("str", found.get("default", ""))
+    if default and default not in models:
+        _check_default(default, models)
+    return Config(models, default, path)
+
+
+def _check_default(default: str, models: Iterable[str]) -> None:
+    """A default may be any form, too; one of no form is a mistyped name."""
+    if not is_form(default):
+        raise CallerError(f"default: {unknown_model(default, models)}")
+
+
+def _entry(name: str, found: object) -> ModelEntry:
+    where = f"models.{name}"
+    if not _NAME.fullmatch(name) or not name.isprintable():
+        raise CallerError(f"models: {brief(name)} cannot name a model; it has no blank and no #")
+    if not isinstance(found, dict):
+        raise CallerError(f"{where}: is not a table; write [{where}] and its keys below")
+    table = cast("_Table", found)
+    for key in table:
+        if key.lower() in _KEYS or (key not in ModelEntry.__struct_fields__ and is_secret_key(key)):
+            raise CallerError(
+                f"{where}, {key}: no key stands in this file; put it into an environment variable "
+                'and name that: key_env = "NAME_OF_THE_VARIABLE"'
+            )
+    _check_keys(where, table, ModelEntry.__struct_fields__)
+    try:
+        entry = msgspec.convert(table, ModelEntry)
+    except msgspec.ValidationError as error:
+        raise CallerError(_wrong_type(where, str(error))) from None
+    _check_entry(where, table, entry)
+    return entry
+
+
+def _check_keys(where: str, table: _Table, known: Iterable[str]) -> None:
+    for key in table:
+        if key not in known:
+            near = close_to(key, known)
+            if where and isinstance(table[key], dict):
+                words = f'a name with a dot stands in quotes: [models."{where[7:]}.{key}"]'
+                raise CallerError(f"{where}, {brief(key)}: is no key here; {words}")
+            meant = f"; did you mean {near}?" if near else f"; these are: {', '.join(known)}"
+            raise CallerError(f"{where}{', ' if where else ''}{brief(key)}: is no key here{meant}")
+
+
+def _check_entry(where: str, table: _Table, entry: ModelEntry) -> None:
+    """All that can be known of a model before it is used."""
+    _check_variables(where, entry)
+    for name in entry.headers:
+        if name.lower() in _SECRET_HEADERS or is_secret_key(name):
+            words = "its value is a secret; name a variable that has it, in headers_env"
+            raise CallerError(f"{where}, headers, {name}: {words}")
+    if "@" in entry.address.partition("://")[2].partition("/")[0]:
+        words = "a name and password stand before the @; give them in headers_env or key_env"
+        raise CallerError(f"{where}, address: {words}")
+    if not is_endpoint(entry.address):
+        for key in _OF_ENDPOINTS:
+            if key in table:
+                words = "is for a model behind an address"
+                raise CallerError(f"{where}, {key}: {words}; {brief(entry.address)} is none")
+        return
+    for key in ("max_tokens", "context"):
+        value = getattr(entry, key)
+        if value is not None and value < 1:
+            raise CallerError(f"{where}, {key}: {value} is less than 1")
+    _check_settings(where, entry)
+
+
+def _check_variables(where: str, entry: ModelEntry) -> None:
+    named = {
+        "key_env": entry.key_env,
+        **{f"headers_env, {k}": v for k, v in entry.headers_env.items()},
+    }
+    for key, variable in named.items():
+        if (key != "key_env" or variable) and (
+            not _ENV_NAME.fullmatch(variable) or redact(variable) != variable
+        ):
+            # It may be the key itself: it is not shown.
+            raise CallerError(f"{where}, {key}: is no name of an environment variable")
+
+
+def _check_settings(where: str, entry: ModelEntry) -> None:
+    """Have the settings check what does not come from the environment."""
+    bare = msgspec.structs.replace(entry, key_env="", headers_env={})
+    try:
+        locate(entry.address, _asked(bare, bare.settings()))
+    except CallerError as error:
+        raise CallerError(f"{where}: {error}") from error
+
+
+def _asked(entry: ModelEntry, settings: EndpointSettings | None) -> EndpointSettings | None:
+    """The settings with the temperature and the most tokens of a reply."""
+    return _with(settings, entry.temperature, entry.max_tokens, entry.address)
+
+
+def _open(spec: str, settings: EndpointSettings | None, overrides: Overrides) -> Model:
+    if not is_endpoint(spec):
+        model = open_model(spec)
+        if overrides.named:
+            raise CallerError(
+                f"{overrides.named} is for a model behind an address, not {model.name}"
+            )
+        return model
+    own = settings or EndpointSettings()
+    if overrides.mode is not None:
+        own = msgspec.structs.replace(own, mode=overrides.mode)
+    return open_model(spec, _with(own, overrides.temperature, overrides.max_tokens, spec))
+
+
+def _with(
+    settings: EndpointSettings | None, temperature: float | None, tokens: int | None, spec: str
+) -> EndpointSettings | None:
+    """Lay both over the body of each request: so they hold whoever asks the model."""
+    if settings is None:
+        return None
+    field = locate(spec, settings).tokens_field
+    given = {"temperature": temperature, field: tokens}
+    named = {name: value for name, value in given.items() if value is not None}
+    return msgspec.structs.replace(settings, extra={**settings.extra, **named})
+
+
+def _key_hint(variable: str, key: str) -> str:
+    if key:
+        return f"the key that was sent is that of {variable}; check it there"
+    return f"no key was sent: {variable} is empty; put the key there"
+
+
+def _wrong_type(where: str, problem: str) -> str:
+    """What msgspec says about a value, in the words of the file; values are not shown."""
+    said, _, place = problem.partition(" - at `$")
+    key = place.strip("`.").partition("[")[0].partition(".")[0]
+    if said.startswith("Object missing"):
+        return f'{where}: has no address; write address = "http://HOST/v1", or another form of -m'
+    if key == "mode":
+        return f"{where}, mode: is none of {', '.join(CALL_MODES)}"
+    wanted = _WANTED.search(said)
+    words = _WORDS.get(wanted[1], wanted[1]) if wanted else said
+    return f"{where}, {key}: is not {words}"

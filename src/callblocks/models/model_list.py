@@ -1,0 +1,96 @@
+"""Which models a server has: `GET {base_url}/models`.
+
+    models_at(EndpointSettings(base_url="http://127.0.0.1:11434/v1"))
+
+Servers answer in three shapes: OpenAI's `{"data": [{"id": …}]}`, Ollama's `{"models": [{"name":
+…}]}`, and a bare list of either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+import httpx2
+import msgspec
+
+from callblocks.models.endpoint import EndpointSettings
+from callblocks.models.endpoint_faults import Faults
+from callblocks.models.http_client import check_host, full_url, new_client, unreachable
+
+__all__ = ("ask_models", "list_models", "models_at")
+
+_SECONDS = 5.0
+_LARGEST = 8 << 20
+_NAMES = ("id", "name", "model")
+
+
+async def ask_models(
+    client: httpx2.AsyncClient, settings: EndpointSettings, seconds: float = _SECONDS
+) -> tuple[str, ...]:
+    """Ask over a client that is there; raises `ModelError` where there is no list."""
+    faults = Faults(settings)
+    try:
+        async with asyncio.timeout(seconds):
+            request = client.build_request("GET", full_url(settings, "models"))
+            response = await client.send(request, stream=True)
+            try:
+                body = await _body(response)
+            finally:
+                await response.aclose()
+    except TimeoutError:
+        raise faults.error("model_timeout", f"said nothing for {seconds:g} s") from None
+    except (httpx2.HTTPError, OSError, UnicodeError) as error:
+        raise unreachable(faults, error) from None
+    if response.status_code != 200:
+        raise faults.status(response.status_code, body, response.headers.get("location", ""))
+    try:
+        return _names(msgspec.json.decode(body))
+    except (ValueError, RecursionError):
+        raise faults.unreadable("no list of models", body.decode("utf-8", "replace")) from None
+
+
+async def list_models(settings: EndpointSettings) -> tuple[str, ...]:
+    """Ask over a connection of its own."""
+    check_host(settings)
+    try:
+        client = await new_client(settings)
+    except (ValueError, ImportError, httpx2.InvalidURL):
+        raise Faults(settings).bad_proxy() from None
+    async with client:
+        return await ask_models(client, settings)
+
+
+def models_at(settings: EndpointSettings) -> tuple[str, ...]:
+    """Ask, and wait for the answer; also where an event loop runs in this thread."""
+    with ThreadPoolExecutor(1) as worker:
+        return worker.submit(lambda: asyncio.run(list_models(settings))).result()
+
+
+async def _body(response: httpx2.Response) -> bytes:
+    body = bytearray()
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > _LARGEST:
+            break
+    return bytes(body)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """The names in a list of any known shape, each once; a `ValueError` where it is none."""
+    if isinstance(value, dict):
+        given = cast("dict[str, Any]", value)
+        value = next((given[key] for key in ("data", "models") if key in given), None)
+    if not isinstance(value, list):
+        raise ValueError("no list")
+    found = (_name(one) for one in cast("list[Any]", value))
+    return tuple(dict.fromkeys(name for name in found if name))
+
+
+def _name(entry: Any) -> str:
+    if isinstance(entry, dict):
+        given = cast("dict[str, Any]", entry)
+        entry = next((given[key] for key in _NAMES if given.get(key)), "")
+    # A name goes to a screen and into a command.
+    return entry if isinstance(entry, str) and entry.isprintable() else ""
