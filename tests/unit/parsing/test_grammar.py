@@ -159,7 +159,7 @@ def _of(expr: Expr, name: str = "root") -> Grammar:
 
 def test_an_unknown_kind_is_refused_with_the_choices() -> None:
     unknown: Any = "ebnf"
-    with pytest.raises(CallerError, match="'ebnf'; choose from: gbnf, lark"):
+    with pytest.raises(CallerError, match="'ebnf'; choose from: gbnf, lark, structural_tag"):
         _of(lit("x")).to(unknown)
 
 
