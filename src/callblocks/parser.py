@@ -17,7 +17,7 @@ from typing import TypedDict, Unpack
 
 from callblocks.dialects import dialect_of, dialects
 from callblocks.model.errors import CallerError, UnknownDialect, Unwritable
-from callblocks.model.specs import ToolSpecs
+from callblocks.model.specs import ToolSpecs, specs_by_name
 from callblocks.parsing.conversion import Conversion
 from callblocks.parsing.conversion import conversion as write_parsed
 from callblocks.parsing.dialect import Dialect
@@ -125,7 +125,7 @@ def conversion(
     Calls then stay as they were written; thoughts are left out. `reasoning` are markers of thoughts
     beside those that the dialects have: they are read, and written where the target has none.
     """
-    known, dialect = tuple(tools), _named(target)
+    known, dialect = tuple(specs_by_name(tools).values()), _named(target)
     parsed = parse(text, source, tools=known, model=model, reasoning=reasoning)
     return write_parsed(parsed, text, dialect, known, reasoning)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ("mirrored_lark",)
+__all__ = ("mirrored_lark", "tokens")
 
 ESCAPE = r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[tnr\\\"\[\]])"
 CHAR = re.compile(rf"{ESCAPE}|[^\\]")
@@ -30,11 +30,12 @@ def mirrored_lark(gbnf: str) -> str:
     assert len(rules) == len(gbnf.splitlines()), "a rule is there twice"
     missing = {name for text in rules.values() for name in _names(text)} - rules.keys()
     assert not missing, f"rules that are not there: {missing}"
-    lines = (f"{_named(name)}: {_choice(_tokens(text))}" for name, text in rules.items())
+    lines = (f"{_named(name)}: {_choice(tokens(text))}" for name, text in rules.items())
     return "\n".join(lines) + "\n"
 
 
-def _tokens(text: str) -> Iterator[re.Match[str]]:
+def tokens(text: str) -> Iterator[re.Match[str]]:
+    """The tokens of a rule, blanks left out."""
     at = 0
     while at < len(text):
         match = TOKEN.match(text, at)
@@ -45,7 +46,7 @@ def _tokens(text: str) -> Iterator[re.Match[str]]:
 
 
 def _names(text: str) -> set[str]:
-    return {match["name"] for match in _tokens(text) if match.lastgroup == "name"}
+    return {match["name"] for match in tokens(text) if match.lastgroup == "name"}
 
 
 def _choice(tokens: Iterator[re.Match[str]]) -> str:

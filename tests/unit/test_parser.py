@@ -83,14 +83,14 @@ def test_tools_bind_arguments_in_reading_and_converting() -> None:
     )
 
 
-@pytest.mark.parametrize("tools", [[{"name": "ls"}], ["ls"], [None]])
+@pytest.mark.parametrize("tools", [[{"kind": "ls"}], ["ls"], [None]])
 def test_a_tool_that_is_no_specification_is_refused(tools: Any) -> None:
     with pytest.raises(BadSpec, match="a tool is a ToolSpec"):
         Parser(tools=tools)
 
 
 def test_tools_that_are_no_list_are_refused() -> None:
-    with pytest.raises(BadSpec, match="tools are a list of ToolSpec, not None"):
+    with pytest.raises(BadSpec, match="tools are a list, not None; each is a ToolSpec"):
         Parser(tools=None)  # pyright: ignore[reportArgumentType] the mistake
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TypedDict, get_args
 
 import click
 
@@ -11,10 +12,11 @@ from callblocks.cli.exits import EXIT_CODES, Refusal
 from callblocks.cli.paint import Paper
 from callblocks.cli.tools_file import SAMPLE_TOOLS, Tools, tools_option
 from callblocks.dialects import dialects
-from callblocks.model.errors import Unsupported, Unwritable
+from callblocks.model.errors import UnknownTool, Unsupported, Unwritable
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.dialect import Dialect
-from callblocks.views.about import PARTS, about, part_of, table
+from callblocks.parsing.grammar import Calls
+from callblocks.views.about import GRAMMARS, PARTS, about, part_of, table
 
 __all__ = ("command",)
 
@@ -25,27 +27,49 @@ __all__ = ("command",)
 @click.argument("name", type=ONE_DIALECT, required=False)
 @tools_option("Tools to teach and constrain with.", SAMPLE_TOOLS)
 @click.option("--part", type=click.Choice(PARTS), help="Print this part alone, as it is.")
-def command(name: str | None, tools: Tools, part: str | None) -> None:
+@click.option(
+    "--calls",
+    type=click.Choice(get_args(Calls)),
+    help="How many calls a grammar demands; required if a tool is named, else any.",
+)
+@click.option("--tool", metavar="NAME", help="The only tool that a grammar lets a model call.")
+def command(
+    name: str | None, tools: Tools, part: str | None, calls: Calls | None, tool: str | None
+) -> None:
     """List the dialects and what each can do, or print all about one.
 
     All about one is its syntax, an example, the prompt that teaches it to a model, and the
     grammars that hold a model to it. They use a few sample tools where none are given.
     """
+    demands = _Demands(calls=calls, tool=tool)
+    if (calls or tool) and (name is None or part not in (None, *GRAMMARS)):
+        raise click.UsageError(
+            "--calls and --tool are for grammars: name a dialect, and no other part"
+        )
+    if tool is not None and tool not in {known.name for known in tools}:
+        raise click.BadParameter(str(UnknownTool(tool, [known.name for known in tools])))
     if part is not None:
         if name is None:
             raise click.UsageError("--part needs the NAME of a dialect")
         # Bytes, because a prompt or a grammar in a file is UTF-8, whatever the terminal is.
-        sys.stdout.buffer.write(_raw(dialects[name], part, tuple(tools)).encode())
+        sys.stdout.buffer.write(_raw(dialects[name], part, tuple(tools), demands).encode())
     elif name is None:
         paper = Paper()
         paper.print(table(dialects.values(), SAMPLE_TOOLS))
     else:
         paper = Paper()
-        paper.print(about(dialects[name], tuple(tools), paper.width))
+        paper.print(about(dialects[name], tuple(tools), paper.width, **demands))
 
 
-def _raw(dialect: Dialect, part: str, tools: tuple[ToolSpec, ...]) -> str:
+class _Demands(TypedDict):
+    """What a grammar demands."""
+
+    calls: Calls | None
+    tool: str | None
+
+
+def _raw(dialect: Dialect, part: str, tools: tuple[ToolSpec, ...], demands: _Demands) -> str:
     try:
-        return part_of(dialect, part, tools).removesuffix("\n") + "\n"
+        return part_of(dialect, part, tools, **demands).removesuffix("\n") + "\n"
     except (Unsupported, Unwritable) as error:
         raise Refusal(str(error)) from error

@@ -43,7 +43,7 @@ def write_reply(items: Sequence[Item], dialect: str | None, tools: ToolSpecs) ->
     for name in dict.fromkeys((*names, _CAN_SAY_RESULTS)):
         for some, what in ((items, ""), (bare, ", without the prose")):
             try:
-                text = dialects[name].write(some, tuple(tools))
+                text = dialects[name].write(some, tools)
             except Unwritable as error:
                 problems.append(str(error))
                 continue

@@ -27,11 +27,11 @@ from callblocks.parsing.binding import bind, unbind
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import Expr, alt, lit, many, none_of, seq
+from callblocks.parsing.expressions import Expr, alt, lit, none_of, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.json_rules import strings_without
 from callblocks.parsing.json_value import read_json
-from callblocks.parsing.machines import until, without
+from callblocks.parsing.machines import until
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_rules import json_rule
 from callblocks.parsing.spelling import damaged, spellings
@@ -130,7 +130,6 @@ class EmojiBracket(Dialect):
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
         """Prose without start markers, and calls; a model writes no results."""
         whole = spellings(TOOL)
-        prose = grammar.rule("prose", without([f"{tool}[" for tool in whole]))
         end, *others = (f"{tool}[/end]" for tool in whole)
         body = grammar.rule("body", until([end], others))
         emoji, first = TOOL[0], none_of(f"{TOOL}[")
@@ -149,7 +148,7 @@ class EmojiBracket(Dialect):
             for said, may in arguments(grammar, tool)
         ]
         call = grammar.rule("call", seq(lit(f"{TOOL}["), alt(*calls)))
-        grammar.rule("root", seq(prose, many(seq(call, prose))))
+        grammar.text([f"{tool}[" for tool in whole], call)
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
         calls = [item.id for item in items if isinstance(item, Call)]

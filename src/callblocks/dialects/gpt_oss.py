@@ -93,4 +93,7 @@ class GptOss(Dialect):
         calls = (seq(lit(f"{tool.name}{INPUT}"), input_rule(grammar, tool)) for tool in tools)
         call = grammar.rule("call", seq(lit(CALL), alt(*calls), lit("<|call|>")))
         final = seq(lit(FINAL), grammar.rule("answer", until(["<|return|>"])))
-        grammar.rule("root", opt(seq(many(seq(alt(said, call), lit(NEXT))), alt(call, final))))
+        words = many(seq(said, lit(NEXT)))
+        answer = seq(words, final)
+        calls = seq(grammar.row(seq(words, call), lit(NEXT)), opt(seq(lit(NEXT), answer)))
+        grammar.rule("root", opt(alt(answer, calls)) if grammar.calls == "any" else calls)

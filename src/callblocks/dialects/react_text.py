@@ -19,7 +19,7 @@ from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import alt, lit, many, seq
+from callblocks.parsing.expressions import alt, lit, opt, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.json_write import write_json
 from callblocks.parsing.machines import without
@@ -88,5 +88,7 @@ class ReactText(Dialect):
             seq(lit(f"{tool.name}\nAction Input: "), input_rule(grammar, tool)) for tool in tools
         )
         call = grammar.rule("call", seq(lit("Action: "), alt(*calls)))
-        rest = many(seq(lit("\n"), call, prose))
-        grammar.rule("root", alt(seq(prose, rest), seq(call, prose, rest)))
+        # A call begins a line, or the text.
+        first, further = seq(opt(seq(prose, lit("\n"))), call, prose), seq(lit("\n"), call, prose)
+        calls = grammar.repeated(first, further)
+        grammar.rule("root", alt(prose, calls) if grammar.calls == "any" else calls)

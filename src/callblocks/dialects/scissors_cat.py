@@ -141,10 +141,11 @@ class ScissorsCat(Dialect):
         return structs.replace(item, extra={"operation": item.name, **item.extra})
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
-        """The array, also an empty one, the delimiter, and any prose."""
+        """The array, which may be empty where no call is demanded, the delimiter, and any prose."""
         call = alt(*(_call_rule(grammar, tool) for tool in tools))
-        calls = seq(call, many(seq(rules.comma(grammar), call)))
-        array = rules.bracketed(grammar, "[]", calls, may_be_empty=True)
+        calls = grammar.row(call, rules.comma(grammar))
+        may_be_empty = grammar.calls == "any"
+        array = rules.bracketed(grammar, "[]", calls, may_be_empty=may_be_empty)
         prose = many(chars("\0-\ud7ff\ue000-\U0010ffff"))
         grammar.rule("root", seq(array, lit(f"\n\n{DELIMITER}\n\n"), prose))
 

@@ -155,7 +155,8 @@ class ToolFence(Dialect):
             )
             for run in RUNS
         ]
-        grammar.rule("root", seq(many(grammar.rule("call", alt(*fences))), prose))
+        call = grammar.rule("call", alt(*fences))
+        grammar.rule("root", seq(grammar.repeated(call), prose))
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
         results = {item.id: item for item in items if isinstance(item, Result)}

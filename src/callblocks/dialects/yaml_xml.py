@@ -18,9 +18,8 @@ from callblocks.model.calls import Call
 from callblocks.model.errors import Unwritable
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.arguments import plain_values, problems_of, schema_of
-from callblocks.parsing.expressions import alt, lit, many, opt, seq
+from callblocks.parsing.expressions import alt, lit, opt, seq
 from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.machines import without
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import fits, in_schema_order
 from callblocks.parsing.shapes.bad_body import BadBody
@@ -83,8 +82,7 @@ class YamlXml(NamedTags):
         call = alt(
             *(seq(rule, lit(f"</{tool.name}>")) for rule, tool in zip(calls, tools, strict=True))
         )
-        prose = grammar.rule("prose", without(self.openings(tools)))
-        grammar.rule("root", seq(prose, many(seq(grammar.rule("call", call), prose))))
+        grammar.text(self.openings(grammar.known or tools), grammar.rule("call", call))
 
     def _compose_call(self, number: int, call: Call, tools: Mapping[str, ToolSpec]) -> str:
         head = super()._compose_call(number, Call(id="", name=call.name, ended=False), tools)

@@ -1,24 +1,61 @@
 """What a dialect needs to know of a tool: its name, what it is for, what it takes.
 
 A specification is the shape that OpenAI's `tools` list has, plus the parameter that takes
-a block's body where a dialect has bodies.
+a block's body where a dialect has bodies. Tools come in other shapes too, and whatever takes
+tools takes them all, mixed in one list, or one of them alone:
+
+    ToolSpec(…)                                                 as it is
+    @tool, an object with a `spec`                              its specification
+    def ls(path: str) -> str, class Ls(pydantic.BaseModel)      declared by `callblocks.tools`
+    {"type": "function", "function": {…}}                       OpenAI, chat
+    {"type": "function", "name": …, "parameters": …}            OpenAI, responses
+    {"name": …, "input_schema": …}                              Anthropic
+    {"functionDeclarations": [{"name": …, "parameters": …}]}    Gemini
+    {"name": …, "inputSchema": …}                               MCP
+    {"toolSpec": {"name": …, "inputSchema": {"json": …}}}       Bedrock
+    an object with `model_dump()`                               what it dumps: one of the dicts
+
+A dict whose keys are none of these is one of names: `{"ls": …}`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
 from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import msgspec
 
-from callblocks.model.errors import BadSpec
+from callblocks.model.brief import brief
+from callblocks.model.errors import BadSpec, BadTool
+from callblocks.model.foreign_schema import to_json_schema
 
-__all__ = ("SpecBook", "ToolSpec", "ToolSpecs", "read_specs", "specs_by_name")
+__all__ = (
+    "KNOWN_SHAPES",
+    "SpecBook",
+    "ToolLike",
+    "ToolSpec",
+    "ToolSpecs",
+    "entries",
+    "flat_entries",
+    "read_entry",
+    "read_specs",
+    "specs_by_name",
+)
+
+KNOWN_SHAPES = (
+    "a ToolSpec, a @tool, a typed function, a pydantic model, or a dict of OpenAI, Anthropic, "
+    "Gemini or MCP"
+)
+"""What a tool may be, for messages."""
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
-    """A tool as a model sees it. `parameters` is a JSON Schema of type object."""
+    """A tool as a model sees it. `parameters` is a JSON Schema of type object.
+
+    A schema that says nothing (`None`, `True`) is an empty one.
+    """
 
     name: str
     description: str = ""
@@ -27,6 +64,9 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Refuse what no dialect could read a call by."""
+        schema = _object_schema(self.parameters)
+        if schema is not self.parameters:
+            msgspec.structs.force_setattr(self, "parameters", schema)
         if fault := _fault(self.parameters):
             raise BadSpec(f"tool {self.name!r:.60}: {fault}")
 
@@ -78,7 +118,19 @@ def _fault(parameters: object) -> str:
     return ""
 
 
-ToolSpecs: TypeAlias = Iterable[ToolSpec]
+def _object_schema(schema: Any) -> Any:
+    """Return the schema of an input: one that says nothing is empty, and null says nothing."""
+    if schema is None or schema is True:
+        return {}
+    if schema is False:
+        return {"additionalProperties": False}
+    if isinstance(schema, Mapping):
+        given = cast("Mapping[object, object]", schema)
+        empty = [key for key in ("properties", "required") if given.get(key, ()) is None]
+        if empty or not isinstance(given, dict):
+            return {key: value for key, value in given.items() if key not in empty}
+        return given
+    return schema
 
 
 @runtime_checkable
@@ -91,40 +143,163 @@ class SpecBook(Protocol):
         ...
 
 
+class HasSpec(Protocol):
+    """A tool that knows its specification."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What a model sees of it."""
+        ...
+
+
+ToolLike: TypeAlias = ToolSpec | HasSpec | Mapping[str, Any] | Callable[..., Any]
+"""A tool in any of the shapes; a class is a callable, too."""
+ToolSpecs: TypeAlias = Iterable[ToolLike] | SpecBook | ToolLike
+"""Tools: a list of them in any shapes, mixed; a registry; one tool; or a dict of them by name."""
+
+
 def specs_by_name(tools: ToolSpecs) -> Mapping[str, ToolSpec]:
     """Index tools by name; a later one wins. What has an index already is not walked over."""
     # Looking for the protocol costs more than all else that a parser is made of.
-    is_plain = isinstance(tools, tuple)
+    is_plain = isinstance(tools, tuple | list)
     if not is_plain and isinstance(tools, SpecBook):
         return tools.specs
     known: dict[str, ToolSpec] = {}
-    if not (is_plain or isinstance(tools, Iterable)):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
-        raise BadSpec(f"tools are a list of ToolSpec, not {tools!r:.60}")
-    for tool in tools:
-        if not isinstance(tool, ToolSpec):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
-            raise BadSpec(
-                f"a tool is a ToolSpec, not {tool!r:.60}; `read_specs` makes them of JSON"
-            )
-        known[tool.name] = tool
+    listed = cast("Iterable[object]", tools) if is_plain else entries(tools)
+    for at, entry in enumerate(listed):
+        if isinstance(entry, ToolSpec):
+            known[entry.name] = entry
+        else:
+            known.update((spec.name, spec) for spec in read_entry(entry, at))
     return known
 
 
-def read_specs(value: object) -> tuple[ToolSpec, ...]:
-    """Read a list of tools in OpenAI's shape: `{"type": "function", "function": {…}}` or flat."""
-    if not isinstance(value, list):
-        raise BadSpec(f"tools are a list of objects, not {type(value).__name__}")
-    return tuple(_read_spec(entry, at) for at, entry in enumerate(cast("list[object]", value)))
+def read_specs(tools: object) -> tuple[ToolSpec, ...]:
+    """Read tools in any of the shapes, all of them, in their order."""
+    return tuple(spec for at, entry in enumerate(entries(tools)) for spec in read_entry(entry, at))
 
 
-def _read_spec(entry: object, at: int) -> ToolSpec:
-    if isinstance(entry, dict):
-        entry = cast("dict[str, object]", entry).get("function", cast("object", entry))
+def entries(tools: object) -> Iterable[object]:
+    """Return the entries of a list of tools; one tool alone is a list of itself."""
+    if isinstance(tools, list | tuple):
+        return cast("Iterable[object]", tools)
+    tools = _dumped(tools)
+    if isinstance(tools, Mapping):
+        return _mapped(cast("Mapping[object, object]", tools))
+    if isinstance(tools, ToolSpec) or callable(tools) or _spec_of(tools):
+        return (tools,)
+    if isinstance(tools, Iterable) and not isinstance(tools, str | bytes | bytearray):
+        return cast("Iterable[object]", tools)
+    raise BadSpec(f"tools are a list, not {brief(tools)}; each is {KNOWN_SHAPES}")
+
+
+def read_entry(entry: object, at: int) -> Iterator[ToolSpec]:
+    """Read one entry, the `at`-th of its list; a Gemini tool may hold several."""
+    if isinstance(entry, ToolSpec):
+        yield entry
+    elif spec := _spec_of(entry):
+        yield spec
+    elif isinstance(dumped := _dumped(entry), Mapping):
+        for flat in flat_entries(cast("Mapping[str, Any]", dumped), at):
+            yield _read_flat(flat, at)
+    elif callable(entry):
+        yield _declared(entry, at)
+    else:
+        raise BadSpec(f"tool {at} is {brief(entry)}; a tool is {KNOWN_SHAPES}")
+
+
+def flat_entries(entry: Mapping[str, Any], at: int) -> Iterator[Mapping[str, Any]]:
+    """Take a dict out of what wraps it: each that is left has a name and a schema itself."""
+    for key in _SEVERAL:
+        several = entry.get(key)
+        if isinstance(several, list | tuple):
+            for one in cast("Iterable[object]", several):
+                if not isinstance(inner := _dumped(one), Mapping):
+                    raise BadSpec(f"tool {at}: `{key}` has {brief(one)}, which is no declaration")
+                yield from flat_entries(cast("Mapping[str, Any]", inner), at)
+            return
+    for key in _WRAPPERS:
+        if isinstance(inner := entry.get(key), Mapping):
+            beside = {"annotations": entry["annotations"]} if "annotations" in entry else {}
+            yield {**cast("Mapping[str, Any]", inner), **beside}
+            return
+    yield entry
+
+
+_SEVERAL = ("functionDeclarations", "function_declarations")
+_WRAPPERS = ("function", "toolSpec")
+_TEXTS = ("name", "description", "body")
+_SCHEMAS = (
+    *("parameters", "input_schema", "inputSchema"),
+    *("parametersJsonSchema", "parameters_json_schema"),
+)
+
+
+def _mapped(tools: Mapping[object, object]) -> Iterable[object]:
+    """One tool, a list under `tools`, or tools by name."""
+    listed = tools.get("tools")
+    if isinstance(listed, list | tuple):
+        return cast("Iterable[object]", listed)
+    wraps = any(isinstance(tools.get(key), list | tuple) for key in _SEVERAL)
+    wraps = wraps or any(isinstance(tools.get(key), Mapping) for key in _WRAPPERS)
+    if wraps or any(isinstance(tools.get(key), str) for key in ("name", "type")):
+        return (tools,)
+    return (_named(name, entry, at) for at, (name, entry) in enumerate(tools.items()))
+
+
+def _named(name: object, entry: object, at: int) -> object:
+    """An entry that stands under its name; a dict need not say it again."""
+    if isinstance(dumped := _dumped(entry), Mapping):
+        entry = {"name": name, **cast("Mapping[str, Any]", dumped)}
+    own = [spec.name for spec in read_entry(entry, at)]
+    if own != [name]:
+        raise BadSpec(f"tool {at} stands under {brief(name)}, but is named {', '.join(own)}")
+    return entry
+
+
+def _spec_of(entry: object) -> ToolSpec | None:
+    spec = getattr(entry, "spec", None)
+    return spec if isinstance(spec, ToolSpec) else None
+
+
+def _dumped(entry: object) -> object:
+    """What an object of an SDK dumps; anything else as it is."""
+    dump = None if isinstance(entry, type) else getattr(entry, "model_dump", None)
+    return dump(by_alias=True, exclude_none=True) if callable(dump) else entry
+
+
+def _declared(entry: Callable[..., Any], at: int) -> ToolSpec:
+    # Functions and models are read by `tools`, which stands above this package and needs more
+    # than msgspec. It is found by its name, as a plug-in is, when the first of them comes.
+    declare = import_module("callblocks.tools.declare")
     try:
-        spec = msgspec.convert(entry, ToolSpec)
+        return declare.spec_of(entry)
+    except BadTool as error:
+        raise BadTool(f"tool {at}: {error}") from error
+
+
+def _read_flat(entry: Mapping[str, Any], at: int) -> ToolSpec:
+    if entry and not entry.keys() & {*_TEXTS, *_SCHEMAS}:
+        raise BadSpec(f"tool {at} is {brief(dict(entry))}; a tool is {KNOWN_SHAPES}")
+    schema = next((entry[key] for key in _SCHEMAS if entry.get(key) is not None), None)
+    said = {key: entry[key] for key in _TEXTS if entry.get(key) is not None}
+    try:
+        said["parameters"] = _object_schema(to_json_schema(_unwrapped(schema)))
+        spec = msgspec.convert(said, ToolSpec)
         msgspec.convert(spec.parameters, _Schema)
     except msgspec.ValidationError as error:
         raise BadSpec(f"tool {at}: {error}") from error
+    except RecursionError as error:
+        raise BadSpec(f"tool {at}: its schema contains itself, or is nested too deep") from error
     return spec
+
+
+def _unwrapped(schema: object) -> object:
+    """Bedrock's schemas stand in `json`."""
+    if not isinstance(schema, Mapping):
+        return schema
+    known = cast("Mapping[str, object]", schema)
+    return known["json"] if [*known] == ["json"] else known
 
 
 class _Schema(msgspec.Struct):

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from callblocks.model.calls import Call, Item, Result, Thought
-from callblocks.model.errors import BadSpec, Unsupported, Unwritable
+from callblocks.model.errors import BadSpec, UnknownTool, Unsupported, Unwritable
 from callblocks.model.specs import SpecBook, ToolSpec, ToolSpecs, specs_by_name
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Engine, Setting
-from callblocks.parsing.grammar import Grammar, Kind
+from callblocks.parsing.grammar import Calls, Grammar, Kind
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.parsed import Parsed
@@ -79,7 +79,11 @@ class Dialect(ABC):
         """
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
-        """Add the rule `root` of this dialect to a grammar, and what it needs."""
+        """Add the rule `root` of this dialect to a grammar, and what it needs.
+
+        `tools` are those that may be called. The grammar knows how many calls it demands:
+        `grammar.text`, `row` and `repeated` write the repetitions.
+        """
         raise Unsupported(f"{self.name} has no grammar")
 
     def said(self, item: Call | Result, tools: Mapping[str, ToolSpec]) -> Call | Result:
@@ -153,11 +157,23 @@ class Dialect(ABC):
         form = compact_prompt if compact else prompt
         return form(self.rules, known, self.example(known))
 
-    def grammar(self, tools: ToolSpecs, kind: Kind) -> str:
-        """A grammar that holds a model to this dialect and these tools."""
-        grammar = Grammar()
-        known = tuple(specs_by_name(tools).values())
+    def grammar(
+        self, tools: ToolSpecs, kind: Kind, *, calls: Calls | None = None, tool: str | None = None
+    ) -> str:
+        """Print a grammar that holds a model to this dialect and these tools.
+
+        `calls` demands at least one call (`required`) or exactly one (`one`); `any` demands none.
+        `tool` names the one tool that may be called, and without `calls` demands a call of it.
+        """
+        known = specs_by_name(tools)
         if not known:
             raise BadSpec("a grammar needs at least one tool")
-        self.constrain(grammar, known)
+        if tool is not None and tool not in known:
+            raise UnknownTool(tool, known)
+        every = tuple(known.values())
+        demanded = calls or ("any" if tool is None else "required")
+        grammar = Grammar(demanded, every)
+        self.constrain(grammar, every if tool is None else (known[tool],))
+        if demanded != "any" and not grammar.counts_calls:
+            raise Unsupported(f"{self.name} has no grammar that demands calls")
         return grammar.to(kind)

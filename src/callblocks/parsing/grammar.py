@@ -8,27 +8,55 @@
 
 `root` is where a text begins. Any other name is only a label: it is put into the letters
 that both notations allow, and numbered where it is taken.
+
+A grammar also knows how many calls it demands, so that no dialect has to. A dialect says where
+calls repeat, and the grammar writes the repetition:
+
+    grammar.row(call, lit(", "))             calls that share one block
+    grammar.text(["<call>"], block)          `root`: prose without the marker, and blocks
+    grammar.repeated(part)                   parts of a `root` of another form
+
+             row            text, repeated
+    any      one or more    none or more
+    required one or more    one or more
+    one      one            one
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, get_args
 
 from callblocks.model.errors import CallerError
-from callblocks.parsing.expressions import Expr, Ref
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.expressions import EMPTY, Expr, Ref, many, repeat, seq
+from callblocks.parsing.machines import without
 
-__all__ = ("Grammar", "Kind")
+__all__ = ("Calls", "Grammar", "Kind")
 
-Kind: TypeAlias = Literal["gbnf", "lark"]
-"""The notations: that of llama.cpp, and that of llguidance."""
+Kind: TypeAlias = Literal["gbnf", "lark", "structural_tag"]
+"""The notations: that of llama.cpp, that of llguidance, and that of xgrammar and vLLM."""
+Calls: TypeAlias = Literal["any", "required", "one"]
+"""How many calls a text must have: any number, at least one, exactly one."""
 
 
 class Grammar:
-    """Collects rules, and prints them."""
+    """Collects rules, and prints them.
 
-    def __init__(self) -> None:
+    `calls` is how many calls a text must have. `known` are all tools that a reader of the text
+    knows, also those that this grammar does not let a model call: prose may not call them either.
+    """
+
+    def __init__(self, calls: Calls = "any", known: Sequence[ToolSpec] = ()) -> None:
+        if calls not in get_args(Calls):
+            raise CallerError(f"no calls={calls!r}; choose from: {', '.join(get_args(Calls))}")
+        self.known = tuple(known)
+        self.counts_calls = False
+        """Whether the rules were told how many calls there may be."""
+        self.blocks: tuple[tuple[str, ...], Expr] | None = None
+        """The markers that prose lacks, and a block, where the text is prose and blocks."""
+        self._calls: Calls = calls
         self.words = {"true": "true", "false": "false", "null": "null"}
         """How JSON's three words are spelled."""
         self._rules: dict[str, Expr | None] = {}
@@ -62,14 +90,46 @@ class Grammar:
             self.define(self._shared[name], build())
         return self._shared[name]
 
+    @property
+    def calls(self) -> Calls:
+        """How many calls a text must have."""
+        self.counts_calls = True
+        return self._calls
+
+    def row(self, call: Expr, between: Expr = EMPTY) -> Expr:
+        """Return calls that stand in one block, `between` parting them."""
+        return call if self.calls == "one" else seq(call, many(seq(between, call)))
+
+    def repeated(self, first: Expr, further: Expr | None = None) -> Expr:
+        """Return parts of a text that have a call each; none, where no call is demanded.
+
+        `further` is a part that follows another, where it does not look like the first.
+        """
+        if self.calls == "one":
+            return first
+        least = int(self.calls == "required")
+        if further is None:
+            return many(first, least)
+        return repeat(seq(first, many(further)), least, 1)
+
+    def text(self, markers: Sequence[str], block: Expr) -> None:
+        """Add `root`: prose that holds none of the markers, before and after each block."""
+        prose = self.rule("prose", without(markers))
+        self.rule("root", seq(prose, self.repeated(seq(block, prose))))
+        self.blocks = (tuple(markers), block)
+
     def to(self, kind: Kind) -> str:
         """Print the grammar; one rule a line."""
         # Printing is rare and reading is not: the printers load when they are needed.
-        from callblocks.parsing import gbnf, lark
+        from callblocks.parsing import gbnf, lark, structural_tag
         from callblocks.parsing.left_recursion import check
 
         printers: dict[str, Callable[[dict[str, Expr]], str]]
-        printers = {"gbnf": gbnf.printed, "lark": lark.printed}
+        printers = {
+            "gbnf": gbnf.printed,
+            "lark": lark.printed,
+            "structural_tag": lambda rules: structural_tag.printed(rules, self.blocks, self.calls),
+        }
         if kind not in printers:
             raise CallerError(f"no grammar {kind!r}; choose from: {', '.join(get_args(Kind))}")
         rules = self._whole()

@@ -156,6 +156,8 @@ def example_items(tools: Sequence[ToolSpec]) -> list[Item]:
 
 def sample(schema: dict[str, Any], name: str = "text") -> Any:
     """A value that fits a schema: its own example, default or first choice where it has one."""
+    if not isinstance(schema, dict):  # pyright: ignore[reportUnnecessaryIsInstance] `true` is a schema
+        return name
     for key in ("examples", "enum"):
         if schema.get(key):
             return schema[key][0]

@@ -19,6 +19,7 @@ from callblocks.model.brief import brief
 from callblocks.model.calls import Call
 from callblocks.model.errors import BadPolicy
 from callblocks.model.outcomes import Failure, Outcome
+from callblocks.model.specs import ToolSpecs
 from callblocks.runtime.approving import Approving
 from callblocks.runtime.gate import Gate, Resolve
 from callblocks.runtime.journal import Journal
@@ -29,7 +30,6 @@ from callblocks.runtime.running import RunLimits, Running
 from callblocks.runtime.turn import Turn
 from callblocks.tools.context import Keep
 from callblocks.tools.registry import Registry
-from callblocks.tools.tool import Tool
 
 __all__ = ("Runtime",)
 
@@ -44,7 +44,7 @@ class Runtime:
 
     def __init__(
         self,
-        registry: Registry | Iterable[Tool],
+        registry: Registry | ToolSpecs,
         policy: Policy | None = None,
         *,
         approving: Approving | None = None,

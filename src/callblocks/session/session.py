@@ -9,7 +9,7 @@ session knows is on its timeline, so one that is made anew goes on where the las
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
@@ -18,6 +18,7 @@ import msgspec
 from callblocks.model.calls import Call
 from callblocks.model.errors import CallerError, TimelineError, ToolError, TurnRunning
 from callblocks.model.paths import MessagePath
+from callblocks.model.specs import ToolSpecs
 from callblocks.model.turn_events import CallEnded, TurnBegan, TurnEnded, TurnEvent
 from callblocks.models.model import Model, Usage
 from callblocks.runtime.policy.policy import Policy
@@ -32,7 +33,6 @@ from callblocks.session.turn_run import TurnRun
 from callblocks.session.turn_taking import TurnTaking
 from callblocks.timeline.recorder import Recorder
 from callblocks.tools.registry import Registry
-from callblocks.tools.tool import Tool
 
 __all__ = ("Session", "Tell")
 
@@ -52,7 +52,7 @@ class Session:
         recorder: Recorder,
         model: Model,
         *,
-        tools: Registry | Iterable[Tool] = (),
+        tools: ToolSpecs = (),
         policy: Policy | None = None,
         dialect: str = "",
         settings: SessionSettings | None = None,

@@ -19,22 +19,25 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from types import FrameType
-from typing import Any, TypedDict, Unpack, get_args, overload
+from typing import Any, TypedDict, TypeGuard, Unpack, get_args, overload
+from weakref import WeakKeyDictionary
 
 import msgspec
+from pydantic import BaseModel, PydanticSchemaGenerationError, PydanticUserError
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import BadTool
 from callblocks.model.specs import ToolSpec
 from callblocks.tools.docstring import read_docstring
 from callblocks.tools.names import is_name
+from callblocks.tools.schema import tidy
 from callblocks.tools.signature import read_signature
 from callblocks.tools.tool import OfInput, Origin, Paths, Tool
 from callblocks.tools.traits import KINDS, Kind, Traits
 from callblocks.tools.typed_check import TypedCheck
 from callblocks.tools.typed_input import TypedInput
 
-__all__ = ("Options", "tool")
+__all__ = ("Options", "is_model", "spec_of", "tool")
 
 
 class Options(TypedDict, total=False):
@@ -135,6 +138,37 @@ class _Read(msgspec.Struct, frozen=True):
     check: TypedCheck
     names: tuple[str, ...]
     context: str | None
+
+
+_specs: WeakKeyDictionary[Callable[..., Any], ToolSpec] = WeakKeyDictionary()
+
+
+def spec_of(thing: Callable[..., Any]) -> ToolSpec:
+    """Return the specification of a typed function or of a pydantic model.
+
+    Parsers are made for each reply, of the same functions: each is read once.
+    """
+    if is_model(thing):
+        return _specs.get(thing) or _specs.setdefault(thing, _model_spec(thing))
+    if inspect.isfunction(thing):
+        return _specs.get(thing) or _specs.setdefault(thing, tool(thing).spec)
+    return tool(thing).spec
+
+
+def is_model(thing: object) -> TypeGuard[type[BaseModel]]:
+    """Whether it is a pydantic model, the class."""
+    return isinstance(thing, type) and callable(getattr(thing, "model_json_schema", None))
+
+
+def _model_spec(model: type[BaseModel]) -> ToolSpec:
+    """Return the specification of a pydantic model: its name, its docstring, its schema."""
+    try:
+        schema = tidy(model.model_json_schema())
+    except (PydanticUserError, PydanticSchemaGenerationError) as error:
+        words = str(error).partition("\n")[0]
+        raise BadTool(f"{model.__qualname__} has no JSON Schema: {words}") from error
+    schema.pop("description", None)
+    return ToolSpec(model.__name__, inspect.cleandoc(model.__doc__ or ""), schema)
 
 
 _OWN = "callblocks."

@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from callblocks.model.brief import brief
-from callblocks.model.errors import BadTool, CallblocksError
+from callblocks.model.errors import BadSpec, BadTool, CallblocksError
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 
@@ -36,7 +36,7 @@ def load_tools(module: str | os.PathLike[str]) -> tuple[Tool, ...]:
     found = _found(_load(name), name)
     try:
         tools = Registry(found).tools
-    except BadTool as error:
+    except (BadTool, BadSpec) as error:
         raise BadTool(f"{name}: {error}") from error
     if not tools:
         raise BadTool(f"{name} has no tools; {_EXAMPLE}")

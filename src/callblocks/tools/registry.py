@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import BadTool, UnknownTool
-from callblocks.model.specs import ToolSpec
+from callblocks.model.specs import ToolLike, ToolSpec, ToolSpecs, entries, read_entry
 from callblocks.tools.names import close_to
 from callblocks.tools.tool import Tool
 
@@ -29,12 +29,22 @@ __all__ = ("Registry",)
 
 
 class Registry:
-    """Tools by name, in the order in which they were added; a plain function is declared."""
+    """Tools by name, in the order in which they were added.
 
-    def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = ()) -> None:
+    `tools` are in any of the shapes that `callblocks.model.specs` names, mixed. A plain function is
+    declared. What has a schema only is known but cannot run, unless `run(name, input)` runs it.
+    """
+
+    def __init__(
+        self, tools: ToolSpecs = (), run: Callable[[str, dict[str, Any]], Any] | None = None
+    ) -> None:
         self._tools: dict[str, Tool | _Later] = {}
-        for tool in tools:
-            self.add(tool)
+        if isinstance(tools, Registry):
+            self._tools.update(tools._tools)
+            return
+        for at, entry in enumerate(entries(tools)):
+            for tool in _tools_of(entry, at, run):
+                self._add(tool)
 
     @classmethod
     def from_module(cls, module: str | os.PathLike[str]) -> Registry:
@@ -51,14 +61,22 @@ class Registry:
         *,
         trust_hints: bool = False,
     ) -> Registry:
-        """The tools of a list in OpenAI's shape; `run(name, input)` runs each of them."""
+        """The tools of a list of dicts; `run(name, input)` runs each of them.
+
+        `trust_hints` takes what the list says of its tools, as MCP's `annotations`, at its word.
+        """
         from callblocks.tools.foreign import foreign_tools
 
         return cls(foreign_tools(value, run, trust_hints=trust_hints))
 
-    def add(self, tool: Tool | Callable[..., Any]) -> Tool:
+    def add(self, tool: ToolLike) -> Tool:
         """Add one tool; a second of the same name is refused."""
-        added = _declared(tool)
+        made = _tools_of(tool, 0, None)
+        if len(made) != 1:
+            raise BadTool(f"{brief(tool)} is {len(made)} tools; `Registry(…)` takes them")
+        return self._add(made[0])
+
+    def _add(self, added: Tool) -> Tool:
         known = self._tools.get(added.name)
         if known is not None and _made(known, added.name) is not added:
             raise BadTool(
@@ -194,14 +212,20 @@ def _holding(tools: dict[str, Tool | _Later]) -> Registry:
     return registry
 
 
-def _declared(tool: Tool | Callable[..., Any]) -> Tool:
-    if isinstance(tool, Tool):
-        return tool
-    if not callable(tool):
-        raise BadTool(f"a registry holds tools and functions, not {brief(tool)}")
+def _tools_of(
+    entry: object, at: int, run: Callable[[str, dict[str, Any]], Any] | None
+) -> Sequence[Tool]:
+    """The tool that an entry is or declares, or those that it describes."""
+    if isinstance(entry, Tool):
+        return (entry,)
+    from callblocks.tools.declare import is_model
     from callblocks.tools.declare import tool as declare
 
-    return declare(tool)
+    if callable(entry) and not is_model(entry):
+        return (declare(entry),)
+    from callblocks.tools.foreign import foreign_tool
+
+    return [foreign_tool(spec, run) for spec in read_entry(entry, at)]
 
 
 def _origin(tool: Tool) -> str:

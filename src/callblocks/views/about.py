@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import get_args
 
 from callblocks.dialects import FAMILIES, aliases_of
 from callblocks.model.calls import Call, Result
 from callblocks.model.errors import CallerError
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.grammar import Calls, Kind
 from callblocks.parsing.teaching import example_items
 from callblocks.views.rows import Bit, Row, wrap
 from callblocks.views.safe import visible, visible_line
 
-__all__ = ("PARTS", "abilities", "about", "known_as", "part_of", "table")
+__all__ = ("GRAMMARS", "PARTS", "abilities", "about", "known_as", "part_of", "table")
 
 _Part = Callable[[Dialect, Sequence[ToolSpec]], str]
 _PARTS: Mapping[str, _Part] = {
     "syntax": lambda dialect, tools: dialect.syntax,
     "example": lambda dialect, tools: dialect.example(tools),
     "prompt": lambda dialect, tools: dialect.teach(tools),
-    "gbnf": lambda dialect, tools: dialect.grammar(tools, "gbnf"),
-    "lark": lambda dialect, tools: dialect.grammar(tools, "lark"),
 }
-PARTS = tuple(_PARTS)
+GRAMMARS: tuple[Kind, ...] = get_args(Kind)
+"""The parts that are grammars."""
+PARTS = (*_PARTS, *GRAMMARS)
 """What can be printed of a dialect."""
 _TITLES = {
     "syntax": "Syntax",
@@ -35,8 +37,21 @@ _TITLES = {
 _GAP = 2
 
 
-def part_of(dialect: Dialect, part: str, tools: Sequence[ToolSpec]) -> str:
-    """One part as it is; raises where the dialect has no such thing."""
+def part_of(
+    dialect: Dialect,
+    part: str,
+    tools: Sequence[ToolSpec],
+    *,
+    calls: Calls | None = None,
+    tool: str | None = None,
+) -> str:
+    """One part as it is; raises where the dialect has no such thing.
+
+    `calls` and `tool` are what a grammar demands.
+    """
+    for kind in GRAMMARS:
+        if part == kind:
+            return dialect.grammar(tools, kind, calls=calls, tool=tool)
     return _PARTS[part](dialect, tools)
 
 
@@ -79,14 +94,21 @@ def known_as(dialect: Dialect) -> str:
     return "; ".join(f"{word} {', '.join(names)}" for word, names in said if names)
 
 
-def about(dialect: Dialect, tools: Sequence[ToolSpec], width: int) -> list[Row]:
+def about(
+    dialect: Dialect,
+    tools: Sequence[ToolSpec],
+    width: int,
+    *,
+    calls: Calls | None = None,
+    tool: str | None = None,
+) -> list[Row]:
     """All about a dialect, under headings; what it does not have is said."""
     rows: list[Row] = [(("name", dialect.name), ("quiet", f"  {dialect.summary}"))]
     if names := known_as(dialect):
         rows += wrap((("quiet", f"  {names}"),), width, (("plain", "  "),))
     for part, title in _TITLES.items():
         try:
-            text = visible(part_of(dialect, part, tools).strip("\n"))
+            text = visible(part_of(dialect, part, tools, calls=calls, tool=tool).strip("\n"))
         except CallerError as error:
             rows += _titled(title, f"  {visible_line(str(error))}")
             continue

@@ -23,7 +23,7 @@ def test_all_about_one_can_be_printed(name: str) -> None:
     assert "Syntax" in result.stdout
 
 
-@pytest.mark.parametrize("part", ["syntax", "example", "prompt", "gbnf", "lark"])
+@pytest.mark.parametrize("part", ["syntax", "example", "prompt", "gbnf", "lark", "structural_tag"])
 def test_a_part_is_printed_as_it_is(part: str) -> None:
     dialect = dialects["tool-fence"]
     wanted = {
@@ -32,6 +32,7 @@ def test_a_part_is_printed_as_it_is(part: str) -> None:
         "prompt": dialect.teach(SAMPLE_TOOLS),
         "gbnf": dialect.grammar(SAMPLE_TOOLS, "gbnf"),
         "lark": dialect.grammar(SAMPLE_TOOLS, "lark"),
+        "structural_tag": dialect.grammar(SAMPLE_TOOLS, "structural_tag"),
     }
     assert run("dialects", "tool-fence", "--part", part).stdout == wanted[part].rstrip("\n") + "\n"
 
@@ -40,6 +41,26 @@ def test_a_part_that_is_not_there_is_refused_in_one_line() -> None:
     result = run("dialects", "chat-blocks", "--part", "gbnf")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "callblocks: chat-blocks has no grammar\n"
+
+
+def test_a_grammar_demands_what_is_asked_for() -> None:
+    asked = run("dialects", "hermes", "--part", "gbnf", "--calls", "one", "--tool", "read_file")
+    wanted = dialects["hermes"].grammar(SAMPLE_TOOLS, "gbnf", calls="one", tool="read_file")
+    assert asked.stdout == wanted
+    assert "root ::= prose block prose" in run("dialects", "glm45", "--calls", "one").stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--calls", "one"),
+        ("hermes", "--part", "prompt", "--tool", "read_file"),
+        ("hermes", "--part", "gbnf", "--tool", "rm"),
+    ],
+)
+def test_demands_are_for_grammars_of_tools_that_are_there(words: tuple[str, ...]) -> None:
+    result = run("dialects", *words)
+    assert (result.exit_code, result.stdout) == (2, "")
 
 
 def test_a_part_needs_a_name() -> None:

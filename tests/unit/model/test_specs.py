@@ -24,9 +24,13 @@ def test_a_tool_may_stand_in_a_function_or_alone() -> None:
 @pytest.mark.parametrize(
     ("value", "fault"),
     [
-        (None, "tools are a list of objects, not NoneType"),
-        ({"name": "a"}, "tools are a list of objects, not dict"),
-        (["a"], "tool 0: "),
+        (None, "tools are a list, not None"),
+        ("ls", "tools are a list, not 'ls'"),
+        (["a"], "tool 0 is 'a'; a tool is a ToolSpec, "),
+        ([{"name": "a"}, 5], "tool 1 is 5; a tool is a ToolSpec, "),
+        ([{"name": "a"}, {"type": "web_search"}], "tool 1 is {"),
+        ([{"functionDeclarations": [{"name": "a"}, 5]}], "tool 0: `functionDeclarations` has 5"),
+        ({"a": {}, "b": {"name": "c"}}, "tool 1 stands under 'b', but is named c"),
         ([{"name": "a"}, {"name": 5}], "tool 1: "),
         ([{"name": "a"}, {"description": "no name"}], "tool 1: "),
         ([{"function": {"name": "a", "parameters": []}}], "tool 0: "),
@@ -40,10 +44,10 @@ def test_what_is_no_list_of_tools_is_refused_with_its_place(value: Any, fault: s
 @pytest.mark.parametrize(
     ("parameters", "fault"),
     [
-        (None, "its parameters are a JSON Schema, an object, not None"),
+        (5, "its parameters are a JSON Schema, an object, not 5"),
         ([], "its parameters are a JSON Schema"),
-        *(({"properties": odd}, "`properties` is an object") for odd in (None, [], "x", 5)),
-        *(({"required": odd}, "`required` is a list of names") for odd in (None, "x", 5, {})),
+        *(({"properties": odd}, "`properties` is an object") for odd in ([], "x", 5)),
+        *(({"required": odd}, "`required` is a list of names") for odd in ("x", 5, {})),
         ({"properties": {5: {}}}, "name is text, not 5"),
         ({"required": [None]}, "name is text, not None"),
     ],

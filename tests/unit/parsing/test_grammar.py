@@ -20,7 +20,7 @@ from callblocks.parsing.expressions import (
     repeat,
     seq,
 )
-from callblocks.parsing.grammar import Grammar, Kind
+from callblocks.parsing.grammar import Calls, Grammar, Kind
 from callblocks.parsing.machines import until, without
 from support.guidance import accepts
 
@@ -159,7 +159,7 @@ def _of(expr: Expr, name: str = "root") -> Grammar:
 
 def test_an_unknown_kind_is_refused_with_the_choices() -> None:
     unknown: Any = "ebnf"
-    with pytest.raises(CallerError, match="'ebnf'; choose from: gbnf, lark"):
+    with pytest.raises(CallerError, match="'ebnf'; choose from: gbnf, lark, structural_tag"):
         _of(lit("x")).to(unknown)
 
 
@@ -216,3 +216,22 @@ def test_bounds_that_cannot_be_kept_are_refused(least: int, most: int) -> None:
 def test_half_a_character_is_refused() -> None:
     with pytest.raises(CallerError, match="half a character"):
         _of(lit("\ud83d")).to("gbnf")
+
+
+@pytest.mark.parametrize("calls", ["any", "required", "one"])
+@pytest.mark.parametrize(
+    "block",
+    [
+        lit("<a>"),
+        alt(lit("<a>"), seq(lit("<a"), lit(">"))),
+        seq(alt(lit("<a>"), lit("<a>?")), opt(lit("!"))),
+        seq(many(lit("<"), least=1), lit("a>")),
+    ],
+)
+def test_prose_and_blocks_of_any_form_are_a_structural_tag(block: Expr, calls: Calls) -> None:
+    grammar = Grammar(calls)
+    grammar.text(["<a>"], grammar.rule("block", block))
+    for text, count in (("so", 0), ("so <a>", 1), ("<a> and <a> so", 2)):
+        wanted = {"any": True, "required": count > 0, "one": count == 1}[calls]
+        for kind in (*KINDS, "structural_tag"):
+            assert accepts(grammar.to(kind), kind, text) == wanted

@@ -95,7 +95,7 @@ def test_a_module_is_loaded_by_its_dotted_name(
         (TOOL + "TOOLS = []", "has no tools"),
         (TOOL + "__all__ = []", "has no tools"),
         (TOOL + "TOOLS = 5", "TOOLS is a list of tools, not 5"),
-        (TOOL + "TOOLS = [5]", "a registry holds tools and functions, not 5"),
+        (TOOL + "TOOLS = [5]", "tool 0 is 5; a tool is a ToolSpec, a @tool"),
         ("x = (", "SyntaxError: '(' was never closed"),
         ("x = 1\n\nraise ValueError('what now')", "(line 3 of"),
         ("x = 1\n\nraise ValueError('what now')", "ValueError: what now"),

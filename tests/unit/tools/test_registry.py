@@ -10,7 +10,7 @@ import pytest
 
 from callblocks.dialects import dialects
 from callblocks.model.calls import Call
-from callblocks.model.errors import BadTool, UnknownTool
+from callblocks.model.errors import BadSpec, BadTool, UnknownTool
 from callblocks.parser import parse
 from callblocks.tools.declare import tool
 from callblocks.tools.names import close_to, is_name, listed
@@ -184,8 +184,8 @@ def test_tools_that_are_made_later_are_made_once_for_all_threads() -> None:
 
 
 def test_what_is_neither_tool_nor_function_is_refused() -> None:
-    with pytest.raises(BadTool, match="a registry holds tools and functions, not 5"):
-        Registry([5])  # pyright: ignore[reportArgumentType] that is the point
+    with pytest.raises(BadSpec, match="tool 1 is 5; a tool is a ToolSpec, a @tool, a typed funct"):
+        Registry([read, 5])  # pyright: ignore[reportArgumentType] that is the point
 
 
 def test_adding_gives_the_tool() -> None:

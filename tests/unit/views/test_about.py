@@ -34,6 +34,6 @@ def test_all_about_a_dialect_has_every_part_or_says_why_not() -> None:
 
 def test_a_part_is_what_the_dialect_says() -> None:
     dialect = dialects["emoji-bracket"]
-    assert PARTS == ("syntax", "example", "prompt", "gbnf", "lark")
+    assert PARTS == ("syntax", "example", "prompt", "gbnf", "lark", "structural_tag")
     assert part_of(dialect, "prompt", SAMPLE_TOOLS) == dialect.teach(SAMPLE_TOOLS)
     assert part_of(dialect, "lark", SAMPLE_TOOLS) == dialect.grammar(SAMPLE_TOOLS, "lark")

@@ -20,9 +20,8 @@ from callblocks.parsing.brace_rules import BraceRules, brace_text
 from callblocks.parsing.brace_values import BraceValues
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import alt, lit, many, seq
+from callblocks.parsing.expressions import alt, lit, seq
 from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.machines import without
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.stage import Reading
@@ -187,5 +186,4 @@ class BraceCalls(Dialect):
             for tool in tools
         )
         call = grammar.rule("call", seq(alt(*calls), lit(self.closing)))
-        prose = grammar.rule("prose", without([self.opening]))
-        grammar.rule("root", seq(prose, many(seq(call, prose))))
+        grammar.text([self.opening], call)

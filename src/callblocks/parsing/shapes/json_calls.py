@@ -20,9 +20,8 @@ from callblocks.parsing import json_rules as rules
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import Expr, alt, lit, many, seq
+from callblocks.parsing.expressions import Expr, alt, lit, seq
 from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.machines import without
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.schema_rules import input_rule
@@ -174,11 +173,10 @@ class JsonCalls(Dialect):
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
         begin, between, end = self._framed
         call = grammar.rule("call", alt(*(self._call_rule(grammar, tool) for tool in tools)))
-        rest = many(seq(lit(between), call)) if self.together else seq()
-        row = seq(lit(begin), call, rest, lit(end))
+        calls = grammar.row(call, lit(between)) if self.together else call
+        row = seq(lit(begin), calls, lit(end))
         bare = {"{": ('{"',), "[": ("[{",)}.get(self.bare, ())
-        prose = grammar.rule("prose", without((*self.opening, *bare)))
-        grammar.rule("root", seq(prose, many(seq(row, prose))))
+        grammar.text((*self.opening, *bare), row)
 
     def _call_rule(self, grammar: Grammar, tool: ToolSpec) -> Expr:
         keys, string = self.keys, rules.string(grammar)

@@ -18,9 +18,8 @@ from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import Expr, alt, lit, many, seq
+from callblocks.parsing.expressions import Expr, alt, lit, seq
 from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.machines import without
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.schema_rules import input_rule
@@ -146,12 +145,11 @@ class NamedJson(Dialect):
         )
         call = grammar.rule("call", alt(*calls))
         row = (
-            seq(lit(self.section[0]), many(call, 1), lit(self.section_end[0]))
+            seq(lit(self.section[0]), grammar.row(call), lit(self.section_end[0]))
             if self.section
             else call
         )
-        prose = grammar.rule("prose", without((*self.section, *self.opening)))
-        grammar.rule("root", seq(prose, many(seq(row, prose))))
+        grammar.text((*self.section, *self.opening), row)
 
     def head_rule(self, grammar: Grammar, tool: ToolSpec) -> Expr:
         """What stands before the input of a tool's call."""

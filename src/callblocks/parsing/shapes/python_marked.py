@@ -16,9 +16,8 @@ from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import alt, lit, many, seq
+from callblocks.parsing.expressions import alt, lit, seq
 from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.machines import without
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.python_calls import PythonRow, PythonRowReader
 from callblocks.parsing.shapes.python_write import python_call, python_call_rule, python_words
@@ -94,7 +93,6 @@ class PythonMarked(Dialect):
         python_words(grammar)
         before, between, after = self._frame
         call = grammar.rule("call", alt(*(python_call_rule(grammar, tool) for tool in tools)))
-        calls = seq(call, many(seq(lit(between), call)))
+        calls = grammar.row(call, lit(between))
         row = seq(lit(self.opening + before), calls, lit(after + self.closing))
-        prose = grammar.rule("prose", without([self.opening]))
-        grammar.rule("root", seq(prose, many(seq(row, prose))))
+        grammar.text([self.opening], row)

@@ -10,7 +10,7 @@ from callblocks.parsing.arguments import schema_of
 from callblocks.parsing.expressions import EMPTY, Expr, alt, chars, lit, many, opt, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.json_rules import strings_without
-from callblocks.parsing.machines import until, without
+from callblocks.parsing.machines import until
 from callblocks.parsing.schema_rules import json_rule
 from callblocks.parsing.schema_shape import Plain, Schemas
 from callblocks.parsing.shapes.xml_form import TYPES
@@ -26,7 +26,8 @@ def xml_rules(grammar: Grammar, shape: XmlParameters, tools: Sequence[ToolSpec])
     """Add the rule `root`."""
     form = shape.form
     ends = (shape.value_end_of(key).strip() for tool in tools for key in tool.properties)
-    strings_without(grammar, [*dict.fromkeys(ends)] or [form.value_end.strip()])
+    if markers := [*dict.fromkeys(ends)]:
+        strings_without(grammar, markers)
     number = seq(lit(form.number), many(chars("0-9"), least=1)) if form.number else EMPTY
     calls = [
         seq(
@@ -39,10 +40,9 @@ def xml_rules(grammar: Grammar, shape: XmlParameters, tools: Sequence[ToolSpec])
         for tool in tools
     ]
     call = grammar.rule("call", alt(*calls))
-    row = many(call, least=1) if form.shared else call
+    row = grammar.row(call) if form.shared else call
     block = grammar.rule("block", seq(lit(form.wrapper[0]), row, lit(form.wrapper[1])))
-    prose = grammar.rule("prose", without(shape.openings(tools)))
-    grammar.rule("root", seq(prose, many(seq(block, prose))))
+    grammar.text(shape.openings(grammar.known or tools), block)
 
 
 def arguments_rule(grammar: Grammar, shape: XmlParameters, tool: ToolSpec) -> Expr:

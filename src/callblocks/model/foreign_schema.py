@@ -1,0 +1,74 @@
+"""Schemas of other dialects of JSON Schema, put into plain JSON Schema.
+
+    {"type": "STRING", "nullable": true}        {"type": ["string", "null"]}
+    {"type": "ARRAY", "minItems": "1"}          {"type": "array", "minItems": 1}
+    {"properties": null, "required": null}      {}
+
+Gemini writes types in capitals, whole numbers as text, and OpenAPI's `nullable`; SDKs of typed
+languages write null for what is not there. Plain JSON Schema has no such thing, so it stays as
+it is. Only schemas are looked into: a default or a property that is named `type` is a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+__all__ = ("to_json_schema",)
+
+_TYPES = {
+    name.upper(): name
+    for name in ("string", "number", "integer", "boolean", "array", "object", "null")
+}
+_UNKNOWN_TYPE = "TYPE_UNSPECIFIED"
+_VALUES = ("default", "const", "example", "examples", "enum")
+_COUNTS = ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties")
+_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_INNER = (
+    *("anyOf", "oneOf", "allOf", "prefixItems", "items", "additionalProperties", "contains"),
+    *("not", "if", "then", "else", "propertyNames", "unevaluatedItems", "unevaluatedProperties"),
+)
+
+
+def to_json_schema(schema: object) -> Any:
+    """Return the schema in plain JSON Schema; what is no schema comes back as it is."""
+    if isinstance(schema, list | tuple):
+        return [to_json_schema(one) for one in cast("list[object]", schema)]
+    if not isinstance(schema, Mapping):
+        return schema
+    given = cast("Mapping[str, Any]", schema)
+    made = {
+        key: _part(key, value)
+        for key, value in given.items()
+        if (value is not None or key in _VALUES) and value != _UNKNOWN_TYPE
+    }
+    return _with_null(made) if made.pop("nullable", None) is True else made
+
+
+def _part(key: str, value: Any) -> Any:
+    if key in _MAPS and isinstance(value, Mapping):
+        named = cast("Mapping[str, object]", value)
+        return {name: to_json_schema(one) for name, one in named.items()}
+    if key in _INNER:
+        return to_json_schema(value)
+    if key == "type":
+        several = isinstance(value, list | tuple)
+        return [_type(one) for one in cast("list[object]", value)] if several else _type(value)
+    if key in _COUNTS and isinstance(value, str) and value.isdecimal():
+        return int(value)
+    return value
+
+
+def _type(name: object) -> object:
+    return _TYPES.get(name, name) if isinstance(name, str) else name
+
+
+def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Let a schema take null, where it says which values it takes."""
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind != "null":
+        schema["type"] = [kind, "null"]
+    choices = schema.get("enum")
+    if isinstance(choices, list) and None not in choices:
+        schema["enum"] = [*cast("list[object]", choices), None]
+    return schema
