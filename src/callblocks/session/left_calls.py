@@ -18,7 +18,7 @@ from callblocks.model.outcomes import Failure, Outcome
 from callblocks.runtime.journal import Entry as Intended
 from callblocks.runtime.journal import Journal, JournalUnavailable
 from callblocks.session.interrupted import turn_key
-from callblocks.timeline.emitting.call_blocks import is_whole, params_of
+from callblocks.timeline.emitting.call_blocks import checked_of, is_whole, params_of
 from callblocks.timeline.recorder import Recorder
 
 __all__ = ("LeftCalls",)
@@ -87,7 +87,8 @@ class LeftCalls:
         known = self._intents or {}
         intended = known.get(block.call_id)
         if intended is not None and intended.outcome is not None:
-            return intended.outcome
+            # The intent has the input that ran, the block what the model wrote.
+            return intended.outcome.of(checked_of(block, intended.intent.input))
         is_unknown = self._intents is None or intended is not None
         code, words = ("indeterminate", _UNKNOWN) if is_unknown else ("cancelled", _NOT_RUN)
         failure = Failure(code=code, message=words.format(name=block.tool_id))

@@ -95,7 +95,7 @@ class Stage:
             talk,
             speaker_of(self.offers, choice, tools, settings),
             self._runtime(tools, tell, turn, key),
-            TurnWriting(recorder, turn, tell),
+            TurnWriting(recorder, turn, tell, tools),
             settings,
             tell,
         )

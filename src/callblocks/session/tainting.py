@@ -40,7 +40,10 @@ def taint_of(call: Call, registry: Registry) -> str | None:
         return taint_of(Call(id=call.id, name=name or "another tool", input=given), registry)
     if tool.brings_text_of_others or tool.traits.kind == "exec":
         return f"the result of {call.name}"
-    paths = gather(tool, call.input, resolve=lambda path: path).paths
+    taken = tool.check(call.input)
+    # Where too little was kept of the call to check it, what is there counts as it stands.
+    given = call.input if taken.input is None or taken.faults else taken.input
+    paths = gather(tool, given, resolve=lambda path: path).paths
     foreign = [path for path in paths if path is not None and is_foreign(path)]
     if foreign:
         return f"file of others: {foreign[0]}"

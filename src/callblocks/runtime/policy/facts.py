@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 
 from callblocks.runtime.policy.hosts import host_of
-from callblocks.tools.lenient import lenient
 from callblocks.tools.tool import Paths, Tool
 from callblocks.tools.traits import Traits
 
@@ -62,10 +61,10 @@ def gather(
 
     With `reached`, files that the call means by an id are looked up: their paths are facts too.
 
-    The input is the one that the tool gets: a quoted number is a number, one string where a list
-    is meant is that list, and what is not given counts with its default.
+    The input is the one that the tool's check gave: nothing is read in another way here. What is
+    not given counts with its default.
     """
-    given = lenient(_with_defaults(tool, input), tool.spec.parameters)
+    given = tool.with_defaults(input)
     hosts = tuple(host_of(url) for url in _values(tool, given, URLS))
     anywhere = _reaches_any_host(tool, given)
     return Facts(
@@ -94,14 +93,6 @@ def _reaches_any_host(tool: Tool, given: dict[str, Any]) -> bool:
         return tool.reaches_any_host(given)
     except Exception:  # whatever an input does to it, the call is judged
         return True
-
-
-def _with_defaults(tool: Tool, input: dict[str, Any]) -> dict[str, Any]:
-    given = dict(input)
-    for name, schema in tool.spec.properties.items():
-        if "default" in schema:
-            given.setdefault(name, schema["default"])
-    return given
 
 
 def _paths(tool: Tool, given: dict[str, Any], reached: bool) -> list[object]:
