@@ -21,6 +21,7 @@ from callblocks.runtime.keys import idempotency_key
 from callblocks.runtime.plain import plain
 from callblocks.runtime.policy.met_paths import path_refusal
 from callblocks.runtime.policy.redirects import redirect_refusal
+from callblocks.runtime.policy.taints import taint_by
 from callblocks.runtime.progress import Began, Listener, Said
 from callblocks.runtime.spilling import spill
 from callblocks.runtime.told import safe_failure, safe_notice, safe_text, told, words_of
@@ -77,7 +78,7 @@ class Running:
             listen(Began(call.id))
         output, failure = await self._answer(tool, weighed.values, context, turn)
         for why in _taints(tool, context):
-            turn.taint(safe_text(why))
+            turn.taint(taint_by(tool, tool.traits, safe_text(why)))
         spilled = spill(output, call.id, self._limits.output, self._keep)
         return Outcome(
             id=call.id,

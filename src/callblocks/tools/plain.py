@@ -41,17 +41,17 @@ def written(value: dict[str, Any]) -> bytes | None:
 
 def is_too_deep(value: object) -> bool:
     """Whether a value is nested deeper than an input may be."""
-    level: list[object] = [value]
+    level: list[Any] = [value]
     for _ in range(MAX_DEPTH + 2):
-        held = [one for one in level if isinstance(one, dict | list | tuple)]
+        held: list[Any] = [one for one in level if isinstance(one, dict | list | tuple)]
         if not held:
             return False
-        level = [part for one in held for part in _parts(cast("Any", one))]
+        level = [part for one in held for part in _parts(one)]
     return True
 
 
-def _parts(held: dict[object, object] | list[object]) -> Iterable[object]:
-    return held.values() if isinstance(held, dict) else held
+def _parts(held: Any) -> Iterable[Any]:
+    return cast("dict[Any, Any]", held).values() if isinstance(held, dict) else held
 
 
 def odd_values(value: object) -> Iterator[FieldFault]:

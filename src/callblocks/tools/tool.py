@@ -99,6 +99,11 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         reaches_out = self.traits.open_world and self.origin != "builtin"
         return reaches_out or self.traits.kind == "source"
 
+    @property
+    def is_sandboxed(self) -> bool:
+        """Whether it runs commands in our sandbox, from where nothing leaves but by the network."""
+        return self.traits.kind == "exec" and self.origin == "builtin"
+
     def with_defaults(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return an input with the default of each parameter that is not given and has one."""
         defaults = {

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from callblocks.runtime.policy.hosts import host_of
+from callblocks.runtime.policy.taints import counting_taints
 from callblocks.tools.tool import Paths, Tool
 from callblocks.tools.traits import Traits
 
@@ -32,8 +33,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """All that a policy knows of one call.
 
     `paths` are relative to the workspace and real, links followed. `hosts` are in lower case.
-    `tainted` says why the turn is. `person` is whether somebody can be asked. `through` is the
-    tool that the call was written with, where that stands for another.
+    `tainted` says why the turn is, as far as that counts for this call. `person` is whether
+    somebody can be asked. `through` is the tool that the call was written with, where that stands
+    for another.
     """
 
     tool: str
@@ -67,14 +69,15 @@ def gather(
     given = tool.with_defaults(input)
     hosts = tuple(host_of(url) for url in _values(tool, given, URLS))
     anywhere = _reaches_any_host(tool, given)
+    traits = reaching_out(tool.traits) if anywhere else tool.traits
     return Facts(
         tool=tool.name,
-        traits=reaching_out(tool.traits) if anywhere else tool.traits,
+        traits=traits,
         input=given,
         paths=tuple(_safe(path, resolve) for path in _paths(tool, given, reached)),
         hosts=(*hosts, ANY_HOST) if anywhere else hosts,
         needs_approval=tool.needs_approval,
-        tainted=tainted,
+        tainted=counting_taints(tool, traits, tainted),
         person=person,
         through=through,
     )
