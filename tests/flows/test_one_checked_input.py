@@ -243,6 +243,20 @@ def test_a_type_that_changes_what_it_takes_is_judged_by_what_it_gives(tmp_path: 
     assert got == ["b"]
 
 
+@tool(origin="external", read_only=True)
+def ask() -> dict[str, Any]:
+    """Ask another tool, which fails."""
+    inner = {"code": "far", "message": "no", "managed": True}
+    error = {"code": "near", "message": "no", "managed": True, "details": {"causes": [inner]}}
+    return {"ok": False, "error": error, "ret": None}
+
+
+def test_who_managed_a_fault_is_in_no_block_of_a_timeline(session: Session) -> None:
+    blocks = session.play((ask,), call("ask"))
+    assert said(blocks[-1])["error"]["details"] == {"causes": [{"code": "far", "message": "no"}]}
+    assert not [block for block in blocks if "managed" in (block.text or "")]
+
+
 # The law: for any tool and any input that its check takes, all see one value.
 
 Level = Literal["low", "HIGH"]

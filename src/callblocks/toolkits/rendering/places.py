@@ -51,7 +51,7 @@ class Place(Protocol):
         ...
 
     def unseen(self, name: str) -> str:
-        """The path of what a call names and the model cannot see; "" where it can, or may."""
+        """The path of what a call names and the model no longer sees; "" for all else."""
         ...
 
     def write(self, path: str, content: bytes) -> None:
@@ -102,9 +102,11 @@ class TurnPlace:
             return ""
         path = str(found[0])
         with self._recorder.lock:
+            is_written = bool(self._recorder.state.at(path))
             visible = self._recorder.state.visible(path)
+        # A file that no block has is one that a tool left in its folder: nobody took it away.
         is_seen = any(self._shows is None or self._shows(one.seq) for one in visible)
-        return "" if is_seen else path
+        return path if is_written and not is_seen else ""
 
     def write(self, path: str, content: bytes) -> None:
         self._recorder.holdings.files.write(self._target(path)[0], content)
