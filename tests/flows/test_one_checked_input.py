@@ -25,7 +25,9 @@ from callblocks.runtime.policy.rules import Rule
 from callblocks.runtime.progress import Judged, Progress
 from callblocks.runtime.taken_call import check_call
 from callblocks.runtime.weighed import Weighed
-from callblocks.timeline.emitting.call_blocks import checked_of, is_whole, params_of
+from callblocks.session.interrupted import turn_key
+from callblocks.session.left_calls import LeftCalls
+from callblocks.timeline.emitting.call_blocks import is_whole, params_of
 from callblocks.toolkits.custom import custom_tools
 from callblocks.toolkits.react import react_tools
 from callblocks.tools.declare import tool
@@ -180,7 +182,8 @@ def test_a_tool_that_says_nothing_of_its_results_goes_by_its_name(session: Sessi
     assert blocks[-1].path == "so:sources_pool[1]"
 
 
-def test_a_call_that_a_program_left_is_settled_as_it_ran(session: Session) -> None:
+@pytest.mark.parametrize("through", [False, True], ids=["itself", "custom"])
+def test_a_call_that_a_program_left_is_settled_as_it_ran(session: Session, through: bool) -> None:
     @tool(result="write", destructive=False)
     def put(path: str, content: str, kind: Literal["display", "file"] = "file") -> str:
         """Put a file."""
@@ -188,23 +191,21 @@ def test_a_call_that_a_program_left_is_settled_as_it_ran(session: Session) -> No
         return "put"
 
     journal = Journal(session.folder.parent / "journal")
-    one = call("put", path=2026, content="# A")
-    checked = check_call(one, Registry([put]))
-    entry = session.recorder.started("turn_1", one, checked)[-1]
-    outcome = session.run((put,), one, turn="turn_1", journal=journal)
-    (known,) = journal.of_turn("turn_1")
-    journal.close()
+    given = {"path": 2026, "content": "# A"}
+    one = Call(id="c1", name="put", input=given)
+    if through:
+        one = Call(id="c1", name="custom", input={"name": "put", "parameters": given})
+    recorder, tools = session.recorder, (*custom_tools(), put)
+    turn = recorder.new_turn()
+    recorder.started(turn, one, check_call(one, Registry(tools)))
+    ran = session.run(tools, one, turn=turn_key(recorder, turn), journal=journal)
     # The program died here; the next one has the journal and the timeline, and no tools.
-    assert known.outcome == outcome
-    assert known.outcome is not None
-    assert known.outcome.checked is None
-    settled = known.outcome.of(checked_of(entry.block, known.intent.input))
-    assert settled.checked == checked
-    blocks = [one.block for one in session.recorder.settle(entry, settled)]
-    assert (digests(blocks)[0]["artifact_path"], digests(blocks)[0]["kind"]) == (
-        "fi:turn_1.files/2026",
-        "file",
-    )
+    (settled,), runnable = LeftCalls(recorder, journal, turn).settle()
+    journal.close()
+    assert (settled.output, settled.checked, runnable) == ("put", ran.checked, [])
+    blocks = [block for block in session.blocks() if block.type == "react.tool.result"]
+    digest = digests(blocks)[0]
+    assert (digest["artifact_path"], digest["kind"]) == ("fi:turn_1.files/2026", "file")
     assert blocks[-1].text == "# A"
 
 

@@ -100,8 +100,8 @@ def as_run(call: Call, checked: CheckedCall | None) -> Call:
     return msgspec.structs.replace(call, name=checked.name, input=checked.input)
 
 
-def checked_of(block: Block, input: dict[str, Any] | None = None) -> CheckedCall:
-    """Return the call of a block as it runs, as far as the block says; or with another input."""
+def checked_of(block: Block) -> CheckedCall:
+    """Return the call of a block as it runs, as far as the block says it."""
     name, result = (block.meta.get(key) for key in ("runs", "result"))
     try:
         known = msgspec.convert(result, ResultKind | None)
@@ -109,7 +109,7 @@ def checked_of(block: Block, input: dict[str, Any] | None = None) -> CheckedCall
         known = None
     return CheckedCall(
         name=name if isinstance(name, str) else block.tool_id,
-        input=params_of(block) if input is None else input,
+        input=params_of(block),
         result=known,
     )
 
