@@ -38,6 +38,9 @@ from support.recording import Session, a_session, said
 from support.running import call, run, run_one
 
 Code = Annotated[str, Field(min_length=1)]
+Stripped = Annotated[
+    str, StringConstraints(strip_whitespace=True), Field(json_schema_extra={"format": "path"})
+]
 
 
 @pytest.fixture
@@ -223,10 +226,7 @@ def test_what_ran_is_no_part_of_the_value_of_an_outcome() -> None:
     assert bare.checked is None
 
 
-def test_a_type_that_changes_what_it_takes_is_judged_by_what_it_gives(tmp_path: Path) -> None:
-    Stripped = Annotated[
-        str, StringConstraints(strip_whitespace=True), Field(json_schema_extra={"format": "path"})
-    ]
+def test_a_type_that_changes_what_it_takes_is_judged_by_what_it_gives() -> None:
     got: list[str] = []
 
     @tool
