@@ -24,6 +24,7 @@ from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rules import Rule
 from callblocks.runtime.progress import Said
 from callblocks.runtime.worker import Worker
+from callblocks.toolkits.react import react_tools
 from callblocks.toolkits.rendering import apart
 from callblocks.toolkits.rendering.apart import render_apart
 from callblocks.toolkits.rendering.places import FolderPlace, TurnPlace
@@ -67,6 +68,39 @@ def test_pictures_and_texts_come_from_the_timeline(session: Session) -> None:
     assert outcome.output["size_bytes"] == len(content)
     assert outcome.notices == ()
     assert len(docx.Document(io.BytesIO(content)).inline_shapes) == 2
+
+
+NOT_VISIBLE = "protocol_violation.param_ref_not_visible"
+
+
+def test_a_source_that_was_hidden_is_told_and_the_document_is_written(session: Session) -> None:
+    react = react_tools(session.recorder, "turn_1")
+    session.play(react, call("react.write", "c1", path="text.md", content="# T"))
+    assert write(session, "docx", path="t.docx", source="text.md").notices == ()
+    session.play(react, call("react.hide", "c2", path="fi:turn_1.files/text.md"))
+    one = call("rendering_tools.write_docx", "c3", path="t.docx", source="turn_1/files/text.md")
+    blocks = session.play(tools(session), one)
+    notice = said(blocks[1])
+    assert (notice["code"], notice["param"], notice["path"]) == (
+        *(NOT_VISIBLE, "source", "fi:turn_1.files/text.md"),
+    )
+    assert said(blocks[2])["artifact_path"] == "fi:turn_1.files/t.docx"
+    session.play(react, call("react.read", "c4", paths=["fi:turn_1.files/text.md"]))
+    assert write(session, "docx", path="t.docx", source="text.md").notices == ()
+
+
+def test_a_source_that_the_view_folded_away_is_told(session: Session) -> None:
+    react = react_tools(session.recorder, "turn_1")
+    session.play(react, call("react.write", "c1", path="text.md", content="# T"))
+    folding = TurnPlace(session.recorder, "turn_1", shows=lambda seq: False)
+    one = call("rendering_tools.write_docx", path="t.docx", source="text.md")
+    outcome = session.run(rendering_tools(folding), one, turn="turn_1")
+    assert [notice.code for notice in outcome.notices] == [NOT_VISIBLE]
+
+
+def test_a_source_that_is_not_there_is_a_failure_and_no_notice(session: Session) -> None:
+    outcome = write(session, "docx", path="t.docx", source="fi:turn_1.files/gone.md")
+    assert (code(outcome), outcome.notices) == ("path_not_found", ())
 
 
 def test_what_a_person_attached_taints_the_turn(session: Session) -> None:

@@ -65,7 +65,7 @@ def perform(
     calls: Sequence[Call],
     turn: Turn,
     *,
-    begin: Callable[[Call], None],
+    begin: Callable[[Judged], None],
     finished: Callable[[Outcome], None],
     listen: Listener,
 ) -> None:
@@ -97,13 +97,13 @@ def perform(
 
 
 def _in_loop(
-    loop: asyncio.AbstractEventLoop, begin: Callable[[Call], None], listen: Listener
+    loop: asyncio.AbstractEventLoop, begin: Callable[[Judged], None], listen: Listener
 ) -> Listener:
     """What a tool says in its own thread is shown by the one that draws."""
 
     def pass_on(progress: Progress) -> None:
         if isinstance(progress, Judged):
-            begin(progress.call)
+            begin(progress)
         loop.call_soon_threadsafe(listen, progress)
 
     return pass_on

@@ -22,7 +22,7 @@ from callblocks.cli.timeline_store import shown_store, store_option, without_pas
 
 if TYPE_CHECKING:
     from callblocks.cli.transcript import Prose
-    from callblocks.model.calls import Call
+    from callblocks.model.calls import Call, CheckedCall
     from callblocks.model.outcomes import Outcome
     from callblocks.runtime.asking import Question
     from callblocks.runtime.files.root import Root
@@ -108,12 +108,15 @@ class Recording:
         self._ask()
         return registry if self.turn == expected else self._moved(registry)
 
-    def begin(self, call: Call) -> None:
-        """Write down a call that is about to run, and what was said before it."""
+    def begin(self, call: Call, checked: CheckedCall | None) -> None:
+        """Write down a call that is about to run, and what was said before it.
+
+        `checked` is the call as its tool gets it; `None` where it cannot run.
+        """
         self._begun.add(call.id)
         if notes := self._notes.pop(call.id, ""):
             self._recorder.notes(self.turn, call, notes)
-        self._recorder.started(self.turn, call)
+        self._recorder.started(self.turn, call, checked)
 
     def settled(self, question: Question, approved: bool, words: str) -> None:
         """Write down what the person answered about a call."""
@@ -124,7 +127,7 @@ class Recording:
     def end(self, call: Call, outcome: Outcome) -> None:
         """Write down what came of a call."""
         if call.id not in self._begun:
-            self.begin(call)
+            self.begin(call, outcome.checked)
         self._recorder.ended(self.turn, call, outcome)
 
     def conclude(self, prose: Prose) -> None:

@@ -11,8 +11,7 @@ from callblocks.cli.reading import ReadingOptions, make_parser, read
 from callblocks.cli.recording import Recording
 from callblocks.cli.screen import Screen
 from callblocks.cli.transcript import Transcript
-from callblocks.model.calls import Call
-from callblocks.model.outcomes import Outcome
+from callblocks.model.outcomes import Failure, Outcome
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.progress import Judged, Progress, Said
@@ -78,9 +77,11 @@ class Run:
         if record is not None and (waiting or prose.after or record.is_asked):
             self._registry = record.open_turn(prose, self._registry)
 
-        def begin(call: Call) -> None:
+        def begin(judged: Judged) -> None:
             if record is not None:
-                record.begin(call)
+                verdict = judged.verdict
+                checked = None if isinstance(verdict, Failure) else verdict.checked
+                record.begin(judged.call, checked)
 
         def finish(outcome: Outcome) -> None:
             self.outcomes.append(outcome)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-__all__ = ("Call", "Item", "Result", "Span", "Thought")
+__all__ = ("Call", "CheckedCall", "Item", "Result", "ResultKind", "Span", "Thought")
 
 Span: TypeAlias = tuple[int, int]
 """Where something stands in the whole input: `(start, end)` in characters."""
+
+
+ResultKind: TypeAlias = Literal[
+    "plain", "write", "rendering", "exec", "read", "hide", "search", "fetch"
+]
+"""What a tool's outcome is on a timeline: any output, a file, a document, code with a contract,
+what was brought back, what was hidden, rows that become sources, pages that do."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +33,19 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     extra: dict[str, Any] = {}
     span: Span = (0, 0)
     ended: bool = True
+
+
+class CheckedCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call as its tool gets it: what a policy judged, a person was asked about, and ran.
+
+    `name` is the tool, also where the call was written with one that stands for it. `input` is
+    complete: each value as the tool takes it, and the defaults of what was not given. `result` is
+    what the tool says of its results; `None` where it does not.
+    """
+
+    name: str
+    input: dict[str, Any] = {}
+    result: ResultKind | None = None
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,13 +9,26 @@ the person as the same words.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
-from callblocks.model.calls import Result
+from callblocks.model.calls import CheckedCall, Result
 
-__all__ = ("Artifact", "Failure", "Notice", "Outcome")
+__all__ = ("Artifact", "Failure", "Notice", "Outcome", "without_managed")
+
+
+def without_managed(value: Any) -> Any:
+    """Return what is told of a failure without the fields `managed`, however deep they are.
+
+    An error of a tool may hold that of another one, which it called.
+    """
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value).items()
+        return {key: without_managed(item) for key, item in fields if key != "managed"}
+    if isinstance(value, list | tuple):
+        return [without_managed(item) for item in cast("list[Any]", value)]
+    return value
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +49,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         if self.where:
             payload["where"] = self.where
         if self.details:
-            payload["details"] = self.details
+            payload["details"] = without_managed(self.details)
         return payload
 
 
@@ -57,8 +70,13 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True):
     mime: str = "application/octet-stream"
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one call."""
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """What came of one call.
+
+    A runtime says with it which call it is the outcome of, as that was checked. This is no field:
+    an outcome goes to models, logs and pages, and an input may hold what must not. So it is neither
+    compared nor shown nor encoded, and a copy by `replace` does not have it.
+    """
 
     id: str
     name: str
@@ -72,6 +90,17 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     def ok(self) -> bool:
         """Whether the call did what it was asked."""
         return self.error is None
+
+    @property
+    def checked(self) -> CheckedCall | None:
+        """The call as its tool gets it; `None` where no runtime has checked it."""
+        return vars(self).get("_checked")
+
+    def of(self, checked: CheckedCall | None) -> Outcome:
+        """Return this outcome as the one of a checked call."""
+        outcome = msgspec.structs.replace(self)
+        vars(outcome)["_checked"] = checked
+        return outcome
 
     def result(self) -> Result:
         """The outcome as a dialect writes it: an output, or `code: message` as the error."""

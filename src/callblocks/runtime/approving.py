@@ -233,11 +233,13 @@ def _waiting(weighed: Weighed, taken: Taken, asked: Approval) -> Failure:
     """Nobody answered: the question stays in the book, for whoever comes."""
     failure = _refused(weighed, taken)
     words = f"{failure.message} ({weighed.decision.reason}); it waits as {asked.id}"
+    words = "; ".join(filter(None, (words, weighed.decision.way_out)))
     return msgspec.structs.replace(failure, message=words, details={"approval": asked.id})
 
 
 def _required(weighed: Weighed, why: str) -> Failure:
     words = f"a person must approve it ({weighed.decision.reason}), {why}"
+    words = "; ".join(filter(None, (words, weighed.decision.way_out)))
     return _failed(weighed, "approval_required", words)
 
 

@@ -14,23 +14,18 @@ from typing import TypeAlias
 
 import msgspec
 
-from callblocks.model.brief import brief
 from callblocks.model.calls import Call
 from callblocks.model.outcomes import Failure
 from callblocks.runtime.approving import Approving
-from callblocks.runtime.by_place import quoting_hint, unbound
 from callblocks.runtime.policy.facts import gather
 from callblocks.runtime.policy.policy import Decision, Policy
+from callblocks.runtime.taken_call import TakenCall, take_call
 from callblocks.runtime.turn import Turn
 from callblocks.runtime.weighed import Weighed
-from callblocks.tools.check import faults_text
-from callblocks.tools.names import close_to, listed
 from callblocks.tools.registry import Registry
-from callblocks.tools.tool import Checked, Tool
+from callblocks.tools.tool import Tool
 
 __all__ = ("Gate", "Resolve")
-
-_UNABLE = "{name} is only described here, and nothing can run it; use another tool"
 
 Resolve: TypeAlias = Callable[[str], str | None]
 """The real path below the workspace, or `None` for one that leaves it."""
@@ -56,41 +51,20 @@ class Gate:
         return self._weigh(call, turn, "")
 
     def _weigh(self, call: Call, turn: Turn, through: str) -> Weighed | Failure:
-        tool = self.registry.get(call.name)
-        if tool is None:
-            return _unknown(call.name, self.registry.names)
-        checked = _checked(call, tool)
-        if isinstance(checked, Failure):
-            return checked
-        if checked.input is not None:
-            call = msgspec.structs.replace(call, input=checked.input)
-        if tool.stands_for is not None:
-            return self._weigh_meant(call, tool, checked, turn, through)
-        try:
-            return self._judge(call, tool, checked, turn, through)
-        except RecursionError:  # a check of a caller's own may have let it pass
-            return Failure(code="invalid_input", message=f"{tool.name}: nested too deep")
+        taken = take_call(call, self.registry, through)
+        if isinstance(taken, Failure):
+            return taken
+        return self._judge(taken, turn)
 
-    def _weigh_meant(
-        self, call: Call, tool: Tool, checked: Checked, turn: Turn, through: str
-    ) -> Weighed | Failure:
-        """Weigh the call that one stands for; that must be a tool by itself."""
-        assert tool.stands_for is not None
-        if through:
-            words = f"{tool.name} is no tool by itself; name the tool that you mean"
-            return Failure(code="invalid_input", message=words, details={"name": words})
-        name, given = tool.stands_for(checked.values)
-        meant = msgspec.structs.replace(call, name=name, input=given)
-        return self._weigh(meant, turn, tool.name)
-
-    def _judge(self, call: Call, tool: Tool, checked: Checked, turn: Turn, through: str) -> Weighed:
+    def _judge(self, taken: TakenCall, turn: Turn) -> Weighed:
+        call, tool = taken.call, taken.tool
         facts = gather(
             tool,
             call.input,
             resolve=self._resolve,
             tainted=turn.tainted,
             person=self._approving.person,
-            through=through,
+            through=taken.through,
             reached=self.policy.looks_at_paths,
         )
         if facts.traits != tool.traits:
@@ -99,11 +73,11 @@ class Gate:
         return Weighed(
             call=call,
             tool=tool,
-            values=checked.values,
+            values=taken.values,
             facts=facts,
             decision=self.policy.decide(facts),
             policy=self.policy,
-            read=checked.input is not None,
+            read=taken.read,
         )
 
     async def refusal(self, weighed: Weighed, turn: Turn) -> Failure | None:
@@ -134,32 +108,3 @@ def _words(tool: Tool, decision: Decision) -> str:
     if decision.code == "policy_off":
         return f"{tool.name} did not run: nothing runs without a policy, and none was given"
     return f"{tool.name} did not run: {decision.reason}"
-
-
-def _checked(call: Call, tool: Tool) -> Checked | Failure:
-    """The input as the tool takes it, or why this call can never run."""
-    if not call.ended:
-        words = f"the text ended inside this call of {tool.name}; write the whole call again"
-        return Failure(code="unended_call", message=words)
-    if tool.function is None:
-        return Failure(code="not_runnable", message=_UNABLE.format(name=tool.name))
-    checked = tool.check(call.input)
-    if not checked.faults:
-        return checked
-    if words := unbound(call, tool.spec):
-        return Failure(code="invalid_input", message=f"{tool.name}: {words}")
-    hint = quoting_hint(call, tool.spec, checked.faults)
-    return Failure(
-        code="invalid_input",
-        message="\n".join(filter(None, (f"{tool.name}: {faults_text(checked.faults)}", hint))),
-        details={fault.field: fault.problem for fault in checked.faults},
-    )
-
-
-def _unknown(name: str, known: tuple[str, ...]) -> Failure:
-    close = close_to(name, known)
-    if close:
-        hint = f"did you mean {close}?"
-    else:
-        hint = f"there are: {listed(known)}" if known else "there are none"
-    return Failure(code="unknown_tool", message=f"no tool is called {brief(name)}; {hint}")

@@ -21,6 +21,7 @@ from callblocks.runtime.keys import idempotency_key
 from callblocks.runtime.plain import plain
 from callblocks.runtime.policy.met_paths import path_refusal
 from callblocks.runtime.policy.redirects import redirect_refusal
+from callblocks.runtime.policy.taints import taint_by
 from callblocks.runtime.progress import Began, Listener, Said
 from callblocks.runtime.spilling import spill
 from callblocks.runtime.told import safe_failure, safe_notice, safe_text, told, words_of
@@ -56,7 +57,7 @@ class Running:
         # What changes nothing needs no name to be told from its repetition.
         key = "" if tool.traits.read_only else idempotency_key(turn.id, call)
         recorded = not tool.traits.read_only and self._journal is not None
-        if recorded and (past := self._begin(call, tool, turn, key)) is not None:
+        if recorded and (past := self._begin(weighed, turn, key)) is not None:
             return past
         outcome = await self._perform(weighed, turn, listen, key)
         return self._end(key, outcome) if recorded else outcome
@@ -77,7 +78,7 @@ class Running:
             listen(Began(call.id))
         output, failure = await self._answer(tool, weighed.values, context, turn)
         for why in _taints(tool, context):
-            turn.taint(safe_text(why))
+            turn.taint(taint_by(tool, tool.traits, safe_text(why)))
         spilled = spill(output, call.id, self._limits.output, self._keep)
         return Outcome(
             id=call.id,
@@ -106,10 +107,12 @@ class Running:
             return None, Failure(code="bad_output", message=words, where=tool.name)
         return without_secrets(output), failure and safe_failure(failure)
 
-    def _begin(self, call: Call, tool: Tool, turn: Turn, key: str) -> Outcome | None:
+    def _begin(self, weighed: Weighed, turn: Turn, key: str) -> Outcome | None:
         """Record what is about to happen; or give the outcome, where it must not happen."""
         assert self._journal is not None
-        intent = Intent(key=key, turn=turn.id, call=call.id, tool=tool.name, input=_kept(call))
+        call, tool = weighed.call, weighed.tool
+        kept = without_secrets(plain(weighed.checked.input))
+        intent = Intent(key=key, turn=turn.id, call=call.id, tool=tool.name, input=kept)
         try:
             past = self._journal.begin(intent)
             if past is None:
@@ -137,10 +140,6 @@ class Running:
 
 def _refused(call: Call, code: str, message: str) -> Outcome:
     return Outcome(id=call.id, name=call.name, error=Failure(code=code, message=message))
-
-
-def _kept(call: Call) -> dict[str, Any]:
-    return without_secrets(plain(call.input))
 
 
 def _reporter(id: str, listen: Listener | None) -> Callable[[str], None] | None:

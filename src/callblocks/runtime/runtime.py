@@ -109,11 +109,11 @@ class Runtime:
         weighed = self.gate.weigh(call, turn)
         if listen is not None:
             listen(Judged(call, weighed))
-        refusal = (
-            weighed if isinstance(weighed, Failure) else await self.gate.refusal(weighed, turn)
-        )
-        if refusal is not None or isinstance(weighed, Failure):
-            return Outcome(id=call.id, name=call.name, error=refusal)
+        if isinstance(weighed, Failure):
+            return Outcome(id=call.id, name=call.name, error=weighed)
+        refusal = await self.gate.refusal(weighed, turn)
+        if refusal is not None:
+            return Outcome(id=call.id, name=call.name, error=refusal).of(weighed.checked)
         outcome = await self._running.run(weighed, turn, listen)
         # A call that stands for another keeps the name that it was written with.
-        return outcome if outcome.name == call.name else replace(outcome, name=call.name)
+        return replace(outcome, name=call.name).of(weighed.checked)

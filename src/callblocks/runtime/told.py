@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from callblocks.model.errors import ToolError
-from callblocks.model.outcomes import Failure, Notice
+from callblocks.model.outcomes import Failure, Notice, without_managed
 from callblocks.model.redaction import redact
 from callblocks.model.secret_values import without_secrets
 from callblocks.runtime.plain import plain
@@ -59,6 +59,6 @@ def words_of(said: object) -> str:
 
 def _details(given: dict[str, Any]) -> dict[str, Any]:
     try:
-        return without_secrets(plain(given))
+        return without_secrets(without_managed(plain(given)))
     except BaseException as error:  # a value of a tool may do anything when it is written
         return {"left_out": f"details that cannot be written: {safe_text(error)}"}

@@ -10,6 +10,8 @@ import asyncio
 import secrets
 from typing import Any
 
+from callblocks.runtime.policy.taints import add_taint
+
 __all__ = ("Turn",)
 
 
@@ -22,18 +24,19 @@ class Turn:
     def __init__(self, id: str | None = None, *, tainted: tuple[str, ...] = ()) -> None:
         self.id = id or secrets.token_hex(8)
         self.stopped = False
-        self._taints = list(dict.fromkeys(tainted))
+        self._taints: dict[str, str] = {}
+        for why in tainted:
+            self.taint(why)
         self._signal: asyncio.Future[None] | None = None
 
     @property
     def tainted(self) -> tuple[str, ...]:
         """Where text of others came from, in the order it came; empty where there is none."""
-        return tuple(self._taints)
+        return tuple(self._taints.values())
 
     def taint(self, why: str) -> None:
-        """Say that text of others came in."""
-        if why not in self._taints:
-            self._taints.append(why)
+        """Say that text of others came in; a `ContainedTaint` counts for fewer calls."""
+        add_taint(self._taints, why)
 
     def stop(self) -> None:
         """End what runs, and start nothing more: each call left gets the outcome `cancelled`."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from callblocks.model.calls import Call
+from callblocks.model.calls import Call, CheckedCall
 from callblocks.runtime.policy.facts import Facts
 from callblocks.runtime.policy.policy import Decision, Policy
 from callblocks.tools.tool import Tool
@@ -27,3 +27,10 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
     decision: Decision
     policy: Policy
     read: bool = False
+
+    @property
+    def checked(self) -> CheckedCall:
+        """The call as its tool gets it, for whoever records it."""
+        return CheckedCall(
+            name=self.tool.name, input=self.facts.input, result=self.tool.traits.result
+        )

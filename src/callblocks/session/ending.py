@@ -10,6 +10,7 @@ import msgspec
 from callblocks.model.errors import ModelError, TimelineError, ToolError
 from callblocks.model.turn_events import Status, TurnEnded
 from callblocks.models.model import Usage
+from callblocks.runtime.policy.taints import ContainedTaint
 
 __all__ = ("ANSWERED", "INTERRUPTED", "STOPPED", "TURN_CODES", "Ending")
 
@@ -46,7 +47,9 @@ class Ending(msgspec.Struct, frozen=True):
     def record(self, usage: Usage, tainted: Sequence[str] = ()) -> dict[str, Any]:
         """What the timeline says of it; `tainted` says where text of others came from."""
         said = msgspec.structs.asdict(self)
-        return {**said, **msgspec.structs.asdict(usage), "tainted": list(tainted)}
+        contained = [str(why) for why in tainted if isinstance(why, ContainedTaint)]
+        taints = {"tainted": list(map(str, tainted)), "contained": contained}
+        return {**said, **msgspec.structs.asdict(usage), **taints}
 
     def event(self, turn: str, usage: Usage, member: str = "") -> TurnEnded:
         """The last event of the turn."""

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+from msgspec.structs import replace
+
 from callblocks.model.blocks import Block, Entry
 from callblocks.model.calls import Call
 from callblocks.model.outcomes import Failure, Outcome
 from callblocks.runtime.journal import Entry as Intended
 from callblocks.runtime.journal import Journal, JournalUnavailable
 from callblocks.session.interrupted import turn_key
-from callblocks.timeline.emitting.call_blocks import is_whole, params_of
+from callblocks.timeline.emitting.call_blocks import checked_of, is_whole, params_of
 from callblocks.timeline.recorder import Recorder
 
 __all__ = ("LeftCalls",)
@@ -87,7 +89,10 @@ class LeftCalls:
         known = self._intents or {}
         intended = known.get(block.call_id)
         if intended is not None and intended.outcome is not None:
-            return intended.outcome
+            # The intent has the tool and the input that ran, the block what the model wrote.
+            intent = intended.intent
+            ran = replace(checked_of(block), name=intent.tool, input=intent.input)
+            return intended.outcome.of(ran)
         is_unknown = self._intents is None or intended is not None
         code, words = ("indeterminate", _UNKNOWN) if is_unknown else ("cancelled", _NOT_RUN)
         failure = Failure(code=code, message=words.format(name=block.tool_id))

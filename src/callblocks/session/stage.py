@@ -108,7 +108,7 @@ class Stage:
             talk,
             speaker,
             self._runtime(tools, tell, turn, key),
-            TurnWriting(recorder, turn, tell, offered.model.name),
+            TurnWriting(recorder, turn, tell, tools, offered.model.name),
             settings,
             tell,
         )

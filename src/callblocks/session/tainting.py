@@ -15,6 +15,7 @@ from callblocks.model.blocks import Block, Entry
 from callblocks.model.calls import Call
 from callblocks.runtime.files.names import HERE
 from callblocks.runtime.policy.facts import gather
+from callblocks.runtime.policy.taints import ContainedTaint, add_taint, taint_by
 from callblocks.timeline.emitting.call_blocks import params_of
 from callblocks.timeline.emitting.notices import NOT_RUN
 from callblocks.timeline.rounds import CallKey, call_key
@@ -29,7 +30,7 @@ _NOTHING_CAME = NOT_RUN | {"cancelled", "indeterminate", "limit_reached"}
 
 
 def taint_of(call: Call, registry: Registry) -> str | None:
-    """Why the result of this call taints a turn; `None` where it does not."""
+    """Return why the result of this call taints a turn; `None` where it does not."""
     tool = registry.get(call.name)
     if tool is None:
         return f"the result of {call.name}, which nobody here knows"
@@ -38,9 +39,15 @@ def taint_of(call: Call, registry: Registry) -> str | None:
         # What was kept of the call may be too little to say what it stood for.
         name, given = tool.stands_for(checked.values) if not checked.faults else ("", {})
         return taint_of(Call(id=call.id, name=name or "another tool", input=given), registry)
-    if tool.brings_text_of_others or tool.traits.kind == "exec":
+    if tool.brings_text_of_others:
         return f"the result of {call.name}"
-    paths = gather(tool, call.input, resolve=lambda path: path).paths
+    taken = tool.check(call.input)
+    # Where too little was kept of the call to check it, what is there counts as it stands.
+    given = call.input if taken.input is None or taken.faults else taken.input
+    facts = gather(tool, given, resolve=lambda path: path)
+    if tool.traits.kind == "exec":
+        return taint_by(tool, facts.traits, f"the result of {call.name}")
+    paths = facts.paths
     foreign = [path for path in paths if path is not None and is_foreign(path)]
     if foreign:
         return f"file of others: {foreign[0]}"
@@ -53,13 +60,13 @@ class Taints:
     """What taints a conversation: it stays in the model's view, so all later turns are tainted."""
 
     def __init__(self) -> None:
-        self._all: dict[str, None] = {}
+        self._all: dict[str, str] = {}
         self._waiting: dict[CallKey, Call] = {}
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why, in the order it came."""
-        return tuple(self._all)
+        return tuple(self._all.values())
 
     def feed(self, entries: Iterable[Entry], registry: Registry) -> None:
         """Take the entries that follow: results, files that the person gave, and ended turns.
@@ -74,9 +81,10 @@ class Taints:
             elif block.type == "react.tool.result":
                 self._result(block, registry)
             elif block.type == "user.attachment":
-                self._all[f"attachment: {block.path}"] = None
+                add_taint(self._all, f"attachment: {block.path}")
             elif block.type == "timeline.turn":
-                self._all.update(dict.fromkeys(_said(block)))
+                for why in _said(block):
+                    add_taint(self._all, why)
 
     def _result(self, block: Block, registry: Registry) -> None:
         """Take a result; the first of a call says whether it ran."""
@@ -86,11 +94,14 @@ class Taints:
         error = outcome_of(call.id, call.name, [block]).error
         why = taint_of(call, registry)
         if why and (error is None or error.code not in _NOTHING_CAME):
-            self._all[why] = None
+            add_taint(self._all, why)
 
 
 def _said(block: Block) -> list[str]:
+    """The reasons in the record of an ended turn; it lists again those that are contained."""
     try:
-        return msgspec.convert(block.meta.get("tainted", []), list[str])
+        contained = frozenset(msgspec.convert(block.meta.get("contained", []), list[str]))
+        said = msgspec.convert(block.meta.get("tainted", []), list[str])
     except msgspec.ValidationError:
         return []
+    return [ContainedTaint(why) if why in contained else why for why in said]

@@ -17,9 +17,11 @@ from callblocks.model.calls import Call, Result
 from callblocks.model.events import Malformed
 from callblocks.model.outcomes import Notice, Outcome
 from callblocks.model.turn_events import CallEnded, TurnEvent
+from callblocks.runtime.taken_call import check_call
 from callblocks.session.call_ids import random_id
 from callblocks.session.reply import Reply, WrittenCall
 from callblocks.timeline.recorder import Recorder
+from callblocks.tools.registry import Registry
 from callblocks.views.replayed_outcome import outcome_of
 
 __all__ = ("TurnWriting",)
@@ -37,8 +39,14 @@ class TurnWriting:
     """Writes the steps of one turn on its timeline, and tells of them."""
 
     def __init__(
-        self, recorder: Recorder, turn: str, tell: Callable[[TurnEvent], None], model: str = ""
+        self,
+        recorder: Recorder,
+        turn: str,
+        tell: Callable[[TurnEvent], None],
+        tools: Registry,
+        model: str = "",
     ) -> None:
+        self._tools = tools
         self._model = model
         self._recorder = recorder
         self._id = turn
@@ -97,7 +105,7 @@ class TurnWriting:
         if written.carried:
             self._recorder.ended(self._id, call, written.outcome(), **meta)
         else:
-            self._recorder.started(self._id, call, **meta)
+            self._recorder.started(self._id, call, check_call(call, self._tools), **meta)
 
 
 def _with_files(outcome: Outcome, written: list[Entry]) -> Outcome:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from callblocks.model.blocks import Block
-from callblocks.model.calls import Call
+from callblocks.model.calls import Call, CheckedCall
 from callblocks.model.outcomes import Outcome
-from callblocks.timeline.emitting.call_blocks import call_blocks, params_of
+from callblocks.timeline.emitting.call_blocks import call_blocks, checked_of, params_of
 from callblocks.timeline.emitting.emit import emit, result_blocks
 from callblocks.timeline.emitting.holdings import Holdings
 from callblocks.timeline.emitting.messages import notes_block
@@ -51,14 +51,17 @@ class CallSteps:
         written = self._state.at(block.path)
         return [] if written and written[-1].block.text == block.text else [block]
 
-    def started(self, turn: str, call: Call, meta: Mapping[str, Any]) -> list[Block]:
+    def started(
+        self, turn: str, call: Call, meta: Mapping[str, Any], checked: CheckedCall | None
+    ) -> list[Block]:
         """A call before it runs; nothing where it is on the timeline already."""
         stamp = self._stamp(turn, call)
         # What an earlier run of the call left is not of this one.
         self.brought.pop((stamp.turn, stamp.call), None)
         if is_written(self._state, stamp):
             return []
-        return _marked(call_blocks(stamp, call, self._shape(call), self._holdings.artifacts), meta)
+        shape, keep = self._shape(call, checked), self._holdings.artifacts
+        return _marked(call_blocks(stamp, call, shape, keep, checked), meta)
 
     def ended(
         self, turn: str, call: Call, outcome: Outcome, meta: Mapping[str, Any]
@@ -70,7 +73,7 @@ class CallSteps:
             call,
             outcome,
             stamp=stamp,
-            shape=self._shape(call),
+            shape=self._shape(call, outcome.checked),
             holdings=self._holdings,
             brought=self.brought.get((stamp.turn, stamp.call), []),
         )
@@ -83,14 +86,15 @@ class CallSteps:
         stamp = Stamp(turn, block.call_id, block.tool_id, now, self._state.turns)
         if self._state.has(stamp.path("result")):
             return []
-        shape = self._shape(call)
+        outcome = outcome if outcome.checked else outcome.of(checked_of(block))
+        shape = self._shape(call, outcome.checked)
         return result_blocks(call, outcome, stamp=stamp, shape=shape, holdings=self._holdings)
 
     def _stamp(self, turn: str, call: Call) -> Stamp:
         return stamp_of_call(self._state, turn, call, self._clock())
 
-    def _shape(self, call: Call) -> Shape:
-        return shape_of(call.name, self._shapes)
+    def _shape(self, call: Call, checked: CheckedCall | None) -> Shape:
+        return shape_of(call.name, self._shapes, checked)
 
 
 def _marked(blocks: Iterable[Block], meta: Mapping[str, Any]) -> list[Block]:

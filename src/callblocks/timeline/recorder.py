@@ -23,7 +23,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from callblocks.model.blocks import Block, Entry
-from callblocks.model.calls import Call
+from callblocks.model.calls import Call, CheckedCall
 from callblocks.model.outcomes import Notice, Outcome
 from callblocks.model.paths import file_path
 from callblocks.timeline.call_steps import CallSteps
@@ -184,12 +184,20 @@ class Recorder:
         """Write what the model says before a call, once; by an id, before the next that has it."""
         return self._append(lambda: self._steps.notes(turn, call, text, meta))
 
-    def started(self, turn: str, call: Call, **meta: Any) -> list[Entry]:
-        """Write a call before it runs; nothing where that was done already."""
-        return self._append(lambda: self._steps.started(turn, call, meta))
+    def started(
+        self, turn: str, call: Call, checked: CheckedCall | None = None, **meta: Any
+    ) -> list[Entry]:
+        """Write a call before it runs; nothing where that was done already.
+
+        `checked` is the call as its tool gets it, where that is known by now.
+        """
+        return self._append(lambda: self._steps.started(turn, call, meta, checked))
 
     def ended(self, turn: str, call: Call, outcome: Outcome, **meta: Any) -> list[Entry]:
-        """Write what came of a call; the call too, with `meta`, where it was not written before."""
+        """Write what came of a call; the call too, with `meta`, where it was not written before.
+
+        Results are of the call as the runtime checked it, which the outcome of one brings along.
+        """
         with self.lock:
             entries = self._append(lambda: self._steps.ended(turn, call, outcome, meta))
             for entry in entries[-1:]:

@@ -57,11 +57,15 @@ def stamp_of_next(state: State, turn: str, id: str, seconds: float) -> Stamp:
 def stamp_of_running(state: State, turn: str, id: str, tool: str, seconds: float) -> Stamp:
     """The stamp of a call that runs, for its tool, which knows no more of it than the id.
 
-    It is the newest call of that tool with that id which has no result.
+    It is the newest call with that id which has no result, and that tool's rather than another's:
+    one that stands for the tool has its own name on the timeline, and keeps it.
     """
-    stamp = stamp_of(turn, seconds, tool)
-    own = [one for one, block in _running(state, turn, id) if block.tool_id == whole(tool)]
-    return _at(stamp, own[-1] if own else _free(state, turn, id), state)
+    running = [(one, block.tool_id) for one, block in _running(state, turn, id)]
+    own = [one for one in running if one[1] == whole(tool)] or running
+    if not own:
+        return _at(stamp_of(turn, seconds, tool), _free(state, turn, id), state)
+    segment, name = own[-1]
+    return _at(stamp_of(turn, seconds, name), segment, state)
 
 
 def is_written(state: State, stamp: Stamp) -> bool:

@@ -76,6 +76,7 @@ def _write(recorder: Recorder, turn: str) -> Tool:
         destructive=False,
         idempotent=True,
         kind="writer",
+        result="write",
         body="content",
         preview=preview,
         paths=lambda given: [target_of(given["path"]).path.physical],
@@ -154,7 +155,7 @@ def _check(path: FilePath, content: bytes) -> None:
 
 
 def _read(recorder: Recorder, turn: str, shows: Shows | None) -> Tool:
-    @declared(name="react.read", read_only=True, body="paths", origin="builtin")
+    @declared(name="react.read", read_only=True, result="read", body="paths", origin="builtin")
     def react_read(paths: Paths, context: Context) -> dict[str, Any]:
         """Bring things of the timeline before you again, also hidden ones.
 
@@ -204,7 +205,9 @@ def _is_foreign(path: Path) -> bool:
 
 
 def _hide(recorder: Recorder, turn: str) -> Tool:
-    @declared(name="react.hide", destructive=False, idempotent=True, origin="builtin")
+    @declared(
+        name="react.hide", destructive=False, idempotent=True, result="hide", origin="builtin"
+    )
     def react_hide(path: str, context: Context) -> dict[str, Any]:
         """Put a short placeholder where something new is shown that you need no longer.
 

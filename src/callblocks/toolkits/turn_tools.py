@@ -31,7 +31,7 @@ def turn_tools(
     With the workspace `root`, documents may show files of it. `shows` is as for `react_tools`.
     """
     registry = Registry(react_tools(recorder, turn, shows))
-    registry.add_later(RENDERING_TOOLS, lambda: _rendering_tools(recorder, turn, root))
+    registry.add_later(RENDERING_TOOLS, lambda: _rendering_tools(recorder, turn, root, shows))
     files = recorder.holdings.files
     if isinstance(files, FolderFiles):
         registry.add_later(EXEC_TOOLS, lambda: _exec_tools(recorder, files, turn))
@@ -58,8 +58,10 @@ def _exec_tools(recorder: Recorder, files: FolderFiles, turn: str) -> tuple[Tool
     return exec_tools(TurnPlace(recorder, files, turn))
 
 
-def _rendering_tools(recorder: Recorder, turn: str, root: Root | None) -> tuple[Tool, ...]:
+def _rendering_tools(
+    recorder: Recorder, turn: str, root: Root | None, shows: Shows | None
+) -> tuple[Tool, ...]:
     from callblocks.toolkits.rendering.places import TurnPlace
     from callblocks.toolkits.rendering.tools import rendering_tools
 
-    return rendering_tools(TurnPlace(recorder, turn, root))
+    return rendering_tools(TurnPlace(recorder, turn, root, shows))

@@ -27,24 +27,29 @@ MAX_FAULTS = 20
 _COUNTED = 200
 _NO_FAULTS: Iterator[FieldFault] = iter(())
 
-Judge: TypeAlias = Callable[[dict[str, Any], bytes], "dict[str, Any] | Iterator[FieldFault]"]
-"""Takes an input, also as JSON: gives its values as the function takes them, or its faults."""
+Judge: TypeAlias = Callable[
+    [dict[str, Any], bytes], "tuple[dict[str, Any], dict[str, Any]] | Iterator[FieldFault]"
+]
+"""Takes an input, also as JSON: gives its faults; or its values as the function takes them, and
+the input that says these values, which is the given one unless a type changed it."""
 
 
 def check_input(given: dict[str, Any], schema: Schema, judge: Judge) -> Checked:
     """Check an input and type it, by whoever judges it."""
     text = written(given)
     judged = _NO_FAULTS if text is None else judge(given, text)
-    if isinstance(judged, dict):
-        return Checked(judged)
+    if isinstance(judged, tuple):
+        values, taken = judged
+        return Checked(values, input=None if taken is given else taken)
     odd = list(islice(odd_values(given), _COUNTED))
     if odd:
         return Checked(faults=_listed(iter(odd)))
     meant = lenient(given, schema)
     text = written(meant)
     judged = _NO_FAULTS if text is None else judge(meant, text)
-    if isinstance(judged, dict):
-        return Checked(judged, input=meant)
+    if isinstance(judged, tuple):
+        values, taken = judged
+        return Checked(values, input=taken)
     return Checked(faults=_listed(judged))
 
 

@@ -26,6 +26,7 @@ import msgspec
 from pydantic import BaseModel, PydanticSchemaGenerationError, PydanticUserError
 
 from callblocks.model.brief import brief
+from callblocks.model.calls import ResultKind
 from callblocks.model.errors import BadTool
 from callblocks.model.specs import ToolSpec
 from callblocks.tools.docstring import read_docstring
@@ -33,7 +34,7 @@ from callblocks.tools.names import is_name
 from callblocks.tools.schema import tidy
 from callblocks.tools.signature import read_signature
 from callblocks.tools.tool import OfInput, Origin, Paths, Tool
-from callblocks.tools.traits import KINDS, Kind, Traits
+from callblocks.tools.traits import KINDS, RESULT_KINDS, Kind, Traits
 from callblocks.tools.typed_check import TypedCheck
 from callblocks.tools.typed_input import TypedInput
 
@@ -49,6 +50,8 @@ class Options(TypedDict, total=False):
     that a policy judges, where single parameters do not say them; `reaches` gives those that an
     input means by an id. `reaches_any_host` takes the input and says whether this call may reach
     any host, though others do not. `isolated` runs the function in a process of its own.
+    `result` is what a timeline makes of the outcome: a tool whose result is `search` gives rows
+    that become sources, one with `write` leaves a file at its parameter `path`.
     """
 
     name: str | None
@@ -58,6 +61,7 @@ class Options(TypedDict, total=False):
     idempotent: bool | None
     open_world: bool
     kind: Kind
+    result: ResultKind | None
     needs_approval: bool
     timeout: float | None
     body: str | None
@@ -84,6 +88,7 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
     idempotent: bool | None = None,
     open_world: bool = False,
     kind: Kind = "plain",
+    result: ResultKind | None = None,
     needs_approval: bool = False,
     timeout: float | None = None,
     body: str | None = None,
@@ -105,6 +110,7 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
         idempotent=read_only if idempotent is None else idempotent,
         open_world=open_world,
         kind=kind,
+        result=result,
     )
 
     def declare(function: Callable[..., Any]) -> Tool:
@@ -243,6 +249,9 @@ def _require_sense(name: str, traits: Traits, timeout: float | None, origin: str
         raise BadTool(f"{name}: a tool that is read_only is not destructive; say one of them")
     if traits.kind not in KINDS:
         raise BadTool(f"{name}: kind is one of {', '.join(KINDS)}, not {brief(traits.kind)}")
+    if traits.result is not None and traits.result not in RESULT_KINDS:
+        known = ", ".join(RESULT_KINDS)
+        raise BadTool(f"{name}: result is one of {known}, not {brief(traits.result)}")
     if origin not in get_args(Origin):
         raise BadTool(
             f"{name}: origin is one of {', '.join(get_args(Origin))}, not {brief(origin)}"

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from callblocks.tools.tool import FieldFault
 from callblocks.tools.words import path_text, said
 
-__all__ = ("MAX_DEPTH", "MAX_VALUES", "odd_values", "written")
+__all__ = ("MAX_DEPTH", "MAX_VALUES", "is_too_deep", "odd_values", "written")
 
 MAX_DEPTH = 100
 MAX_VALUES = 100_000
@@ -37,6 +37,21 @@ def written(value: dict[str, Any]) -> bytes | None:
     if (shallow and len(text) <= 2 * MAX_VALUES) or next(odd_values(value), None) is None:
         return content
     return None
+
+
+def is_too_deep(value: object) -> bool:
+    """Whether a value is nested deeper than an input may be."""
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH + 2):
+        held: list[Any] = [one for one in level if isinstance(one, dict | list | tuple)]
+        if not held:
+            return False
+        level = [part for one in held for part in _parts(one)]
+    return True
+
+
+def _parts(held: Any) -> Iterable[Any]:
+    return cast("dict[Any, Any]", held).values() if isinstance(held, dict) else held
 
 
 def odd_values(value: object) -> Iterator[FieldFault]:

@@ -6,6 +6,7 @@ are not checked: the tool knows best what it takes for an address.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -48,9 +49,14 @@ class SchemaCheck:
     def __call__(self, given: dict[str, Any]) -> Checked:
         return check_input(given, self._schema, self._judge)
 
-    def _judge(self, given: dict[str, Any], text: bytes) -> dict[str, Any] | Iterator[FieldFault]:
+    def _judge(
+        self, given: dict[str, Any], text: bytes
+    ) -> tuple[dict[str, Any], dict[str, Any]] | Iterator[FieldFault]:
         try:
-            return given if self._validator.is_valid(given) else self._all_faults(given, text)
+            if not self._validator.is_valid(given):
+                return self._all_faults(given, text)
+            # A copy: what a function does to its values changes nothing of what is recorded.
+            return json.loads(text), given
         except (ValueError, TypeError, RecursionError, OverflowError) as error:
             words = str(error).partition("\n")[0]
             return iter([FieldFault("", f"cannot be checked: {words:.200}")])

@@ -99,6 +99,20 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         reaches_out = self.traits.open_world and self.origin != "builtin"
         return reaches_out or self.traits.kind == "source"
 
+    @property
+    def is_sandboxed(self) -> bool:
+        """Whether it runs commands in our sandbox, from where nothing leaves but by the network."""
+        return self.traits.kind == "exec" and self.origin == "builtin"
+
+    def with_defaults(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return an input with the default of each parameter that is not given and has one."""
+        defaults = {
+            name: schema["default"]
+            for name, schema in self.spec.properties.items()
+            if "default" in schema and name not in given
+        }
+        return {**given, **defaults}
+
     @cached_property
     def _formats(self) -> frozenset[str]:
         """Most tools have none of these formats: then no input need be looked through."""

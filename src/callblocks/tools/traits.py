@@ -10,27 +10,35 @@ What is not said is assumed for the worse: a tool that is not read-only is destr
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
-__all__ = ("KINDS", "TRAITS", "Kind", "Traits")
+from callblocks.model.calls import ResultKind
+
+__all__ = ("KINDS", "RESULT_KINDS", "TRAITS", "Kind", "Traits")
 
 Kind: TypeAlias = Literal["plain", "writer", "exec", "source"]
 """plain; writer makes files; exec runs code or commands; source brings text of others."""
 
 KINDS: tuple[Kind, ...] = ("plain", "writer", "exec", "source")
+RESULT_KINDS: tuple[ResultKind, ...] = get_args(ResultKind)
 TRAITS = ("read_only", "destructive", "idempotent", "open_world")
 
 
 class Traits(msgspec.Struct, frozen=True, kw_only=True):
-    """The traits of a tool, and its kind."""
+    """The traits of a tool, its kind, and what kind of result it has.
+
+    No policy decides by the result: a timeline makes its blocks by it. `None` is unsaid: then the
+    tool's name says it, where that is one which timelines know, and else it is `plain`.
+    """
 
     read_only: bool = False
     destructive: bool = True
     idempotent: bool = False
     open_world: bool = False
     kind: Kind = "plain"
+    result: ResultKind | None = None
 
     def names(self) -> tuple[str, ...]:
         """The traits that it has, by name, then its kind where that is not `plain`."""

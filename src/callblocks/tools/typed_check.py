@@ -6,9 +6,10 @@ no integer.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -17,6 +18,7 @@ from callblocks.model.redaction import redact_start
 from callblocks.tools.check import check_input
 from callblocks.tools.fault_words import Place, has_part, missing, must_be, unexpected, value_at
 from callblocks.tools.places import Schema
+from callblocks.tools.plain import written
 from callblocks.tools.tool import Checked, FieldFault
 from callblocks.tools.words import path_text
 
@@ -78,14 +80,36 @@ class TypedCheck:
     def __call__(self, given: dict[str, Any]) -> Checked:
         return check_input(given, self._schema, self._judge)
 
-    def _judge(self, given: dict[str, Any], text: bytes) -> dict[str, Any] | Iterator[FieldFault]:
+    def _judge(
+        self, given: dict[str, Any], text: bytes
+    ) -> tuple[dict[str, Any], dict[str, Any]] | Iterator[FieldFault]:
         try:
-            return {**self._defaults, **self._adapter.validate_json(text, strict=True)}
+            values = self._adapter.validate_json(text, strict=True)
+            return {**self._defaults, **values}, self._taken(given, values)
         except ValidationError as error:
             return self._faults(error, given)
         except Exception as error:  # a validator of the tool's author may raise anything
             words = f"cannot be checked: {type(error).__name__}: {_cut(error)}"
             return iter([FieldFault("", words)])
+
+    def _taken(self, given: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+        """Return the input as JSON that says what the function gets.
+
+        A type may change what it takes: strip blanks, wrap one text into a list. A policy that
+        judges the text as it was given would judge another value than the tool works on. So the
+        values are written as JSON again; and that counts only where it reads back as the same
+        values and adds no field, so that an input has one form, today and after a restart.
+        """
+        try:
+            dump = self._adapter.dump_python
+            taken = dump(values, mode="json", by_alias=True, exclude_unset=True, warnings=False)
+            if not _is_changed(given, taken):
+                return given
+            text = written(taken)
+            same = text is not None and self._adapter.validate_json(text, strict=True) == values
+        except Exception:  # a type of the tool's author may have no JSON, or raise anything
+            return given
+        return taken if same else given
 
     def _faults(self, error: ValidationError, given: dict[str, Any]) -> Iterator[FieldFault]:
         """A fault per place: what the branches of a union say of it belongs together."""
@@ -105,6 +129,20 @@ class TypedCheck:
         if all(expected):
             return must_be(place, " or ".join(expected), value_at(given, place))
         return FieldFault(path_text(place), "; or ".join(dict.fromkeys(map(_problem, errors))))
+
+
+def _is_changed(given: Any, taken: Any) -> bool:
+    """Whether a value was changed, and not just completed or put into another order."""
+    if isinstance(given, dict) and isinstance(taken, dict):
+        old, new = cast("dict[str, Any]", given), cast("dict[str, Any]", taken)
+        return old.keys() == new.keys() and any(_is_changed(old[key], new[key]) for key in old)
+    if isinstance(given, list) and isinstance(taken, list):
+        items, others = cast("list[Any]", given), cast("list[Any]", taken)
+        # A set has no order, and takes an item that stands twice as one.
+        if items == others or set(map(json.dumps, items)) == set(map(json.dumps, others)):
+            return False
+        return len(items) != len(others) or any(map(_is_changed, items, others))
+    return given != taken
 
 
 def _place(error: ErrorDetails, given: object) -> tuple[str | int, ...]:

@@ -4,9 +4,13 @@ import pathlib
 from typing import Annotated, Any
 
 import pytest
+from msgspec.structs import replace
 from pydantic import Field
 
 from callblocks.model.outcomes import Failure, Outcome
+from callblocks.models.model import Usage
+from callblocks.runtime.policy.taints import ContainedTaint
+from callblocks.session.ending import ANSWERED
 from callblocks.session.tainting import Taints, taint_of
 from callblocks.timeline.emitting.notices import NOT_RUN
 from callblocks.timeline.recorder import Recorder
@@ -56,6 +60,27 @@ KNOWN = Registry([search, mail, shell, read, find])
 @pytest.mark.parametrize("name", ["search", "mail", "shell"])
 def test_what_comes_from_outside_taints(name: str) -> None:
     assert taint_of(call(name), KNOWN) == f"the result of {name}"
+
+
+def test_what_a_command_in_our_sandbox_gave_is_contained() -> None:
+    ours = replace(shell, origin="builtin")
+    assert isinstance(taint_of(call("shell", command="ls"), Registry([ours])), ContainedTaint)
+    assert not isinstance(taint_of(call("shell", command="ls"), KNOWN), ContainedTaint)
+    far = replace(ours, reaches_any_host=lambda given: True)
+    assert not isinstance(taint_of(call("shell", command="ls"), Registry([far])), ContainedTaint)
+
+
+def test_a_later_turn_knows_which_reasons_are_contained(tmp_path: pathlib.Path) -> None:
+    taints = Taints()
+    with Timeline.open(tmp_path / "timeline.sqlite", "talk") as timeline:
+        recorder = Recorder(timeline, MemoryFiles(), MemoryArtifacts())
+        over = ANSWERED.record(Usage(), (ContainedTaint("a command"), "a page"))
+        recorder.end_turn(recorder.new_turn(), **over)
+        taints.feed(timeline.entries(), KNOWN)
+    assert [(str(why), isinstance(why, ContainedTaint)) for why in taints.reasons] == [
+        ("a command", True),
+        ("a page", False),
+    ]
 
 
 def test_an_act_of_a_tool_that_comes_with_callblocks_does_not() -> None:

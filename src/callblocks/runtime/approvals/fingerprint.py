@@ -38,6 +38,8 @@ def grant_key(tool: Tool, policy_digest: str, tainted: bool, *, place: str = "")
 def _definition(tool: Tool) -> list[Any]:
     spec = tool.spec
     traits = msgspec.structs.asdict(tool.traits)
+    # How an outcome is recorded is no part of what is approved.
+    del traits["result"]
     return [spec.name, spec.description, spec.parameters, spec.body, traits, tool.origin]
 
 

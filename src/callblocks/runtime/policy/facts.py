@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from callblocks.runtime.policy.hosts import host_of
-from callblocks.tools.lenient import lenient
+from callblocks.runtime.policy.taints import counting_taints
 from callblocks.tools.tool import Paths, Tool
 from callblocks.tools.traits import Traits
 
@@ -33,8 +33,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """All that a policy knows of one call.
 
     `paths` are relative to the workspace and real, links followed. `hosts` are in lower case.
-    `tainted` says why the turn is. `person` is whether somebody can be asked. `through` is the
-    tool that the call was written with, where that stands for another.
+    `tainted` says why the turn is, as far as that counts for this call. `person` is whether
+    somebody can be asked. `through` is the tool that the call was written with, where that stands
+    for another.
     """
 
     tool: str
@@ -62,20 +63,21 @@ def gather(
 
     With `reached`, files that the call means by an id are looked up: their paths are facts too.
 
-    The input is the one that the tool gets: a quoted number is a number, one string where a list
-    is meant is that list, and what is not given counts with its default.
+    The input is the one that the tool's check gave: nothing is read in another way here. What is
+    not given counts with its default.
     """
-    given = lenient(_with_defaults(tool, input), tool.spec.parameters)
+    given = tool.with_defaults(input)
     hosts = tuple(host_of(url) for url in _values(tool, given, URLS))
     anywhere = _reaches_any_host(tool, given)
+    traits = reaching_out(tool.traits) if anywhere else tool.traits
     return Facts(
         tool=tool.name,
-        traits=reaching_out(tool.traits) if anywhere else tool.traits,
+        traits=traits,
         input=given,
         paths=tuple(_safe(path, resolve) for path in _paths(tool, given, reached)),
         hosts=(*hosts, ANY_HOST) if anywhere else hosts,
         needs_approval=tool.needs_approval,
-        tainted=tainted,
+        tainted=counting_taints(tool, traits, tainted),
         person=person,
         through=through,
     )
@@ -94,14 +96,6 @@ def _reaches_any_host(tool: Tool, given: dict[str, Any]) -> bool:
         return tool.reaches_any_host(given)
     except Exception:  # whatever an input does to it, the call is judged
         return True
-
-
-def _with_defaults(tool: Tool, input: dict[str, Any]) -> dict[str, Any]:
-    given = dict(input)
-    for name, schema in tool.spec.properties.items():
-        if "default" in schema:
-            given.setdefault(name, schema["default"])
-    return given
 
 
 def _paths(tool: Tool, given: dict[str, Any], reached: bool) -> list[object]:

@@ -10,7 +10,8 @@ What no rule names is asked where a person is there, and refused where not. Two 
 - The tool needs approval, and the rule does not name it: `tool = "mail_send"` names it,
   `tool = "mail_*"` and a rule without `tool` do not.
 - The turn is tainted, and the tool destroys, reaches out or runs commands. Only a rule with
-  `tainted = true` allows that.
+  `tainted = true` allows that. What a sandboxed command printed taints only calls by which
+  something may leave.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from callblocks.tools.traits import Traits
 
 __all__ = ("Decision", "Policy", "Verdict")
 
+_ALLOW_TAINTED = "a rule with `tainted = true` in a policy file allows it all the same"
+
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 
 
@@ -38,7 +41,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     `code` is that of the failure where the call does not run now; "" for an allow. `asked` is
     true where a person decides: also with verdict "deny" because nobody is there, so that an
-    approval given earlier may still count. `number` is the place of the rule, from 1.
+    approval given earlier may still count. `number` is the place of the rule, from 1. `way_out`
+    says how a call could be allowed that a rule allows and text of others stops.
     """
 
     verdict: Verdict
@@ -47,6 +51,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     number: int = 0
     reason: str = ""
     asked: bool = False
+    way_out: str = ""
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -119,7 +124,9 @@ def _decided(rule: Rule, number: int, facts: Facts) -> Decision:
         return _ask(facts, rule, number, reason)
     doubt = _doubt(rule, facts)
     if doubt:
-        return _ask(facts, rule, number, f"{said}, but {doubt}{_aside(rule, facts)}")
+        asked = _ask(facts, rule, number, f"{said}, but {doubt}{_aside(rule, facts)}")
+        way_out = _ALLOW_TAINTED if _is_tainted(rule, facts) else ""
+        return msgspec.structs.replace(asked, way_out=way_out)
     return Decision(verdict="allow", rule=rule, number=number, reason=reason)
 
 
@@ -146,11 +153,16 @@ def _aside(rule: Rule | None, facts: Facts) -> str:
 
 def _doubt(rule: Rule, facts: Facts) -> str:
     """Why an allow is asked all the same, or ""."""
-    if facts.tainted and rule.tainted is not True and _can_harm(facts.traits):
+    if _is_tainted(rule, facts):
         return f"text of others is in this turn ({', '.join(facts.tainted)})"
     if facts.needs_approval and not rule.names(facts.tool):
         return f"{facts.tool} needs approval, and the rule does not name it"
     return ""
+
+
+def _is_tainted(rule: Rule, facts: Facts) -> bool:
+    """Whether an allow does not count because of text of others."""
+    return bool(facts.tainted) and rule.tainted is not True and _can_harm(facts.traits)
 
 
 def _can_harm(traits: Traits) -> bool:

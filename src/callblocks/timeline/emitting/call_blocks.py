@@ -5,8 +5,12 @@
 What stands elsewhere on the timeline is not repeated: of the content of `react.write`, and of
 code, at most 100 characters stay, then `... [see fi:…]`. All other parameters stay whole: the
 call is the record. Only where a block cannot hold them are long ones kept as artifacts.
-Secrets are not in it. `meta.input` tells calls with the same id apart: a digest of tool and input.
-`meta.is_partial` says that something of the input is not in it.
+Secrets are not in it. The parameters are those that the model wrote, in its own types: it is shown
+what it said, and a call that is run again after a restart is checked again, with the same outcome.
+What is read out of them here, code and the path of a file, is that of the checked call, as all of
+the results are. `meta.input` tells calls with the same id apart: a digest of tool and input.
+`meta.is_partial` says that something of the input is not in it; `meta.runs` and `meta.result` say
+which tool runs and what kind of result it has, where the name that was written does not.
 """
 
 from __future__ import annotations
@@ -17,19 +21,27 @@ from typing import Any
 import msgspec
 
 from callblocks.model.blocks import Block
-from callblocks.model.calls import Call
+from callblocks.model.calls import Call, CheckedCall, ResultKind
 from callblocks.model.errors import BadPath
 from callblocks.model.outcomes import Artifact
 from callblocks.model.redaction import redact_start
 from callblocks.model.secret_values import without_secrets
 from callblocks.model.written_path import written_path
 from callblocks.timeline.emitting.fitting import fits, shown
-from callblocks.timeline.emitting.shapes import Shape
+from callblocks.timeline.emitting.shapes import Shape, shape_of
 from callblocks.timeline.plain_json import json_text, plain
 from callblocks.timeline.stamp import JSON, Stamp
 from callblocks.tools.context import Keep
 
-__all__ = ("call_blocks", "code_of", "input_digest", "is_whole", "params_of")
+__all__ = (
+    "as_run",
+    "call_blocks",
+    "checked_of",
+    "code_of",
+    "input_digest",
+    "is_whole",
+    "params_of",
+)
 
 _START = 100
 """Characters that stay of a parameter which stands elsewhere."""
@@ -45,11 +57,18 @@ _CODE_MIMES = {
 }
 
 
-def call_blocks(stamp: Stamp, call: Call, shape: Shape, keep: Keep | None = None) -> list[Block]:
-    """The code block of an exec call, and the call block."""
-    code = code_of(call) if shape == "exec" else None
-    blocks = [] if code is None else [_code_block(stamp, code)]
-    params = _params(stamp, call, shape, code)
+def call_blocks(
+    stamp: Stamp,
+    call: Call,
+    shape: Shape,
+    keep: Keep | None = None,
+    checked: CheckedCall | None = None,
+) -> list[Block]:
+    """The code block of an exec call, and the call block. `checked` is the call as it will run."""
+    ran = as_run(call, checked)
+    code = code_of(ran) if shape == "exec" else None
+    blocks = [] if code is None else [_code_block(stamp, ran.name, code)]
+    params = _params(stamp, call, shape, ran)
     kept: list[Artifact] = []
     text = _payload(stamp, params)
     if not fits(text):
@@ -57,6 +76,8 @@ def call_blocks(stamp: Stamp, call: Call, shape: Shape, keep: Keep | None = None
     meta: dict[str, Any] = {"input": input_digest(call)}
     if call.id != stamp.call:
         meta["id"] = plain(call.id)
+    if checked is not None:
+        meta |= _said_of(call, shape, checked)
     if kept or params != call.input:
         meta["is_partial"] = True
     if kept:
@@ -70,6 +91,27 @@ def call_blocks(stamp: Stamp, call: Call, shape: Shape, keep: Keep | None = None
         author="assistant",
     )
     return [*blocks, call_block]
+
+
+def as_run(call: Call, checked: CheckedCall | None) -> Call:
+    """Return the call with the tool and the input that it runs with, as far as these are known."""
+    if checked is None:
+        return call
+    return msgspec.structs.replace(call, name=checked.name, input=checked.input)
+
+
+def checked_of(block: Block) -> CheckedCall:
+    """Return the call of a block as it runs, as far as the block says it."""
+    name, result = (block.meta.get(key) for key in ("runs", "result"))
+    try:
+        known = msgspec.convert(result, ResultKind | None)
+    except msgspec.ValidationError:
+        known = None
+    return CheckedCall(
+        name=name if isinstance(name, str) else block.tool_id,
+        input=params_of(block),
+        result=known,
+    )
 
 
 def input_digest(call: Call) -> str:
@@ -104,8 +146,14 @@ def code_of(call: Call) -> str | None:
     return code if isinstance(code, str) and code.strip() else None
 
 
-def _code_block(stamp: Stamp, code: str) -> Block:
-    language = stamp.tool.rpartition("_")[2]
+def _said_of(call: Call, shape: Shape, checked: CheckedCall) -> dict[str, Any]:
+    """What a call block says of the call that runs, where its name does not say it."""
+    runs = {} if checked.name == call.name else {"runs": plain(checked.name)}
+    return runs if shape == shape_of(call.name) else {**runs, "result": shape}
+
+
+def _code_block(stamp: Stamp, tool: str, code: str) -> Block:
+    language = tool.rpartition("_")[2]
     return stamp.block(
         "react.tool.code",
         path=stamp.code_path,
@@ -115,12 +163,14 @@ def _code_block(stamp: Stamp, code: str) -> Block:
     )
 
 
-def _params(stamp: Stamp, call: Call, shape: Shape, code: str | None) -> dict[str, Any]:
-    """The parameters without secrets, and with what stands elsewhere cut short."""
+def _params(stamp: Stamp, call: Call, shape: Shape, ran: Call) -> dict[str, Any]:
+    """The parameters as written, without secrets, and with what stands elsewhere cut short."""
     elsewhere: dict[str, str] = {}
-    if shape == "write" and "content" in call.input:
-        elsewhere["content"] = _short(call.input["content"], _written_at(stamp, call))
-    if code is not None:
+    # What a call holds that stands for another is its input, whole.
+    is_own = call.name == ran.name
+    if is_own and shape == "write" and "content" in call.input:
+        elsewhere["content"] = _short(call.input["content"], _written_at(stamp, ran))
+    if is_own and shape == "exec" and (code := code_of(ran)) is not None:
         elsewhere["code"] = _short(code, stamp.code_path)
     given = {**call.input, **dict.fromkeys(elsewhere)}
     return {**without_secrets(plain(given)), **elsewhere}

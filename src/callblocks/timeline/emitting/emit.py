@@ -18,7 +18,7 @@ from callblocks.model.blocks import RECORDS, Block
 from callblocks.model.calls import Call
 from callblocks.model.outcomes import Notice, Outcome
 from callblocks.timeline.emitting.artifact_results import artifact_results
-from callblocks.timeline.emitting.call_blocks import call_blocks
+from callblocks.timeline.emitting.call_blocks import as_run, call_blocks
 from callblocks.timeline.emitting.ended import Emitted, Ended
 from callblocks.timeline.emitting.exec_results import exec_results
 from callblocks.timeline.emitting.file_results import rendering_results, write_results
@@ -61,7 +61,7 @@ def emit(
 ) -> list[Block]:
     """Every block of a call. `brought` are blocks and records that the tool itself left."""
     return [
-        *call_blocks(stamp, call, shape, holdings.artifacts),
+        *call_blocks(stamp, call, shape, holdings.artifacts, outcome.checked),
         *result_blocks(call, outcome, stamp=stamp, shape=shape, holdings=holdings, brought=brought),
     ]
 
@@ -75,11 +75,15 @@ def result_blocks(
     holdings: Holdings,
     brought: Sequence[Block] = (),
 ) -> list[Block]:
-    """What follows the call block, for one that was written before the call ran."""
+    """What follows the call block, for one that was written before the call ran.
+
+    The results are of the call as it was checked: what the model wrote may say it in other types.
+    """
     # A call that failed hides nothing and brings nothing, however far its tool came.
     brought = brought if outcome.ok else ()
     shown = tuple(block for block in brought if block.type not in RECORDS)
-    ended = Ended(call=call, outcome=outcome, stamp=stamp, holdings=holdings, brought=shown)
+    ran = as_run(call, outcome.checked)
+    ended = Ended(call=ran, outcome=outcome, stamp=stamp, holdings=holdings, brought=shown)
     emitted = _RESULTS[shape](ended)
     others = _artifacts(ended, emitted)
     results, cut_short = _bounded((*emitted.results, *others.results))

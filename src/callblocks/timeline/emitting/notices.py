@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from callblocks.model.blocks import Block
-from callblocks.model.outcomes import Failure, Notice
+from callblocks.model.outcomes import Failure, Notice, without_managed
 from callblocks.model.secret_values import without_secrets
 from callblocks.timeline.emitting.fitting import shown
 from callblocks.timeline.plain_json import json_text, plain, whole
@@ -131,7 +131,7 @@ def _said(text: str, size: int = _MESSAGE) -> str:
 
 
 def _details(details: dict[str, Any]) -> dict[str, Any]:
-    given = plain(details)
+    given = without_managed(plain(details))
     if len(json_text(given)) > _DETAILS:
         return {"left_out": "details that are too large to show"}
     return without_secrets(given)

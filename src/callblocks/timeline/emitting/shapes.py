@@ -1,25 +1,30 @@
-"""Which blocks a tool's outcome becomes, by the tool's name.
+"""Which blocks a tool's outcome becomes: by the kind of its result.
 
-react.write                     write      digest, content
-rendering_tools.write_*         rendering  digest, and PDF or image
-exec_tools.execute_code_*       exec       report, then digest and content of each file
-react.read                      read       status, then what it brought
-react.hide                      hide       digest, content, and the record
-web_tools.web_search            search     digest, rows of the sources pool
-web_tools.web_fetch             fetch      digest, pages by URL
-any other                       plain      digest, content
+write      digest, content                            react.write
+rendering  digest, and PDF or image                   rendering_tools.write_*
+exec       report, then digest and content of each    exec_tools.execute_code_*
+           file
+read       status, then what it brought               react.read
+hide       digest, content, and the record            react.hide
+search     digest, rows of the sources pool           web_tools.web_search
+fetch      digest, pages by URL                       web_tools.web_fetch
+plain      digest, content                            any other
+
+A tool says it itself (`@tool(result="search")`), and an outcome of a runtime brings that along. Of
+one that does not say it, and of a call that no runtime has checked, the name decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from itertools import chain
-from typing import Literal, TypeAlias
+from typing import TypeAlias
+
+from callblocks.model.calls import CheckedCall, ResultKind
 
 __all__ = ("SHAPES", "Shape", "shape_of")
 
-Shape: TypeAlias = Literal["plain", "write", "rendering", "exec", "read", "hide", "search", "fetch"]
+Shape: TypeAlias = ResultKind
 
 SHAPES: dict[str, Shape] = {
     "react.write": "write",
@@ -33,9 +38,14 @@ SHAPES: dict[str, Shape] = {
 """Names and patterns; the first that fits counts."""
 
 
-def shape_of(tool: str, shapes: Mapping[str, Shape] | None = None) -> Shape:
-    """The shape of a tool's results; what `shapes` says comes before the table here."""
-    for pattern, shape in chain((shapes or {}).items(), SHAPES.items()):
-        if fnmatchcase(tool, pattern):
-            return shape
-    return "plain"
+def shape_of(
+    tool: str, shapes: Mapping[str, Shape] | None = None, checked: CheckedCall | None = None
+) -> Shape:
+    """The shape of a tool's results; what `shapes` says of its name comes before all else."""
+    name = tool if checked is None else checked.name
+    said = None if checked is None else checked.result
+    return _by_name(name, shapes or {}) or said or _by_name(name, SHAPES) or "plain"
+
+
+def _by_name(tool: str, shapes: Mapping[str, Shape]) -> Shape | None:
+    return next((shape for pattern, shape in shapes.items() if fnmatchcase(tool, pattern)), None)

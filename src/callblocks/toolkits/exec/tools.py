@@ -71,6 +71,7 @@ def _tool(language: Language, place: Place, find: FindSandbox, most: ExecLimits)
         name=f"exec_tools.execute_code_{language.name}",
         description=language.about,
         kind="exec",
+        result="exec",
         needs_approval=True,
         timeout=_LONGEST + _SLACK,
         body="code",

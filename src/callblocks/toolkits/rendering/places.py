@@ -17,6 +17,7 @@ from callblocks.model.errors import BadPath, ToolError
 from callblocks.model.paths import FilePath, file_path, parse_path, parse_physical
 from callblocks.model.written_path import written_path
 from callblocks.runtime.files.root import Root
+from callblocks.timeline.reading.finding import Shows
 from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.files import is_foreign
 from callblocks.toolkits.rendering.wire import Cited
@@ -49,6 +50,10 @@ class Place(Protocol):
         """A file by the name that a document or a call gives it."""
         ...
 
+    def unseen(self, name: str) -> str:
+        """The path of what a call names and the model no longer sees; "" for all else."""
+        ...
+
     def write(self, path: str, content: bytes) -> None:
         """Write a document whole or not at all."""
         ...
@@ -63,8 +68,15 @@ class TurnPlace:
 
     replaces = False
 
-    def __init__(self, recorder: Recorder, turn: str, root: Root | None = None) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        turn: str,
+        root: Root | None = None,
+        shows: Shows | None = None,
+    ) -> None:
         self._recorder = recorder
+        self._shows = shows
         self._turn = turn
         self._folder = root and FolderPlace(root)
 
@@ -83,6 +95,18 @@ class TurnPlace:
         if path.place == "attachments":
             context.taint(f"shown in a document: {path}")
         return content
+
+    def unseen(self, name: str) -> str:
+        found = self._find(name)
+        if found is None:
+            return ""
+        path = str(found[0])
+        with self._recorder.lock:
+            is_written = bool(self._recorder.state.at(path))
+            visible = self._recorder.state.visible(path)
+        # A file that no block has is one that a tool left in its folder: nobody took it away.
+        is_seen = any(self._shows is None or self._shows(one.seq) for one in visible)
+        return path if is_written and not is_seen else ""
 
     def write(self, path: str, content: bytes) -> None:
         self._recorder.holdings.files.write(self._target(path)[0], content)
@@ -157,6 +181,9 @@ class FolderPlace:
         if is_foreign(real):
             context.taint(f"shown in a document: {real}")
         return content
+
+    def unseen(self, name: str) -> str:
+        return ""
 
     def write(self, path: str, content: bytes) -> None:
         self._root.write(path, content)

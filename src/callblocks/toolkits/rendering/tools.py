@@ -47,6 +47,7 @@ def _options(place: Place, kind: Kind) -> Options:
         "destructive": place.replaces,
         "idempotent": True,
         "kind": "writer",
+        "result": "rendering",
         "body": "content",
         "timeout": SECONDS + _SLACK,
         "preview": preview,

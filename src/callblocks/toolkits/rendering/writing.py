@@ -38,6 +38,14 @@ def write_document(place: Place, job: Job, source: str, context: Context) -> dic
             normalized=found.path,
         )
     text = _text(place, source, context) if source.strip() else job.content
+    if source.strip() and (path := place.unseen(source.strip())):
+        context.notice(
+            "protocol_violation.param_ref_not_visible",
+            f"source names {path}, which you do not see now: you cannot know what the document"
+            " says; bring it before you with react.read",
+            param="source",
+            path=path,
+        )
     if len(text) > _LONGEST:
         words = f"the text has {len(text):,} characters, more than {_LONGEST:,}; give it in parts"
         raise ToolError("document_too_large", words)

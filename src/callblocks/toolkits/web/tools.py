@@ -115,6 +115,7 @@ def _search(look: Callable[[], Look], engines: Engines) -> Tool:
         read_only=True,
         open_world=True,
         kind="source",
+        result="search",
         body="queries",
         timeout=_SEARCH_SECONDS,
         origin="builtin",
@@ -156,6 +157,7 @@ def _fetch(fetcher: Callable[[], Fetcher]) -> Tool:
         read_only=True,
         open_world=True,
         kind="source",
+        result="fetch",
         # An address can carry anything out: a rule that lets it go unasked must name the tool.
         needs_approval=True,
         body="urls",

@@ -1,0 +1,104 @@
+"""The one checked input of a call: which tool it means, and what that tool gets.
+
+    known?  ended?  runnable?  input fits?  stands for another?
+
+Whoever comes after works on what stands here and on nothing else: policy, approval, tool, journal
+and recorder. It depends on the call and its tool alone, so the same call gives the same input again
+after a restart.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from callblocks.model.brief import brief
+from callblocks.model.calls import Call, CheckedCall
+from callblocks.model.outcomes import Failure
+from callblocks.runtime.by_place import quoting_hint, unbound
+from callblocks.tools.check import faults_text
+from callblocks.tools.names import close_to, listed
+from callblocks.tools.plain import is_too_deep
+from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Checked, Tool
+
+__all__ = ("TakenCall", "check_call", "take_call")
+
+_UNABLE = "{name} is only described here, and nothing can run it; use another tool"
+
+
+class TakenCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call as it is taken: `call` has the name of the tool that runs, and the input it gets.
+
+    `values` are those of the input, as the function takes them. `through` is the tool that the call
+    was written with, where that stands for another. `read` is whether the input was not taken as
+    it was written.
+    """
+
+    call: Call
+    tool: Tool
+    values: dict[str, Any]
+    through: str = ""
+    read: bool = False
+
+
+def take_call(call: Call, registry: Registry, through: str = "") -> TakenCall | Failure:
+    """Check a call against its tool; or say why it can never run."""
+    tool = registry.get(call.name)
+    if tool is None:
+        return _unknown(call.name, registry.names)
+    checked = _checked(call, tool)
+    if isinstance(checked, Failure):
+        return checked
+    if checked.input is not None:
+        call = msgspec.structs.replace(call, input=checked.input)
+    # A check of a caller's own may have let it pass.
+    if is_too_deep(call.input):
+        return Failure(code="invalid_input", message=f"{tool.name}: nested too deep")
+    if tool.stands_for is None:
+        read = checked.input is not None
+        return TakenCall(call=call, tool=tool, values=checked.values, through=through, read=read)
+    if through:
+        words = f"{tool.name} is no tool by itself; name the tool that you mean"
+        return Failure(code="invalid_input", message=words, details={"name": words})
+    name, given = tool.stands_for(checked.values)
+    return take_call(msgspec.structs.replace(call, name=name, input=given), registry, tool.name)
+
+
+def check_call(call: Call, registry: Registry) -> CheckedCall | None:
+    """Return a call as its tool would get it; `None` for one that cannot run."""
+    taken = take_call(call, registry)
+    if isinstance(taken, Failure):
+        return None
+    given = taken.tool.with_defaults(taken.call.input)
+    return CheckedCall(name=taken.tool.name, input=given, result=taken.tool.traits.result)
+
+
+def _checked(call: Call, tool: Tool) -> Checked | Failure:
+    """The input as the tool takes it, or why this call can never run."""
+    if not call.ended:
+        words = f"the text ended inside this call of {tool.name}; write the whole call again"
+        return Failure(code="unended_call", message=words)
+    if tool.function is None:
+        return Failure(code="not_runnable", message=_UNABLE.format(name=tool.name))
+    checked = tool.check(call.input)
+    if not checked.faults:
+        return checked
+    if words := unbound(call, tool.spec):
+        return Failure(code="invalid_input", message=f"{tool.name}: {words}")
+    hint = quoting_hint(call, tool.spec, checked.faults)
+    return Failure(
+        code="invalid_input",
+        message="\n".join(filter(None, (f"{tool.name}: {faults_text(checked.faults)}", hint))),
+        details={fault.field: fault.problem for fault in checked.faults},
+    )
+
+
+def _unknown(name: str, known: tuple[str, ...]) -> Failure:
+    close = close_to(name, known)
+    if close:
+        hint = f"did you mean {close}?"
+    else:
+        hint = f"there are: {listed(known)}" if known else "there are none"
+    return Failure(code="unknown_tool", message=f"no tool is called {brief(name)}; {hint}")
