@@ -23,6 +23,7 @@ from callblocks.parsing.conversion import conversion as write_parsed
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Engine
 from callblocks.parsing.limits import Limits
+from callblocks.parsing.openers import InFences
 from callblocks.parsing.parsed import Parsed
 
 __all__ = ("AUTO", "Options", "Parser", "conversion", "convert", "parse")
@@ -49,13 +50,13 @@ class Parser(Engine):
         tools: ToolSpecs = (),
         model: str = "",
         strict: bool = False,
-        in_code_fences: bool | None = None,
+        in_code_fences: InFences | None = None,
         reasoning: Sequence[tuple[str, str]] = (),
         in_reasoning: bool = False,
         limits: Limits | None = None,
     ) -> None:
         if in_code_fences is None:
-            in_code_fences = dialect != AUTO
+            in_code_fences = "whole" if dialect == AUTO else True
         owners = _resolve(dialect, model)
         hinted = dialect == AUTO and dialect_of(model)
         super().__init__(
@@ -76,7 +77,7 @@ class Options(TypedDict, total=False):
     tools: ToolSpecs
     model: str
     strict: bool
-    in_code_fences: bool | None
+    in_code_fences: InFences | None
     reasoning: Sequence[tuple[str, str]]
     in_reasoning: bool
     limits: Limits | None

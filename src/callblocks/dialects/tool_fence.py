@@ -92,6 +92,7 @@ class ToolFence(Dialect):
         "unknown-state": "`state` is none of the states; it was dropped",
     }
     follows_fences = True
+    in_fence_bodies = False
     turn_ends = ()
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:

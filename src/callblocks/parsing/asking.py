@@ -66,6 +66,21 @@ class Asking:
         """Take text and the marker that ends it; the marker is `""` where the text ended."""
         return self._read(markers, live=False)
 
+    def some(self, markers: Markers) -> Reading[tuple[str, str | None]]:
+        """Take what has come, up to a marker, and the marker.
+
+        The marker is `""` where the text ended, and None where more may come before one.
+        """
+        scan = self.scan
+        while True:
+            end, hit = scan.find(markers)
+            text = self._take(end) if end > scan.pos else ""
+            if hit:
+                return text, self._take(hit.end())
+            if text or scan.closed:
+                return text, "" if scan.closed else None
+            yield
+
     def stream(self, markers: Markers) -> Reading[tuple[str, str]]:
         """Like `until`, but say the text as the call's input while it comes."""
         return self._read(markers, live=True)

@@ -14,6 +14,7 @@ from callblocks.parsing.markers import Markers, line
 from callblocks.parsing.stage import Reading
 
 __all__ = (
+    "CLOSING",
     "END_OF_LINE",
     "FENCE_LINES",
     "CodeFences",
@@ -25,7 +26,7 @@ __all__ = (
 
 FENCE_LINES = (line("```"), line("~~~"))
 END_OF_LINE = Markers("\n")
-_CLOSING = {"`": Markers(FENCE_LINES[0]), "~": Markers(FENCE_LINES[1])}
+CLOSING = {"`": Markers(FENCE_LINES[0]), "~": Markers(FENCE_LINES[1])}
 
 
 class Fence(NamedTuple):
@@ -55,7 +56,7 @@ def read_fence_body(block: Block, run: str) -> Reading[tuple[str, int | None]]:
     """Read up to the closing line: the body, and where that line begins (None if it lacks)."""
     parts: list[str] = []
     while True:
-        text, marker = yield from block.stream(_CLOSING[run[0]])
+        text, marker = yield from block.stream(CLOSING[run[0]])
         parts.append(text)
         if not marker:
             return "".join(parts), None
