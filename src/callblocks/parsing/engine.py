@@ -116,7 +116,7 @@ class Engine(Stage):
         limits = replace(self.limits, calls=sys.maxsize)
         preferred = self._preferred if self._preferred in owners else None
         inner = Engine(
-            (*owners, *FENCE_FORMS), preferred=preferred, strict=self.strict, limits=limits
+            (*FENCE_FORMS, *owners), preferred=preferred, strict=self.strict, limits=limits
         )
         inner.tools, inner.ids = self.tools, Ids(self.ids)
         inner.calls, inner.scan.base = self.calls, self.scan.offset

@@ -17,7 +17,7 @@ the text is given back, and `CodeFences` makes prose of it. So a fence waits onl
 still be calls, and its body is read twice at most: inside a fence nobody asks again.
 
 A fence that the text ends in closes there, as in CommonMark: a model often stops after the call.
-A call that breaks off with the text is kept too, as one that has not ended, for that nobody runs.
+A call that breaks off with the text is said as it is, not ended or malformed: nobody runs it.
 """
 
 from __future__ import annotations
@@ -103,6 +103,7 @@ class _Body:
         self._engine = engine
         self._inner = engine.fork()
         self._events: list[Event] = []
+        self._is_open = False
         self.may_be_calls = True
 
     def feed(self, text: str) -> bool:
@@ -115,15 +116,14 @@ class _Body:
 
     def is_whole(self, *, closed: bool) -> bool:
         """Whether the body, which is over, is nothing but calls that can be used."""
+        self._is_open = not closed
         self._hear(self._inner.close())
         last = next((one for one in reversed(self._events) if not isinstance(one, Problem)), None)
         if not self.may_be_calls or last is None:
             return False
-        for event in self._events:
-            if isinstance(event, CallReady) and not event.call.ended:
-                # The text ended in this call, or it lacks its end although the fence has one.
-                return not closed and event is last
-        return closed or not self._engine.strict
+        # What breaks off ends with the text, not with the fence.
+        broken = [one for one in self._events if _breaks_off(one)]
+        return not broken if closed else broken in ([], [last]) and not self._engine.strict
 
     def say(self, block: Block, *, closed: bool) -> None:
         """Say the calls: the lines of the fence belong to the first and the last."""
@@ -131,17 +131,12 @@ class _Body:
         if self._inner.calls > engine.limits.calls:
             return block.malformed("too-many-calls", f"more than {engine.limits.calls}")
         engine.join(self._inner)
-        for event in _framed(self._events, block.start, end):
+        for event in _framed(self._events, block.start, block.text):
             engine.say(event)
-        if not (closed or self._is_repaired):
+        if not (closed or any(map(_breaks_off, self._events))):
             code, last = "repaired-closing", engine.calls - 1
             engine.say(Problem(code, GENERAL_CODES[code], (end, end), (block.start, end), last))
         return None
-
-    @property
-    def _is_repaired(self) -> bool:
-        codes = [one.code for one in self._events if isinstance(one, Problem)]
-        return "repaired-closing" in codes
 
     def _hear(self, events: list[Event]) -> None:
         for event in events:
@@ -153,7 +148,7 @@ class _Body:
                 case CallReady(call=call):
                     may_be = not call.ended or _suits(call, self._engine.tools[call.name])
                 case Malformed(code=code, index=index):
-                    may_be = code in LIMITED and index is not None
+                    may_be = index is not None and (self._is_open or code in LIMITED)
                 case CallInput() | Problem():
                     may_be = True
                 case _:
@@ -161,6 +156,12 @@ class _Body:
             if not isinstance(event, Text):
                 self._events.append(event)
             self.may_be_calls = self.may_be_calls and may_be
+
+
+def _breaks_off(event: Event) -> bool:
+    """Whether a call lacks its end."""
+    is_broken = isinstance(event, Malformed) and event.code not in LIMITED
+    return is_broken or (isinstance(event, CallReady) and not event.call.ended)
 
 
 def _suits(call: Call, tool: ToolSpec) -> bool:
@@ -178,8 +179,9 @@ def _suits(call: Call, tool: ToolSpec) -> bool:
     return fits(given, schema, closed=True)
 
 
-def _framed(events: list[Event], start: int, end: int) -> Iterator[Event]:
+def _framed(events: list[Event], start: int, fence: str) -> Iterator[Event]:
     """The events of calls with spans that tile a fence, the blanks between the calls included."""
+    end = start + len(fence)
     ends = [at for at, one in enumerate(events) if isinstance(one, CallReady | Malformed)]
     said, began = start, start
     for at, event in enumerate(events):
@@ -190,6 +192,8 @@ def _framed(events: list[Event], start: int, end: int) -> Iterator[Event]:
                 yield replace(event, span=(said, stop))
             case CallReady(call=call):
                 yield replace(event, call=replace(call, span=(began, stop)), span=(said, stop))
+            case Malformed():
+                yield replace(event, text=fence[began - start : stop - start], span=(said, stop))
             case Problem():
                 stop = said
                 yield replace(event, span=(said, said))

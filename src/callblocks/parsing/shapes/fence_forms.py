@@ -36,8 +36,10 @@ _OBJECTS = Row(
     ),
     opening=(),
     closing=(),
+    as_text=True,
     sure=False,
     may_lack_input=True,
+    early=True,
 )
 # What closes a bare row is the end of the fence: no marker of these comes.
 _LIST = PythonRow("<|python_end|>", "\n")
@@ -88,4 +90,4 @@ class FencedPython(_Form):
 
 
 FENCE_FORMS = (FencedObjects(), FencedPython())
-"""They are asked after the dialects, each of which knows its own better."""
+"""They are asked before the dialects: a bare call in a fence reads the same whoever is read."""

@@ -21,7 +21,8 @@ class Row:
     that are none here, `repairs` those that every call of it needed. `as_text` says that
     arguments are strings that hold JSON. A row that is not `sure` is one only if its objects have
     a name and arguments; with `only_known`, the name of a tool, where tools are known. With
-    `may_lack_input`, one without arguments is a call of a tool that requires none.
+    `may_lack_input`, one without arguments is a call of a tool that requires none. With `early`,
+    a call begins with its arguments, for whoever hears it can take it back.
     """
 
     keys: Keys
@@ -37,6 +38,7 @@ class Row:
     sure: bool = True
     only_known: bool = False
     may_lack_input: bool = False
+    early: bool = False
 
     @cached_property
     def heads(self) -> Heads:

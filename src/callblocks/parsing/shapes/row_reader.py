@@ -63,6 +63,7 @@ class RowReader:
             silent=silent,
             as_text=row.as_text,
             any_name=self._any_name,
+            early=row.early,
         )
 
     def _stop(self) -> None:
