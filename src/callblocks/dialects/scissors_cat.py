@@ -44,7 +44,7 @@ __all__ = ("DELIMITER", "ScissorsCat")
 DELIMITER = "✂️🐱"
 CUTS = (*spellings(DELIMITER), *damaged(DELIMITER))
 CUT = Markers(*CUTS)
-SEPARATOR = Markers("\n", "\n\n", "\r\n", "\r\n\r\n")
+SEPARATOR = Markers("\n", "\n\n")
 
 
 class ScissorsCat(Dialect):

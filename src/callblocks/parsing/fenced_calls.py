@@ -41,6 +41,7 @@ from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.parsing.fences import CLOSING, END_OF_LINE, FENCE_LINES, closes, read_fence
+from callblocks.parsing.line_ends import line_start
 from callblocks.parsing.schema_order import fits
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.typed import typed
@@ -73,7 +74,7 @@ class FencedCalls:
         closed = yield from _read_body(block, fence.run, body)
         if not (body.may_be_calls and body.is_whole(closed=closed)):
             return block.refuse()
-        block.lead(len(block.opening) - len(block.opening.removeprefix("\n")))
+        block.lead(len(line_start(block.opening)))
         body.say(block, closed=closed)
         return None
 
@@ -90,7 +91,7 @@ def _read_body(block: Block, run: str, body: _Body) -> Reading[bool]:
             rest, end = yield from block.until(END_OF_LINE)
             block.stage.scan.fresh = bool(end)
             if closes(marker + rest, run):
-                body.feed("\n" * marker.count("\n"))
+                body.feed(line_start(marker))
                 return True
             if not body.feed(marker + rest + end):
                 return False

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.line_ends import line_start
 from callblocks.parsing.markers import Markers, line
 from callblocks.parsing.stage import Reading
 
@@ -60,7 +61,7 @@ def read_fence_body(block: Block, run: str) -> Reading[tuple[str, int | None]]:
         parts.append(text)
         if not marker:
             return "".join(parts), None
-        newline = "\n" * marker.count("\n")
+        newline = line_start(marker)
         line_at = block.offset - len(marker) + len(newline)
         rest, end = yield from block.until(END_OF_LINE)
         block.stage.scan.fresh = bool(end)
