@@ -1,6 +1,7 @@
 r"""Calls without markers that models write into code fences, beside what the dialects read.
 
     {"name": "ls", "arguments": {"path": "."}}      also `parameters`, `input`, `args` …; in a list
+    {'name': 'ls', 'arguments': {'path': '.'}}      as Python writes a dictionary
     {"tool_call": {"name": "ls", "args": {}}}       also `function`, `function_call`
     ls(path=".")                                    on lines of their own, or in a list
 
@@ -11,10 +12,11 @@ Anywhere else these spellings are too common to mean one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.markers import Shape
+from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.keys import Keys
 from callblocks.parsing.shapes.python_calls import NAME_ATOMS, PythonRow, PythonRowReader
 from callblocks.parsing.shapes.row import Row
@@ -41,6 +43,9 @@ _OBJECTS = Row(
     may_lack_input=True,
     early=True,
 )
+# A dictionary in Python's quotes; only its last bracket tells whether it is one.
+_QUOTED = Markers(Shape((r"\[?", _BLANKS, r"\{", _BLANKS, "(?=')")))
+_DICTS = replace(_OBJECTS, natural=("repaired-quotes", "repaired-literals"))
 # What closes a bare row is the end of the fence: no marker of these comes.
 _LIST = PythonRow("<|python_end|>", "\n")
 _LINES = PythonRow("<|python_end|>", "\n", in_list=False)
@@ -65,7 +70,8 @@ class FencedObjects(_Form):
         return (Shape((_BLANKS, r"(?=[\[{])"), at_line_start=True),)
 
     def read(self, block: Block) -> Reading[Refused | None]:
-        return (yield from RowReader(block, _OBJECTS).read())
+        quoted = yield from block.stands(_QUOTED)
+        return (yield from RowReader(block, _DICTS if quoted else _OBJECTS).read())
 
 
 class FencedPython(_Form):
