@@ -98,6 +98,8 @@ class CallObject:
         keys, level = self.keys, int(self.keys.wrapped)
         self.id, self.name = self._heads.told(head)
         self._seen |= self._heads.seen
+        if not self._may_be_called:
+            return False
         if self.sure and not self.is_silent:
             self.begin()
         going = True
@@ -129,6 +131,11 @@ class CallObject:
     def _is_known(self) -> bool:
         """Whether the name may be a tool's."""
         return self.any_name or self.name in self.block.stage.tools
+
+    @property
+    def _may_be_called(self) -> bool:
+        """Whether to go on: without a marker, what is no known tool's name makes no call."""
+        return self.sure or self._is_known or self.is_silent
 
     def begin(self) -> None:
         """Say that the call has begun, if that was not said."""
@@ -187,8 +194,7 @@ class CallObject:
             self.name = value if isinstance(value, str) else ""
             if self.name and self.sure and not self.is_silent:
                 self.begin()
-            # Without a marker, only a known tool can be called: there is nothing to wait for.
-            return bool(self.name) and (self.sure or self._is_known or self.is_silent)
+            return bool(self.name) and self._may_be_called
         if key and key == self.keys.id:
             self.id = read_id(value)
         else:
