@@ -16,6 +16,7 @@ from support.soup import soup
 from support.strength import try_each
 from support.waiting import may_wait
 
+CALL = '{"name": "ls", "arguments": {"a": 1}}'
 EXAMPLES = max(60, settings().max_examples)
 PROSE = st.text(st.characters(exclude_characters="\n<&[{✂🐱🔧🛠`~ \t\r\ud83d\ud83c\u2702ðÓï‚ô√"))
 
@@ -110,7 +111,10 @@ def test_prose_about_a_head_is_said_before_the_text_is_over(path: Path) -> None:
         ("[1, 2]\n", "["),
         ("ls(a=1)\nfor x in y:\n", "ls(a=1)\nfor"),
         ("ls(a=1).b\nx", "ls(a=1).b\n"),
-        ('{"name": "ls", "arguments": {"a": "x"}}\nmore\n', '{"name": "ls", "arguments": {"a": "x"}}\n'),
+        (
+            '{"name": "ls", "arguments": {"a": "x"}}\nmore\n',
+            '{"name": "ls", "arguments": {"a": "x"}}\n',
+        ),
         ("<b>bold</b>\n", "<b"),
         ("Thought: hm\n", "Thought"),
     ],
