@@ -37,8 +37,9 @@ class Parser(Engine):
     `dialect` is a name, a list of names, or `auto`. `tools` let arguments be bound and typed.
     `model` is the name of the model that writes: `auto` prefers the dialect of its family.
     `strict` repairs nothing: what breaks a dialect's grammar is malformed.
-    `in_code_fences` says whether calls quoted in Markdown code fences are calls: yes where
-    dialects are named, no with `auto`, which guesses. `reasoning` names pairs of markers that
+    `in_code_fences` says whether calls in Markdown code fences are calls: yes where dialects are
+    named; with `auto`, which guesses, only where all of the fence is calls of `tools`, as "whole"
+    says. `reasoning` names pairs of markers that
     wrap what the model thinks, beside those that a dialect has. `in_reasoning` says that the
     prompt opened a thought, which the text goes on with.
     """

@@ -12,6 +12,7 @@ from callblocks.dialects import dialects
 from callblocks.model.errors import Unwritable
 from callblocks.models.scenario import scenarios_of
 from callblocks.parser import AUTO, Parser, convert
+from callblocks.parsing.openers import InFences
 from callblocks.session.choosing import Choice, Offers, taught_dialects
 from callblocks.session.settings import SessionSettings
 from callblocks.session.speaker import Speaker
@@ -26,7 +27,7 @@ def speaker_of(
     """Who replies in a turn of that choice."""
     offered = offers.chosen(choice)
     reads, writes = taught_dialects(offered.dialect)
-    # Where any dialect may be meant, what is quoted in a code fence is no call.
+    # Where any dialect may be meant, a code fence is a quotation unless all of it is calls.
     guesses = offered.dialect == AUTO
     translate = None
     if choice.dialect and not guesses and scenarios_of(offered.model):
@@ -35,7 +36,8 @@ def speaker_of(
         reads = [writes, *(one for one in others if one is not writes)]
 
     def parser() -> Parser:
-        return Parser(reads, tools=tools, in_code_fences=not guesses, reasoning=settings.reasoning)
+        fences: InFences = "whole" if guesses else True
+        return Parser(reads, tools=tools, in_code_fences=fences, reasoning=settings.reasoning)
 
     grammar = writes.grammar(tools, "gbnf") if settings.grammar else ""
     return Speaker(offered.model, parser, grammar, choice.scenario, translate)
