@@ -130,9 +130,14 @@ def test_what_a_dialect_cannot_say_stands_as_in_the_view(tmp_path: Path) -> None
 
 
 def test_quoted_calls_are_none_where_any_dialect_may_be_meant(tmp_path: Path) -> None:
-    quoted = f"Write it so:\n\n````markdown\n{calls('emoji-bracket', GOOD)}\n````\n"
+    quoted = f"Write it:\n\n````markdown\nSo: {calls('emoji-bracket', GOOD)}\n````\n"
     assert play(tmp_path, quoted, dialect="auto").codes == []
     assert play(tmp_path, quoted, "Done.", dialect="emoji-bracket").codes == [""]
+
+
+def test_a_code_fence_that_is_all_call_runs_where_any_dialect_may_be_meant(tmp_path: Path) -> None:
+    fenced = f"````\n{calls('emoji-bracket', GOOD)}\n````\n"
+    assert play(tmp_path, fenced, "Done.", dialect="auto").codes == [""]
 
 
 def test_an_unknown_tool_a_wrong_input_and_a_no_are_told(tmp_path: Path) -> None:
