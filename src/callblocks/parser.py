@@ -23,6 +23,7 @@ from callblocks.parsing.conversion import conversion as write_parsed
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Engine
 from callblocks.parsing.limits import Limits
+from callblocks.parsing.openers import InFences
 from callblocks.parsing.parsed import Parsed
 
 __all__ = ("AUTO", "Options", "Parser", "conversion", "convert", "parse")
@@ -36,8 +37,9 @@ class Parser(Engine):
     `dialect` is a name, a list of names, or `auto`. `tools` let arguments be bound and typed.
     `model` is the name of the model that writes: `auto` prefers the dialect of its family.
     `strict` repairs nothing: what breaks a dialect's grammar is malformed.
-    `in_code_fences` says whether calls quoted in Markdown code fences are calls: yes where
-    dialects are named, no with `auto`, which guesses. `reasoning` names pairs of markers that
+    `in_code_fences` says whether calls in Markdown code fences are calls: yes where dialects are
+    named; with `auto`, which guesses, only where all of the fence is calls of `tools`, as "whole"
+    says. `reasoning` names pairs of markers that
     wrap what the model thinks, beside those that a dialect has. `in_reasoning` says that the
     prompt opened a thought, which the text goes on with.
     """
@@ -49,13 +51,13 @@ class Parser(Engine):
         tools: ToolSpecs = (),
         model: str = "",
         strict: bool = False,
-        in_code_fences: bool | None = None,
+        in_code_fences: InFences | None = None,
         reasoning: Sequence[tuple[str, str]] = (),
         in_reasoning: bool = False,
         limits: Limits | None = None,
     ) -> None:
         if in_code_fences is None:
-            in_code_fences = dialect != AUTO
+            in_code_fences = "whole" if dialect == AUTO else True
         owners = _resolve(dialect, model)
         hinted = dialect == AUTO and dialect_of(model)
         super().__init__(
@@ -76,7 +78,7 @@ class Options(TypedDict, total=False):
     tools: ToolSpecs
     model: str
     strict: bool
-    in_code_fences: bool | None
+    in_code_fences: InFences | None
     reasoning: Sequence[tuple[str, str]]
     in_reasoning: bool
     limits: Limits | None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from callblocks import dialects
+from callblocks import ToolSpec, dialects
 from callblocks.parsing.shapes.json_calls import JsonCalls
 from support.corpus import texts_of
 from support.reading import NAMES, cut
@@ -187,6 +187,23 @@ SHAPES["auto"] = (
 )
 
 
+# Code fences, where a tool is declared.
+TOOLS = (ToolSpec("ls", "", {"properties": {"a": {"type": "integer"}}}),)
+FENCES = (
+    ("", "\n```\nls(a=1)\n```", ""),
+    ("", "\n```\nls(a=1)\nx\n```", ""),
+    ("", "\n```\nls(a=1)\n", ""),
+    ("\n```", "\nls(a=1)", "\nx\n```"),
+    ("\n```\n", '{"name": "ls", "arguments": {"a": 1}}\n', "x"),
+    ("\n```\n", '{"name": "ls", "arguments": {"a": 1}},', "\n```"),
+    ("\n```\n[", '{"name": "ls", "args": {}},', ""),
+    ("", '\n```\n{"name": "ls", "arguments": {"a": ', ""),
+    ("", "\n```\n{'name': 'ls', ", ""),
+    ("\n````\n", "```\nls(a=1)\n```\n", "````"),
+    ("\n~~~\n<tool_call>", "\n```", ""),
+)
+
+
 def shapes(dialect: str) -> tuple[tuple[str, str, str], ...]:
     """The shapes that could hurt; of a dialect that names none, its markers and first cases."""
     own = [*markers(dialect), *filter(None, texts_of(dialect)[:6])]
@@ -209,6 +226,19 @@ def test_twice_the_text_is_twice_the_work(dialect: str, piece: int) -> None:
         texts = [first + repeated * count + last for count in (times, 2 * times)]
         once, twice = (
             work(dialect, cut(text, range(piece, len(text), piece) if piece else ()))
+            for text in texts
+        )
+        assert twice <= GROWTH * once, (first, repeated, last)
+
+
+@pytest.mark.parametrize("piece", [1, 0], ids=["by one", "whole"])
+@pytest.mark.no_cover  # the corpus walks every way
+def test_twice_the_fences_are_twice_the_work(piece: int) -> None:
+    for first, repeated, last in FENCES:
+        times = LENGTH // len(repeated)
+        texts = [first + repeated * count + last for count in (times, 2 * times)]
+        once, twice = (
+            work("auto", cut(text, range(piece, len(text), piece) if piece else ()), tools=TOOLS)
             for text in texts
         )
         assert twice <= GROWTH * once, (first, repeated, last)

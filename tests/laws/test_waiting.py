@@ -8,14 +8,15 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from callblocks import Parser, dialects
-from callblocks.model.events import CallReady, CallStarted, Event, Malformed
+from callblocks import Parser, ToolSpec, dialects
+from callblocks.model.events import CallReady, CallStarted, Event, Malformed, Text
 from support.corpus import CASES, content
 from support.reading import NAMES, cut
 from support.soup import soup
 from support.strength import try_each
 from support.waiting import may_wait
 
+CALL = '{"name": "ls", "arguments": {"a": 1}}'
 EXAMPLES = max(60, settings().max_examples)
 PROSE = st.text(st.characters(exclude_characters="\n<&[{✂🐱🔧🛠`~ \t\r\ud83d\ud83c\u2702ðÓï‚ô√"))
 
@@ -94,3 +95,37 @@ def test_prose_about_a_head_is_said_before_the_text_is_over(path: Path) -> None:
     text, parser = content(path), Parser(path.parent.name)
     said = [event for piece in text for event in parser.feed(piece)]
     assert "".join(getattr(event, "text", "") for event in said) == text
+
+
+@pytest.mark.parametrize(
+    ("body", "held"),
+    [
+        ("import os\n", "import"),
+        ("def ls(a):\n", "def"),
+        ("print(ls())\n", "print"),
+        ("# ls(a=1)\n", ""),
+        ("$ ls\n", ""),
+        ('{"a": 1}\n', '{"a": '),
+        ('{"name": "other", "arguments": {}}\n', '{"name": "other'),
+        ('[{"name": "other"}]\n', '[{"name": "other"}'),
+        ("[1, 2]\n", "["),
+        ("ls(a=1)\nfor x in y:\n", "ls(a=1)\nfor"),
+        ("ls(a=1).b\nx", "ls(a=1).b\n"),
+        (
+            '{"name": "ls", "arguments": {"a": "x"}}\nmore\n',
+            '{"name": "ls", "arguments": {"a": "x"}}\n',
+        ),
+        ("<b>bold</b>\n", "<b"),
+        ("Thought: hm\n", "Thought"),
+    ],
+)
+def test_a_fence_waits_only_while_it_can_be_calls(body: str, held: str) -> None:
+    tool = ToolSpec("ls", "", {"properties": {"a": {"type": "integer"}}})
+    parser, fed, waiting = Parser(tools=[tool]), "", ""
+    for piece in f"So:\n```py\n{body}":
+        fed += piece
+        if not any("\n" in event.text for event in parser.feed(piece) if isinstance(event, Text)):
+            waiting = fed
+        else:
+            break
+    assert waiting == f"So:\n```py\n{held}"

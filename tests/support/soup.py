@@ -112,7 +112,18 @@ PARTS = {
     ),
 }
 PARTS["emoji-bracket+"] = PARTS["emoji-bracket"]
-PARTS["auto"] = tuple(part for parts in PARTS.values() for part in parts)
+FENCED = (
+    *("\n```json\n", '{"name": "ls", "arguments": {"a": 1}}', '{"tool": "ls", "args": {"b": "x"}}'),
+    *('\n```\n{"name": "ls", "arguments": {}}\n```\n', "\n~~~py\nls(a=1)\n~~~\n", "ls(b='x')\n"),
+    *("\n```\n[nothing(), ls(a=2)]\n```", "\n```py\nls('x')\n```\n", "{'name': 'ls', 'input': {}}"),
+    *(
+        '```xml\n<tool_call>\n{"name": "ls", "arguments": {}}\n</tool_call>\n```',
+        "[ls(",
+        "nothing()",
+    ),
+)
+"""Code fences that are calls of the tools `ls` and `nothing`, and halves of them."""
+PARTS["auto"] = (*(part for parts in PARTS.values() for part in parts), *FENCED * 4)
 
 
 def markers(dialect: str) -> tuple[str, ...]:

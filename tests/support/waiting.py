@@ -29,9 +29,9 @@ from callblocks.parsing.markers import Markers
 
 __all__ = ("may_wait",)
 
-FENCE_LINE = re.compile(r"\n? {0,3}(?:`{0,2}|~{0,2}|(?:```|~~~)[^\n]*)")
-JSON_START = re.compile(r"\n?(?:[ \t]*| {0,3}`{3,102}\w{0,20}[ \t]*\r?\n\s*)(?=[\[{])")
-BEFORE_JSON = re.compile(r"\n?(?:[ \t]*| {0,3}`{1,102}\w{0,20}[ \t]*\r?(?:\n\s*)?)")
+FENCE_LINE = re.compile(r"\r|(?:\r?\n)? {0,3}(?:`{0,2}|~{0,2}|(?:```|~~~)[^\n]*)")
+JSON_START = re.compile(r"(?:\r?\n)?(?:[ \t]*| {0,3}`{3,102}\w{0,20}[ \t]*\r?\n\s*)(?=[\[{])")
+BEFORE_JSON = re.compile(r"\r|(?:\r?\n)?(?:[ \t]*| {0,3}`{1,102}\w{0,20}[ \t]*\r?(?:\n\s*)?)")
 CLOSING_FENCE = re.compile(r"```+\s*|`{0,2}")
 REFERENCE = re.compile(r"&(?:amp;)*(?!amp;)(.*)", re.DOTALL)
 HIDDEN = re.compile(
@@ -82,7 +82,7 @@ def _may_become(tail: str, markers: Sequence[str]) -> bool:
 
 
 def _in_line_start(before: str, tail: str) -> bool:
-    return tail.startswith("\n") or not before or before.endswith("\n")
+    return re.match(r"\r?\n|\r\Z", tail) is not None or not before or before.endswith("\n")
 
 
 def _fence(before: str, tail: str) -> bool:
@@ -92,7 +92,7 @@ def _fence(before: str, tail: str) -> bool:
 
 
 def _nameless_fence(tail: str) -> bool:
-    opening, _, body = tail.removeprefix("\n").partition("\n")
+    opening, _, body = re.sub(r"\A\r?\n", "", tail).partition("\n")
     fence = read_fence(opening)
     info = read_info(fence.info) if fence else None
     if fence is None or info is None or info.name is not None:

@@ -52,7 +52,7 @@ TAG, TAG_WITH_ID, VALIDATION = "<tool>", '<tool id="', "<validation>"
 LEGACY_CALLS = spellings("🔧\ufe0f **Tool Call:** `")
 LEGACY_RESULTS = spellings("✅\ufe0f **`")
 ID_END = Markers('">', '"', "<", "\n")
-LINE_END = Markers("<", "\n", "\r\n")
+LINE_END = Markers("<", "\n")
 TAG_START = Markers("<")
 CLOSING_REST = "/tool>"
 TAG_REST = Markers(CLOSING_REST)
@@ -61,10 +61,10 @@ BACKTICK = Markers("`", "\n")
 RESULT_HEAD = "` result:**"
 # A name ends with the first backtick, or else each call on a line would read the whole line.
 NAME_END = Markers(RESULT_HEAD, "`", "\n")
-NEWLINE = Markers("\n", "\r\n")
+NEWLINE = Markers("\n")
 GAP = "[ \\t\\r\\n]{0,1000}"
 LEGACY_HEAD = Markers(*(Shape((GAP, *map(re.escape, mark))) for mark in LEGACY_RESULTS))
-BLANK_LINE = Shape(("\\n", "[ \\t]{0,1000}", "\\r?", "\\n"))
+BLANK_LINE = Shape(("\\n", "[ \\t]{0,1000}", "\\n"))
 LEGACY_END = Markers(
     BLANK_LINE, *(f"\n{mark}" for mark in (*LEGACY_CALLS, *LEGACY_RESULTS, TAG, TAG_WITH_ID))
 )

@@ -19,6 +19,7 @@ from callblocks.model.calls import Result
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Setting
+from callblocks.parsing.line_ends import without_line_ends
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.element_bodies import ElementBodies
@@ -127,7 +128,7 @@ def _outcomes(text: str) -> list[dict[str, str]]:
         outcome = said.get("stdout", said.get("error"))
         if not isinstance(outcome, str):
             return []
-        bare = outcome.removeprefix("\n").removesuffix("\n")
+        bare = without_line_ends(outcome)
         found.append({"error" if name == "error" else "output": bare})
     return found
 

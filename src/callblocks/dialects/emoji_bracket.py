@@ -45,7 +45,7 @@ SPELLINGS = (*spellings(TOOL), *damaged(TOOL))
 OPEN = tuple(f"{tool}[" for tool in SPELLINGS)
 HEAD_END = Markers("]", "\n")
 END = Markers(*(f"{tool}[/end]" for tool in SPELLINGS))
-NEWLINE = Markers("\n", "\r\n")
+NEWLINE = Markers("\n")
 
 _ANY_TOOL = "|".join(map(re.escape, SPELLINGS))
 _END_MARKER = re.compile(rf"((?:{_ANY_TOOL})\[)(\\*/end\])")

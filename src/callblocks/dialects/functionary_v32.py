@@ -46,10 +46,10 @@ class FunctionaryV32(NamedJson):
         return (*self.opening, ALL, BARE) if setting.alone else self.opening
 
     def read(self, block: Block) -> Reading[Refused | None]:
-        bare = "" if block.opening.startswith(self.opening) else block.opening.rstrip("\n")
+        bare = "" if block.opening.startswith(self.opening) else block.marker.strip("\n")
         if bare and not (block.at_start and (bare == "all" or bare in block.stage.tools)):
             return block.refuse()
-        if block.opening == ALL or bare == "all":
+        if block.marker == ALL or bare == "all":
             return block.markup()
         if (yield from self._is_code(block, bare)):
             return (yield from _read_code(block))
@@ -69,7 +69,7 @@ class FunctionaryV32(NamedJson):
 
     def read_head(self, block: Block) -> Reading[Head | None]:
         if block.opening not in self.opening:
-            return Head(block.opening.rstrip("\n"))
+            return Head(block.marker.strip("\n"))
         head = yield from super().read_head(block)
         known = head and (block.stage.alone or head.name in block.stage.tools)
         return head if known else None

@@ -46,7 +46,7 @@ class GenericJson(JsonCalls):
     separators = ""
 
     def is_sure(self, block: Block) -> bool:
-        return block.stage.alone and block.opening not in ACTIONS
+        return block.stage.alone and block.marker not in ACTIONS
 
     def row_of(self, block: Block, sure: bool) -> Row:
-        return ACTION_ROW if block.opening in ACTIONS else super().row_of(block, sure)
+        return ACTION_ROW if block.marker in ACTIONS else super().row_of(block, sure)

@@ -93,7 +93,10 @@ class _Telling(Telling):
 def _line_end(text: str, said: int) -> int:
     """Where the line ends that was said last, blanks after it included."""
     blanks = text[len(text[:said].rstrip()) : said]
-    return said if "\n" in blanks else (text + "\n").index("\n", said)
+    if "\n" in blanks:
+        return said
+    stop = (text + "\n").index("\n", said)
+    return stop - text.endswith("\r", said, stop)
 
 
 def _is_object(block: Block) -> Reading[bool]:

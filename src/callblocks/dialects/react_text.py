@@ -60,7 +60,7 @@ class ReactText(Dialect):
         return (*ACTIONS, *OBSERVATIONS) if setting.alone else ACTIONS
 
     def read(self, block: Block) -> Reading[Refused | None]:
-        is_action = block.opening.strip(" \n*").startswith("Action")
+        is_action = block.marker.strip(" \n*").startswith("Action")
         return (yield from (read_action(block) if is_action else read_observation(block)))
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:

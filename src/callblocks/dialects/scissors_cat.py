@@ -44,13 +44,14 @@ __all__ = ("DELIMITER", "ScissorsCat")
 DELIMITER = "✂️🐱"
 CUTS = (*spellings(DELIMITER), *damaged(DELIMITER))
 CUT = Markers(*CUTS)
-SEPARATOR = Markers("\n", "\n\n", "\r\n", "\r\n\r\n")
+SEPARATOR = Markers("\n", "\n\n")
 
 
 class ScissorsCat(Dialect):
     """Calls first, then `✂️🐱`, then prose."""
 
     name = "scissors-cat"
+    in_fence_bodies = False  # its calls are confirmed by a delimiter behind the fence
     summary = "a JSON array of calls before the delimiter ✂️🐱, prose after it"
     syntax = (
         '[{"type": NAME, "id": ID, "operation": WHAT_IT_DOES, "parameters": {KEY: VALUE}}]'

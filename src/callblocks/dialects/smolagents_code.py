@@ -19,6 +19,7 @@ from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.fences import END_OF_LINE, read_fence
 from callblocks.parsing.json_scan import ScanState
+from callblocks.parsing.line_ends import without_line_end
 from callblocks.parsing.markers import Markers, Shape, line
 from callblocks.parsing.python_scan import PythonScan
 from callblocks.parsing.python_values import Arguments, read_arguments
@@ -33,7 +34,7 @@ TAG_LINE = line("<code>")
 FENCES = (line("```py"), line("```python"))
 FENCE_ROW = PythonRow("```", in_list=False, beside=("```<end_code>", "```\n<end_code>"))
 CLOSING = Markers("</code>", "```")
-NEWLINE = Markers("\n", "\r\n")
+NEWLINE = Markers("\n")
 NOTHING = Markers()
 CODE_END = Markers("</code>")
 FENCE_END = Markers(line("```"))
@@ -110,7 +111,7 @@ class SmolagentsCode(PythonMarked):
             block.input("")
         code, end = yield from block.stream(ends)
         yield from block.match(END)
-        block.ready({"code": code.removesuffix("\n")}, size=len(code), ended=bool(end))
+        block.ready({"code": without_line_end(code)}, size=len(code), ended=bool(end))
 
 
 def _plain(block: Block, known: dict[str, Arguments]) -> Reading[bool]:

@@ -92,6 +92,7 @@ class ToolFence(Dialect):
         "unknown-state": "`state` is none of the states; it was dropped",
     }
     follows_fences = True
+    in_fence_bodies = False
     turn_ends = ()
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
@@ -128,7 +129,9 @@ class ToolFence(Dialect):
         if "state" in fields and state not in STATES:
             del fields["state"]
         result = _take_result(fields, state)
-        value: Any = fields.pop("input", {})
+        value: Any = fields.pop("input", None)
+        # `input:` with nothing behind it says that there is none.
+        value = {} if value is None else value
         if not isinstance(value, dict):
             fields["input"], value = value, {"value": value}
         index = block.index
@@ -215,15 +218,26 @@ def read_info(info: str) -> Info | None:
     kind, *words = split_words(info)
     if kind.lower() != "tool":
         return None
-    given = {key.lower(): value for key, equals, value in map(_assignment, words) if equals}
     plain = [word for word in words if "=" not in word]
-    names = [given[key] for key in INFO_NAME_KEYS if given.get(key)] + plain[:1]
-    ids = [given[key] for key in INFO_ID_KEYS if given.get(key)] + plain[1:2]
-    return Info(*(next((word for word in words if word.strip()), None) for words in (names, ids)))
+    name, id_ = _assigned(words, INFO_NAME_KEYS), _assigned(words, INFO_ID_KEYS)
+    # The first plain word is the name, unless a key gives that: `name=find c9` has an id, and so
+    # has `find c9 name=search`, which says the name twice.
+    is_told = name is not None and not (len(plain) > 1 and words[0] == plain[0])
+    if not is_told:
+        first, *plain = plain or [""]
+        name = name or first
+    return Info(_solid(name), _solid(id_ or next(iter(plain), None)))
 
 
-def _assignment(word: str) -> tuple[str, str, str]:
-    return word.partition("=")
+def _assigned(words: Sequence[str], keys: Sequence[str]) -> str | None:
+    """What the first of the keys that says something is given; the last of equal keys counts."""
+    pairs = [word.partition("=") for word in words]
+    given = {key.lower(): value for key, equals, value in pairs if equals and value.strip()}
+    return next((given[key] for key in keys if key in given), None)
+
+
+def _solid(word: str | None) -> str | None:
+    return word if word and word.strip() else None
 
 
 def _read_fields(body: str, depth: int) -> dict[str, Any]:

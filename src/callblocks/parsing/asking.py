@@ -13,6 +13,7 @@ from typing import Protocol
 
 from callblocks.model.events import CallInput
 from callblocks.parsing.json_scan import ScanState
+from callblocks.parsing.line_ends import with_lf
 from callblocks.parsing.markers import Markers
 from callblocks.parsing.stage import Hurry, Reading, Search, Speak, Stage
 
@@ -41,12 +42,16 @@ class Scan(Protocol):
 
 
 class Asking:
-    """The text of a block that a marker opened: `taken` is what was read so far, in parts."""
+    """The text of a block that a marker opened: `taken` is what was read so far, in parts.
+
+    `opening` is the marker as it stands in the text, `marker` as its dialect knows it: with LF.
+    """
 
     def __init__(self, stage: Stage, opening: str) -> None:
         self.stage = stage
         self.scan = scan = stage.scan
         self.opening = opening
+        self.marker = with_lf(opening)
         self.start: int = stage.said
         self.at_start = not stage.solid
         self.taken: list[str] = [scan.take(scan.pos + len(opening))]
@@ -65,6 +70,21 @@ class Asking:
     def until(self, markers: Markers) -> Reading[tuple[str, str]]:
         """Take text and the marker that ends it; the marker is `""` where the text ended."""
         return self._read(markers, live=False)
+
+    def some(self, markers: Markers) -> Reading[tuple[str, str | None]]:
+        """Take what has come, up to a marker, and the marker.
+
+        The marker is `""` where the text ended, and None where more may come before one.
+        """
+        scan = self.scan
+        while True:
+            end, hit = scan.find(markers)
+            text = self._take(end) if end > scan.pos else ""
+            if hit:
+                return text, self._take(hit.end())
+            if text or scan.closed:
+                return text, "" if scan.closed else None
+            yield
 
     def stream(self, markers: Markers) -> Reading[tuple[str, str]]:
         """Like `until`, but say the text as the call's input while it comes."""
@@ -134,8 +154,10 @@ class Asking:
     def stops_within(self, text: str) -> bool:
         """Whether the whole input ends inside `text`, right here; then take what there is."""
         scan = self.scan
-        left = scan.text[scan.pos : scan.pos + len(text)]
-        stops = scan.closed and len(scan.text) - scan.pos < len(text) and text.startswith(left)
+        left = with_lf(scan.text[scan.pos : scan.pos + 2 * len(text)])
+        # What is left may end within a CRLF.
+        begun = left[:-1] + "\n" if left.endswith("\r") else left
+        stops = scan.closed and len(left) < len(text) and text.startswith(begun)
         if stops:
             self._take(len(scan.text))
         return stops

@@ -44,6 +44,8 @@ class Dialect(ABC):
     codes: ClassVar[Mapping[str, str]] = {}
     """The codes of this dialect's own problems, and what each means."""
     follows_fences: ClassVar[bool] = False
+    in_fence_bodies: ClassVar[bool] = True
+    """Whether its calls may be the whole body of a code fence."""
     keeps_ids: ClassVar[bool] = True
     """Whether it writes an id with each call: the call's own, or what `said` makes of it."""
     keeps_order: ClassVar[bool] = True

@@ -11,16 +11,21 @@ read at most once by each owner, and the whole is linear.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+
+from msgspec.structs import replace
 
 from callblocks.model.errors import CallerError, NotText, ParserClosed
 from callblocks.model.events import Event, Text
 from callblocks.model.specs import ToolSpecs
 from callblocks.parsing.attempts import Attempt
 from callblocks.parsing.block import Block
+from callblocks.parsing.ids import Ids
 from callblocks.parsing.limits import USUAL, Limits
-from callblocks.parsing.openers import Openers, Owner, Setting, choose
+from callblocks.parsing.openers import InFences, Openers, Owner, Setting, choose
 from callblocks.parsing.reader import Reader
+from callblocks.parsing.shapes.fence_forms import FENCE_FORMS
 from callblocks.parsing.stage import Hit, Reading, Stage
 
 __all__ = ("Engine", "Owner", "Reader", "Setting")
@@ -36,7 +41,7 @@ class Engine(Stage):
         preferred: Owner | None = None,
         tools: ToolSpecs = (),
         strict: bool = False,
-        in_code_fences: bool = True,
+        in_code_fences: InFences = True,
         reasoning: Sequence[tuple[str, str]] = (),
         in_reasoning: bool = False,
         limits: Limits | None = None,
@@ -49,7 +54,8 @@ class Engine(Stage):
         self.alone = len(owners) == 1
         self._preferred = owners[0] if self.alone else preferred
         self._owners = tuple(owners)
-        self._how = self._preferred, in_code_fences, _pairs(reasoning) if reasoning else ()
+        fences: InFences = "whole" if in_code_fences == "whole" else bool(in_code_fences)
+        self._how = self._preferred, fences, _pairs(reasoning) if reasoning else ()
         self._outside, self._inside, thinking = choose(self._owners, *self._how)
         if in_reasoning and thinking is None:
             raise CallerError("in_reasoning needs `reasoning`: no dialect here names its markers")
@@ -100,6 +106,28 @@ class Engine(Stage):
             raise ParserClosed("close() after close(): a new text needs a new parser")
         self.scan.closed = True
         return self._advance(self.scan.text if self.search is None else self.held)
+
+    def fork(self) -> Engine:
+        """A parser for the body of a code fence that begins here; it counts on from this one.
+
+        It has no limit of calls: whoever joins it looks at that.
+        """
+        owners = tuple(owner for owner in self._owners if owner.in_fence_bodies)
+        limits = replace(self.limits, calls=sys.maxsize)
+        preferred = self._preferred if self._preferred in owners else None
+        inner = Engine(
+            (*FENCE_FORMS, *owners), preferred=preferred, strict=self.strict, limits=limits
+        )
+        inner.tools, inner.ids = self.tools, Ids(self.ids)
+        inner.calls, inner.scan.base = self.calls, self.scan.offset
+        inner.said = inner.scan.base
+        return inner
+
+    def join(self, inner: Engine) -> None:
+        """Take over the account of a fork whose calls are said here."""
+        self.ids.join(inner.ids)
+        self.calls, self.solid = inner.calls, True
+        self.ready += inner.ready
 
     def _feed_reader(self, piece: str) -> list[Event]:
         if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers err

@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.line_ends import line_start
 from callblocks.parsing.markers import Markers, line
 from callblocks.parsing.stage import Reading
 
 __all__ = (
+    "CLOSING",
     "END_OF_LINE",
     "FENCE_LINES",
     "CodeFences",
@@ -25,7 +27,7 @@ __all__ = (
 
 FENCE_LINES = (line("```"), line("~~~"))
 END_OF_LINE = Markers("\n")
-_CLOSING = {"`": Markers(FENCE_LINES[0]), "~": Markers(FENCE_LINES[1])}
+CLOSING = {"`": Markers(FENCE_LINES[0]), "~": Markers(FENCE_LINES[1])}
 
 
 class Fence(NamedTuple):
@@ -55,11 +57,11 @@ def read_fence_body(block: Block, run: str) -> Reading[tuple[str, int | None]]:
     """Read up to the closing line: the body, and where that line begins (None if it lacks)."""
     parts: list[str] = []
     while True:
-        text, marker = yield from block.stream(_CLOSING[run[0]])
+        text, marker = yield from block.stream(CLOSING[run[0]])
         parts.append(text)
         if not marker:
             return "".join(parts), None
-        newline = "\n" * marker.count("\n")
+        newline = line_start(marker)
         line_at = block.offset - len(marker) + len(newline)
         rest, end = yield from block.until(END_OF_LINE)
         block.stage.scan.fresh = bool(end)

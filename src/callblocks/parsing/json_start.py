@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.line_ends import without_line_end
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.stage import Reading
 
@@ -113,7 +114,8 @@ def _line_start(block: Block, first: int, scan: JsonScan) -> int | None:
     start, end = (first - block.start + place for place in scan.last_closed)
     head = block.text[:start].rstrip(" \t")
     between = block.text[end : first - block.start + scan.taken]
-    return block.start + len(head) - 1 if not between.strip() and head.endswith("\n") else None
+    line = without_line_end(head)
+    return block.start + len(line) if not between.strip() and line != head else None
 
 
 def _ends_line(parts: Sequence[str]) -> bool:

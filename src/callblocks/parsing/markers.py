@@ -8,6 +8,10 @@ its atoms a marker gets two patterns:
   empty group took part), or something that may still become one;
 - *final*, for text that is over: `abc()`.
 
+A newline in a marker is also met as CRLF: what ends its lines in two characters is read as what
+ends them in one, and nobody who asks for a marker need know of it. What is given is as it stands
+in the text.
+
 Where two markers begin at the same place the longer one is tried first, so that `<` waits
 while `<<` is still possible. Markers that begin alike are tried as one: there may be hundreds.
 """
@@ -15,13 +19,16 @@ while `<<` is still possible. Markers that begin alike are tried as one: there m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 __all__ = ("TEXT_START", "Markers", "Shape", "line")
 
 NEVER = "(?!)"
+_NEWLINE = r"\n"
+_NEWLINES = (_NEWLINE, re.escape("\n"))
+_CRLF = {_NEWLINE: (r"\r?", _NEWLINE)}
 INDENT = " {0,3}"
 TEXT_START = "(?<!\n)"
 """The first atom of a marker that begins a line only where no other line is before it."""
@@ -51,7 +58,7 @@ class Markers:
 
     @cached_property
     def growing(self) -> re.Pattern[str]:
-        return _compiled(map(_with_newline, self.shapes), growing=True)
+        return _compiled(_with_newlines(self.shapes), growing=True)
 
     @cached_property
     def here(self) -> re.Pattern[str]:
@@ -63,26 +70,40 @@ class Markers:
 
     @cached_property
     def final(self) -> re.Pattern[str]:
-        return _compiled(map(_with_newline, self.shapes), growing=False)
+        return _compiled(_with_newlines(self.shapes), growing=False)
 
     @cached_property
     def fresh(self) -> re.Pattern[str] | None:
         """The growing pattern of the line markers, for text that begins at a line start."""
-        shapes = [shape.atoms for shape in self.shapes if shape.at_line_start]
-        return _compiled(shapes, growing=True) if shapes else None
+        return _compiled(shapes, growing=True) if (shapes := self._of_lines) else None
 
     @cached_property
     def fresh_final(self) -> re.Pattern[str] | None:
-        shapes = [shape.atoms for shape in self.shapes if shape.at_line_start]
-        return _compiled(shapes, growing=False) if shapes else None
+        return _compiled(shapes, growing=False) if (shapes := self._of_lines) else None
+
+    @property
+    def _of_lines(self) -> list[tuple[str, ...]]:
+        """The atoms of those that begin a line, without the newline before it."""
+        shapes = [Shape(shape.atoms) for shape in self.shapes if shape.at_line_start]
+        return list(_with_newlines(shapes))
 
 
 def _compiled(rows: Iterable[tuple[str, ...]], *, growing: bool) -> re.Pattern[str]:
     return re.compile(_choice(list(rows), growing) or NEVER)
 
 
-def _with_newline(shape: Shape) -> tuple[str, ...]:
-    return ("\\n", *shape.atoms) if shape.at_line_start else shape.atoms
+def _with_newlines(shapes: Iterable[Shape]) -> Iterator[tuple[str, ...]]:
+    """The atoms of each, and again for those that begin with a newline, with CRLF for it.
+
+    A choice of first letters is quick to search for; an optional first letter would not be.
+    """
+    for shape in shapes:
+        atoms = (_NEWLINE, *shape.atoms) if shape.at_line_start else shape.atoms
+        first, *rest = (_NEWLINE if atom in _NEWLINES else atom for atom in atoms)
+        others = [part for atom in rest for part in _CRLF.get(atom, (atom,))]
+        if first == _NEWLINE:
+            yield (r"\r", first, *others)
+        yield (first, *others)
 
 
 def _choice(rows: list[tuple[str, ...]], growing: bool) -> str:

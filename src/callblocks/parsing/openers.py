@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
+from callblocks.parsing.fenced_calls import FencedCalls
 from callblocks.parsing.fences import CodeFences
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.reader import Reader
 from callblocks.parsing.thinking import Pairs, Thinking, ThoughtEnd
 from callblocks.parsing.turn_end import TURN_ENDS, TurnEnd
 
-__all__ = ("Choice", "Openers", "Owner", "Setting", "choose")
+__all__ = ("Choice", "InFences", "Openers", "Owner", "Setting", "choose")
 
+InFences: TypeAlias = bool | Literal["whole"]
+"""Whether calls in code fences are calls: all of them, none, or those that are a whole body."""
 Rows: TypeAlias = list[tuple[Reader, Sequence[str | Shape]]]
 
 
@@ -33,6 +36,8 @@ class Owner(Reader, Protocol):
 
     follows_fences: ClassVar[bool]
     """Whether Markdown code fences must be tracked for it."""
+    in_fence_bodies: ClassVar[bool]
+    """Whether its calls may be the whole body of a code fence."""
     reasoning: ClassVar[Pairs]
     """The markers around what its models think."""
     calls_end_reasoning: ClassVar[bool]
@@ -78,21 +83,22 @@ class Choice(NamedTuple):
 
 @lru_cache(maxsize=64)
 def choose(
-    owners: tuple[Owner, ...], preferred: Owner | None, in_code_fences: bool, reasoning: Pairs
+    owners: tuple[Owner, ...], preferred: Owner | None, in_code_fences: InFences, reasoning: Pairs
 ) -> Choice:
     """Who may open a block; `reasoning` are pairs that the caller names beside the owners' own.
 
     The one that is preferred opens all that it would if it were alone.
     """
+    anywhere = in_code_fences is True
     own = dict.fromkeys(pair for owner in owners for pair in owner.reasoning)
     pairs = (*reasoning, *(pair for pair in own if pair not in reasoning))
     readers: Rows = [
-        (owner, tuple(owner.openers(Setting(in_code_fences, alone=owner is preferred))))
+        (owner, tuple(owner.openers(Setting(anywhere, alone=owner is preferred))))
         for owner in owners
     ]
     # A thought may speak of calls in many ways: only what is sure among others ends it.
     enders = tuple(
-        (owner, tuple(owner.openers(Setting(in_code_fences, alone=False))))
+        (owner, tuple(owner.openers(Setting(anywhere, alone=False))))
         for owner in owners
         if owner.calls_end_reasoning
     )
@@ -107,11 +113,13 @@ def choose(
     ends = tuple(pair[1] for pair in pairs if enders or pair in own)
     if ends:
         readers.append((ThoughtEnd(), ends))
-    tracked = not in_code_fences or any(owner.follows_fences for owner in owners)
+    tracked = not anywhere or any(owner.follows_fences for owner in owners)
     everywhere = _turn_ends(owners, preferred)
+    inside = readers if anywhere else []
+    if in_code_fences == "whole":
+        readers.append((FencedCalls(), FencedCalls.OPENERS))
     if tracked:
         everywhere.append((CodeFences(), CodeFences.OPENERS))
-    inside = readers if in_code_fences else []
     closings = tuple(close for _, close in pairs)
     thinking = Thinking(closings, enders, openings=tuple(o for o, _ in pairs)) if pairs else None
     outside, inside = Openers([*readers, *everywhere]), Openers([*inside, *everywhere])

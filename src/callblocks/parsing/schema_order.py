@@ -32,12 +32,13 @@ def in_schema_order(value: Any, schema: object, document: object = None) -> Any:
     return _Order(schema if document is None else document, closed=True).ordered(value, schema)
 
 
-def fits(value: Any, schema: object, document: object = None) -> bool:
+def fits(value: Any, schema: object, document: object = None, *, closed: bool = False) -> bool:
     """Whether a value has the shape that its schema says, all the way down.
 
-    Members that an object's schema does not name are allowed, unless it says otherwise.
+    Members that an object's schema does not name are allowed, unless it says otherwise; with
+    `closed` it must say so.
     """
-    return _Order(schema if document is None else document, closed=False).fits(value, schema)
+    return _Order(schema if document is None else document, closed=closed).fits(value, schema)
 
 
 class _Order:

@@ -64,7 +64,7 @@ class Stage:
         self.strict = strict
         self.alone = True
         self.ids = Ids()
-        self.calls = 0
+        self.calls: int = 0
         self.ready: list[tuple[str, int]] = []
         self.fence = ""
         self.unclosed = False

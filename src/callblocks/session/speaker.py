@@ -148,7 +148,7 @@ class Speaker:
             _read_dialects(first),
             preferred=dialects[first] if first else None,
             tools=tools,
-            in_code_fences=False,
+            in_code_fences="whole",
             reasoning=reasoning,
         )
 

@@ -490,7 +490,7 @@ def test_where_results_are_whole_is_said_once_and_only_where_one_was_cut() -> No
 
 
 def test_calls_that_are_in_code_fences_only_are_hinted_at() -> None:
-    quoted = "So:\n```\n🛠️[add 1 2]\n🛠️[/end]\n```\n"
+    quoted = "So:\n```\nWrite 🛠️[add 1 2]\n🛠️[/end]\n```\n"
     hint = "callblocks: a call is quoted in a code fence; --in-code-fences reads it\n"
     assert run_text(quoted).stderr == hint
     assert run_text(quoted, "--in-code-fences", "--allow", "add").stderr == ""

@@ -137,6 +137,12 @@ def test_calls_quoted_beside_other_text_are_none(tmp_path: Path, dialect: str) -
     assert play(tmp_path, quoted, dialect=dialect).codes == []
 
 
+@pytest.mark.parametrize("dialect", ["auto", "emoji-bracket"])
+def test_a_code_fence_that_is_all_call_runs(tmp_path: Path, dialect: str) -> None:
+    fenced = f"````\n{calls('emoji-bracket', GOOD)}\n````\n"
+    assert play(tmp_path, fenced, "Done.", dialect=dialect).codes == [""]
+
+
 def test_an_unknown_tool_a_wrong_input_and_a_no_are_told(tmp_path: Path) -> None:
     said = calls(
         "tool-fence",

@@ -19,6 +19,7 @@ from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.parsing.fences import END_OF_LINE
 from callblocks.parsing.json_scan import JsonScan, ScanState
+from callblocks.parsing.line_ends import line_start
 from callblocks.parsing.markers import Markers, Shape, line
 from callblocks.parsing.shapes.inputs import read_input
 from callblocks.parsing.stage import Reading
@@ -94,7 +95,7 @@ def _read_text(block: Block) -> Reading[None]:
 def _give_back(block: Block, stop: str) -> None:
     """Leave the next such line to whoever reads it: it may stand where a line has just begun."""
     block.give_back(block.offset - len(stop))
-    block.stage.scan.fresh = bool(stop) and not stop.startswith("\n")
+    block.stage.scan.fresh = bool(stop) and not line_start(stop)
 
 
 def _say(block: Block, text: str, *, ended: bool) -> None:

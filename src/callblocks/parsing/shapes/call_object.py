@@ -29,7 +29,7 @@ class CallObject:
 
     `heads` are those of the keys. `sure` says that a name alone makes it a call, unless it is one
     of the `silent` ones; `as_text`, that its arguments are a string; `any_name`, that it need not
-    be a known tool's.
+    be a known tool's; `early`, that it begins with its arguments although it may be no call.
     """
 
     def __init__(
@@ -42,12 +42,14 @@ class CallObject:
         silent: tuple[str, ...],
         as_text: bool,
         any_name: bool,
+        early: bool,
     ) -> None:
         self.block = block
         self.keys = keys
         self.sure = sure
         self.silent = silent
         self.any_name = any_name
+        self.early = early
         self.opens = '{"' if as_text else "{"
         self.start = block.offset
         self.mark = len(block.taken)
@@ -96,6 +98,8 @@ class CallObject:
         keys, level = self.keys, int(self.keys.wrapped)
         self.id, self.name = self._heads.told(head)
         self._seen |= self._heads.seen
+        if not self._may_be_called:
+            return False
         if self.sure and not self.is_silent:
             self.begin()
         going = True
@@ -127,6 +131,11 @@ class CallObject:
     def _is_known(self) -> bool:
         """Whether the name may be a tool's."""
         return self.any_name or self.name in self.block.stage.tools
+
+    @property
+    def _may_be_called(self) -> bool:
+        """Whether to go on: without a marker, what is no known tool's name makes no call."""
+        return self.sure or self._is_known or self.is_silent
 
     def begin(self) -> None:
         """Say that the call has begun, if that was not said."""
@@ -185,7 +194,7 @@ class CallObject:
             self.name = value if isinstance(value, str) else ""
             if self.name and self.sure and not self.is_silent:
                 self.begin()
-            return bool(self.name)
+            return bool(self.name) and self._may_be_called
         if key and key == self.keys.id:
             self.id = read_id(value)
         else:
@@ -197,7 +206,7 @@ class CallObject:
         start = self.block.offset
         if self.name and char and char in self.opens and self._is_known and not self.is_silent:
             self.meant = True
-            if self.block.stage.alone or self.block.opening.strip():
+            if self.early or self.block.stage.alone or self.block.opening.strip():
                 self.begin()
         if self.started:
             self.block.input("", end=start)

@@ -40,7 +40,7 @@ def read_message(block: Block) -> Reading[Refused | None]:
     """Read one message, or an end that ends nothing."""
     if block.opening in ENDS:
         return block.markup()
-    if block.opening.lstrip("\n") in TO and not (block.at_start and block.opening in TO):
+    if block.marker.lstrip("\n") in TO and not (block.at_start and block.opening in TO):
         return block.refuse()
     rest, stop = yield from block.until(_HEAD_END)
     text = block.opening + rest

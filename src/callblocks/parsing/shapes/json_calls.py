@@ -114,7 +114,7 @@ class JsonCalls(Dialect):
 
     def is_sure(self, block: Block) -> bool:
         """Whether the marker that opened the block makes sure that calls follow."""
-        return block.opening.endswith(self.opening)
+        return block.marker.endswith(self.opening)
 
     def row_of(self, block: Block, sure: bool) -> Row:
         """How the calls stand behind the marker that opened the block."""
@@ -127,7 +127,7 @@ class JsonCalls(Dialect):
         return opening in self.hidden or bool(shaped)
 
     def read(self, block: Block) -> Reading[Refused | None]:
-        if self._hides(block.opening):
+        if self._hides(block.marker):
             return block.markup()
         sure = self.is_sure(block)
         char = yield from block.peek()

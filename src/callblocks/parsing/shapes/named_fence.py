@@ -12,6 +12,7 @@ from __future__ import annotations
 from callblocks.parsing.binding import bind
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.fences import END_OF_LINE, read_fence, read_fence_body
+from callblocks.parsing.line_ends import without_line_end
 from callblocks.parsing.stage import Reading
 
 __all__ = ("read_named_fence",)
@@ -28,7 +29,7 @@ def read_named_fence(block: Block) -> Reading[Refused | None]:
     stage.scan.fresh = True
     block.started(name)
     body, closed_at = yield from read_fence_body(block, fence.run)
-    value, misfits, _ = bind(args, body.removesuffix("\n"), tool)
+    value, misfits, _ = bind(args, without_line_end(body), tool)
     given = {"args": args, "body": body} if value is None else value
     block.ready(given, size=len(body), ended=closed_at is not None)
     if value is None:

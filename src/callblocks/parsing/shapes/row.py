@@ -20,7 +20,9 @@ class Row:
     markers that may follow the row. `silent` are names that call nothing. `natural` are repairs
     that are none here, `repairs` those that every call of it needed. `as_text` says that
     arguments are strings that hold JSON. A row that is not `sure` is one only if its objects have
-    a name and arguments; with `only_known`, the name of a tool, where tools are known.
+    a name and arguments; with `only_known`, the name of a tool, where tools are known. With
+    `may_lack_input`, one without arguments is a call of a tool that requires none. With `early`,
+    a call begins with its arguments, for whoever hears it can take it back.
     """
 
     keys: Keys
@@ -35,6 +37,8 @@ class Row:
     as_text: bool = False
     sure: bool = True
     only_known: bool = False
+    may_lack_input: bool = False
+    early: bool = False
 
     @cached_property
     def heads(self) -> Heads:

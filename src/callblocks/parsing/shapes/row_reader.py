@@ -63,6 +63,7 @@ class RowReader:
             silent=silent,
             as_text=row.as_text,
             any_name=self._any_name,
+            early=row.early,
         )
 
     def _stop(self) -> None:
@@ -166,6 +167,9 @@ class RowReader:
         given = parts.input
         known = self._any_name or parts.name in self.block.stage.tools
         is_input = _is_object(given) or (isinstance(given, str) and given[:1] == "{")
+        if given is None and self.row.may_lack_input:
+            tool = self.block.stage.tools.get(parts.name)
+            is_input = tool is not None and not tool.required
         return self.row.sure or (is_input and known)
 
     def _bad(self, code: str, detail: str, started: bool) -> bool:

@@ -31,8 +31,6 @@ __all__ = (
     "misspelt",
     "named",
     "unclosed",
-    "without_line_end",
-    "without_line_ends",
 )
 
 BLANKS = "[ \\t\\r\\n]{0,400}"
@@ -40,7 +38,6 @@ HEAD = "[^<>\\n]{1,200}"
 WORD = "[\\w.:/-]{1,200}"
 ATTRIBUTES = "[^<>]{1,400}"
 _ONE_OF = re.compile(r"\[[^\]]+\]")
-_LINE_START = re.compile(r"\A\r?\n")
 _ATTRIBUTE = re.compile(
     r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|[“”]([^“”]*)[“”]|[‘’]([^‘’]*)[‘’]|([^\s"'“”‘’/<>]+))"""
 )
@@ -69,16 +66,6 @@ def misspelt(start: str) -> Shape:
 def attributed(opening: str, end: str = ">") -> Shape:
     """A tag with attributes."""
     return Shape((*map(re.escape, opening), "[ \\t\\r\\n]", ATTRIBUTES, *map(re.escape, end)))
-
-
-def without_line_end(text: str) -> str:
-    """A text without the line end that it ends with, if any."""
-    return text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
-
-
-def without_line_ends(text: str) -> str:
-    """A text without the one line end that it begins with, and that it ends with."""
-    return without_line_end(_LINE_START.sub("", text))
 
 
 def begun(shape: str | Shape) -> str:

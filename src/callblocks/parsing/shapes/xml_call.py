@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
+from callblocks.parsing.line_ends import without_line_end
 from callblocks.parsing.shapes.bad_body import BadBody
-from callblocks.parsing.shapes.tags import Tag, without_line_end
+from callblocks.parsing.shapes.tags import Tag
 from callblocks.parsing.shapes.xml_bodies import Input, JsonBody, ReadsBodies, TextBody
 from callblocks.parsing.stage import Reading
 

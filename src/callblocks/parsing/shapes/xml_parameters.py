@@ -28,9 +28,10 @@ from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.line_ends import without_line_ends
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.schema_order import in_schema_order
-from callblocks.parsing.shapes.tags import Tag, attributes, begun, without_line_ends
+from callblocks.parsing.shapes.tags import Tag, attributes, begun
 from callblocks.parsing.shapes.xml_bodies import ReadsBodies
 from callblocks.parsing.shapes.xml_call import XmlCall
 from callblocks.parsing.shapes.xml_form import XmlForm, as_text

@@ -1,0 +1,99 @@
+r"""Calls without markers that models write into code fences, beside what the dialects read.
+
+    {"name": "ls", "arguments": {"path": "."}}      also `parameters`, `input`, `args` …; in a list
+    {'name': 'ls', 'arguments': {'path': '.'}}      as Python writes a dictionary
+    {"tool_call": {"name": "ls", "args": {}}}       also `function`, `function_call`
+    ls(path=".")                                    on lines of their own, or in a list
+
+A fence around them, a declared tool and arguments that fit make them calls (`fenced_calls`).
+Anywhere else these spellings are too common to mean one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.shapes.keys import Keys
+from callblocks.parsing.shapes.python_calls import NAME_ATOMS, PythonRow, PythonRowReader
+from callblocks.parsing.shapes.row import Row
+from callblocks.parsing.shapes.row_reader import RowReader
+from callblocks.parsing.stage import Reading
+
+__all__ = ("FENCE_FORMS",)
+
+_BLANKS = r"[ \t\r\n]{0,100}"
+_OBJECTS = Row(
+    Keys(
+        name=("name", "tool", "tool_name", "toolName", "function_name", "function", "action"),
+        input=(
+            *("arguments", "parameters", "input", "args", "params", "kwargs"),
+            *("tool_input", "toolInput", "tool_args", "action_input"),
+        ),
+        id="id",
+        nested=("function", "tool_call", "function_call"),
+    ),
+    opening=(),
+    closing=(),
+    as_text=True,
+    sure=False,
+    may_lack_input=True,
+    early=True,
+)
+# A dictionary in Python's quotes; only its last bracket tells whether it is one.
+_QUOTED = Markers(Shape((r"\[?", _BLANKS, r"\{", _BLANKS, "(?=')")))
+_DICTS = replace(_OBJECTS, natural=("repaired-quotes", "repaired-literals"))
+# What closes a bare row is the end of the fence: no marker of these comes.
+_LIST = PythonRow("<|python_end|>", "\n")
+_LINES = PythonRow("<|python_end|>", "\n", in_list=False)
+
+
+class _Form:
+    """What every form shares: it opens at the start of a line and has no marker of its own."""
+
+    follows_fences: ClassVar = False
+    in_fence_bodies: ClassVar = True
+    reasoning: ClassVar = ()
+    calls_end_reasoning: ClassVar = False
+    turn_ends: ClassVar = ()
+
+
+class FencedObjects(_Form):
+    """JSON objects, in a list or one after the other. They are read as `llama3_json` does."""
+
+    name: ClassVar = "llama3_json"
+
+    def openers(self, setting: object) -> Sequence[str | Shape]:
+        return (Shape((_BLANKS, r"(?=[\[{])"), at_line_start=True),)
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        quoted = yield from block.stands(_QUOTED)
+        return (yield from RowReader(block, _DICTS if quoted else _OBJECTS).read())
+
+
+class FencedPython(_Form):
+    """Python calls, in a list or on lines of their own. They are read as `pythonic` does."""
+
+    name: ClassVar = "pythonic"
+
+    def openers(self, setting: object) -> Sequence[str | Shape]:
+        gap = (r"\[", r"[ \t\r\n]{0,20}")
+        return (
+            Shape((_BLANKS, *gap, *NAME_ATOMS), at_line_start=True),
+            Shape((_BLANKS, *NAME_ATOMS), at_line_start=True),
+        )
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        opening = block.opening.lstrip()
+        name = opening.removeprefix("[").lstrip()
+        if name[:-1] not in block.stage.tools:
+            return block.refuse()
+        row = _LIST if opening.startswith("[") else _LINES
+        return (yield from PythonRowReader(block, row).read(name))
+
+
+FENCE_FORMS = (FencedObjects(), FencedPython())
+"""They are asked before the dialects: a bare call in a fence reads the same whoever is read."""
