@@ -4,7 +4,8 @@ Text waits if it stands in no event yet. Then it begins where a block could begi
 since has not decided it:
 
     tool-fence      `\n   ```tool na`      to the end of the line; to its end if it has no name
-    scissors-cat    `\n  [{"type": `       as long as it can be the JSON before a delimiter
+    scissors-cat    `\n  [{"type": `       as long as it can be the JSON before a delimiter; among
+                                           others, a line that may begin with one
     chat-blocks     `<tool>ls(a`           to the next `<`; the old Markdown form to a blank line
     emoji-bracket   `🛠️[create-fi`         to `]` or the end of the line; a result to its end marker
 
@@ -106,9 +107,11 @@ def _fence_body(before: str, tail: str) -> bool:
 
 
 def _json(before: str, tail: str) -> bool:
-    if _may_become(tail, CUTS) or (tail in SEPARATORS and before.endswith(CUTS)):
+    begins_line = _in_line_start(before, tail)
+    cut = tail.removeprefix("\n").lstrip(" \t") if begins_line else tail
+    if _may_become(cut, CUTS) or (tail in SEPARATORS and before.endswith(CUTS)):
         return True
-    if not _in_line_start(before, tail):
+    if not begins_line:
         return False
     start = JSON_START.match(tail)
     if start is None or _was_cut(before):

@@ -49,6 +49,7 @@ class Asking:
         self.opening = opening
         self.start: int = stage.said
         self.at_start = not stage.solid
+        self.fresh = scan.fresh
         self.taken: list[str] = [scan.take(scan.pos + len(opening))]
         self.index: int | None = None
 
