@@ -84,7 +84,7 @@ def _tool_events(chunk: Chunk) -> Iterator[Chunk]:
     call, state = {"toolCallId": chunk["toolCallId"]}, chunk.get("state")
     # A key without a value, `input:`, says nothing, as no key does.
     given = chunk.get("input")
-    value = {"toolName": chunk["toolName"], "input": {} if given is None else given}
+    value: Chunk = {"toolName": chunk["toolName"], "input": {} if given is None else given}
     yield {"type": "tool-input-available", **call, **value}
     if "errorText" in chunk or state == "output-error":
         error = chunk.get("errorText", UNKNOWN_ERROR)
