@@ -26,7 +26,7 @@ from callblocks.model.brief import brief
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.errors import Unwritable
 from callblocks.model.specs import ToolSpec
-from callblocks.parsing.binding import bind, unbind, unbind_whole
+from callblocks.parsing.binding import bind, may_be_whole, unbind, unbind_whole
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
@@ -157,7 +157,7 @@ class EmojiBracket(Dialect):
             for tool in tools
             for said, may in arguments(grammar, tool)
         ]
-        wholes = (_whole_body(grammar, tool, end) for tool in tools if tool.required)
+        wholes = (_whole_body(grammar, tool, end) for tool in tools if may_be_whole(tool))
         call = grammar.rule("call", seq(lit(f"{TOOL}["), alt(*calls, *wholes)))
         grammar.rule("root", seq(prose, many(seq(call, prose))))
 

@@ -38,7 +38,7 @@ from callblocks.parsing.schema_order import fits, in_schema_order
 from callblocks.parsing.schema_shape import Plain, Schemas, elements, members
 from callblocks.parsing.typed import read_any, typed, types_of
 
-__all__ = ("Bound", "bind", "split_words", "unbind", "unbind_whole")
+__all__ = ("Bound", "bind", "may_be_whole", "split_words", "unbind", "unbind_whole")
 
 # A part of a word: plain, in either quotes, or after a backslash; or blanks, which end one.
 _PART = re.compile(
@@ -95,6 +95,11 @@ def bind(args: str, body: str, tool: ToolSpec) -> Bound:
     is_enough = bound.value is not None and bound.value.keys() >= {*tool.required}
     whole = None if is_enough or args.strip() else _read_whole(body, tool)
     return bound if whole is None else Bound(whole)
+
+
+def may_be_whole(tool: ToolSpec) -> bool:
+    """Whether a body can be the whole input of a tool: alone it leaves out what is required."""
+    return not {*tool.required} <= {_body_target(tool, {})}
 
 
 def _read_whole(body: str, tool: ToolSpec) -> dict[str, Any] | None:

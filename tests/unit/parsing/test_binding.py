@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks import ToolSpec
-from callblocks.parsing.binding import Bound, bind, split_words, unbind, unbind_whole
+from callblocks.parsing.binding import Bound, bind, may_be_whole, split_words, unbind, unbind_whole
 from callblocks.parsing.same import same
 from support.items import TYPES
 
@@ -387,3 +387,7 @@ def test_an_input_is_written_as_a_whole_only_where_it_is_read_as_one() -> None:
     assert unbind_whole({"code": "]", "files": [{"name": "]"}]}, RUN) == (
         '{"code": "]", "files": [{"name": "]"}]}\n'
     )
+
+
+def test_a_body_may_be_the_whole_input_where_it_is_not_enough_alone() -> None:
+    assert [may_be_whole(tool) for tool in (RUN, READ, PUT, TAG, WRITE)] == [True, *[False] * 4]
