@@ -7,7 +7,7 @@ from importlib import import_module
 from inspect import Parameter, isfunction, signature
 from pkgutil import iter_modules
 from types import FunctionType
-from typing import Any, get_args
+from typing import get_args
 
 import msgspec
 from catalogue import dialect_sizes, service_types, type_table
@@ -221,6 +221,13 @@ def _parameter(given: Parameter) -> str:
 
 
 def _name_about(name: str) -> str:
-    value: Any = getattr(callblocks, name)
-    documented = isinstance(value, type) or callable(value)
-    return first(value) if documented else "Every dialect by its name; read only."
+    return VALUES.get(name) or first(getattr(callblocks, name))
+
+
+VALUES = {
+    "MAX_TOOL_RESULT_DISPLAY_CHARS": "How many characters of a result a chat block shows: "
+    f"{callblocks.MAX_TOOL_RESULT_DISPLAY_CHARS}.",
+    "SCISSORS_CAT_DELIMITER": f"What stands after the calls: {callblocks.SCISSORS_CAT_DELIMITER}",
+    "dialects": "Every dialect by its name; read only.",
+}
+"""The public names that have no docstring."""

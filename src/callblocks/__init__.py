@@ -12,60 +12,114 @@ if TYPE_CHECKING:
     from callblocks.model.specs import ToolSpec
     from callblocks.parser import Parser, conversion, convert, parse
     from callblocks.parsing.limits import Limits
+    from callblocks.runtime.files.root import Root
     from callblocks.runtime.policy.policy import Policy
     from callblocks.runtime.policy.rules import Rule
     from callblocks.runtime.runtime import Runtime
     from callblocks.session.session import Session
+    from callblocks.timeline.recorder import Recorder
     from callblocks.timeline.timeline import Timeline
+    from callblocks.toolkits.react import react_tools
+    from callblocks.toolkits.recording import open_recorder
     from callblocks.tools.context import Context
     from callblocks.tools.declare import tool
     from callblocks.tools.registry import Registry
+    from callblocks.views.delimiter import (
+        SCISSORS_CAT_DELIMITER,
+        DelimiterParser,
+        parse_llm_output,
+        validate_tool_call,
+    )
+    from callblocks.views.emoji_brackets import parse_emoji_brackets
+    from callblocks.views.model_view.view import ModelView
+    from callblocks.views.tool_events import (
+        MAX_TOOL_RESULT_DISPLAY_CHARS,
+        ToolTraceEntry,
+        complete_pending_tool_block,
+        format_tool_combined,
+        format_tool_started,
+    )
+    from callblocks.views.ui_stream import create_stream_chunks, parse_markdown_into_chunks
 
 __all__ = (
+    "MAX_TOOL_RESULT_DISPLAY_CHARS",
+    "SCISSORS_CAT_DELIMITER",
     "Call",
     "Context",
+    "DelimiterParser",
     "Failure",
     "Limits",
+    "ModelView",
     "Outcome",
     "Parser",
     "Policy",
+    "Recorder",
     "Registry",
     "Result",
+    "Root",
     "Rule",
     "Runtime",
     "Session",
     "Timeline",
     "ToolError",
     "ToolSpec",
+    "ToolTraceEntry",
+    "complete_pending_tool_block",
     "conversion",
     "convert",
+    "create_stream_chunks",
     "dialects",
+    "format_tool_combined",
+    "format_tool_started",
+    "open_recorder",
     "parse",
+    "parse_emoji_brackets",
+    "parse_llm_output",
+    "parse_markdown_into_chunks",
+    "react_tools",
     "tool",
+    "validate_tool_call",
 )
 
 __version__ = "0.8.0"
 
 _HOMES = {
+    "MAX_TOOL_RESULT_DISPLAY_CHARS": "views.tool_events",
+    "SCISSORS_CAT_DELIMITER": "views.delimiter",
     "Call": "model.calls",
     "Context": "tools.context",
+    "DelimiterParser": "views.delimiter",
     "Failure": "model.outcomes",
     "Limits": "parsing.limits",
+    "ModelView": "views.model_view.view",
     "Outcome": "model.outcomes",
     "Parser": "parser",
     "Policy": "runtime.policy.policy",
+    "Recorder": "timeline.recorder",
     "Registry": "tools.registry",
     "Result": "model.calls",
+    "Root": "runtime.files.root",
     "Rule": "runtime.policy.rules",
     "Runtime": "runtime.runtime",
     "Session": "session.session",
     "Timeline": "timeline.timeline",
     "ToolError": "model.errors",
     "ToolSpec": "model.specs",
+    "ToolTraceEntry": "views.tool_events",
+    "complete_pending_tool_block": "views.tool_events",
     "conversion": "parser",
     "convert": "parser",
+    "create_stream_chunks": "views.ui_stream",
+    "format_tool_combined": "views.tool_events",
+    "format_tool_started": "views.tool_events",
+    "open_recorder": "toolkits.recording",
     "parse": "parser",
+    "parse_emoji_brackets": "views.emoji_brackets",
+    "parse_llm_output": "views.delimiter",
+    "parse_markdown_into_chunks": "views.ui_stream",
+    "react_tools": "toolkits.react",
     "tool": "tools.declare",
+    "validate_tool_call": "views.delimiter",
 }
 
 

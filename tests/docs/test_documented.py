@@ -261,3 +261,14 @@ def _code(node: ast.expr) -> str:
 
 def _page(name: str) -> str:
     return (ROOT / name).read_text("utf-8")
+
+
+def test_the_page_about_blocks_of_a_timeline_needs_no_deep_import() -> None:
+    assert "from callblocks." not in _page("docs/tasks/write-timeline-blocks.md")
+    assert all(name in _page("docs/index.md") for name in SPECIFIED)
+
+
+SPECIFIED = (
+    *("read-tool-fences.md", "read-a-meowstik-reply.md", "show-calls-in-a-chat.md"),
+    *("write-timeline-blocks.md", "read-emoji-brackets.md"),
+)

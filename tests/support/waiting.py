@@ -4,7 +4,8 @@ Text waits if it stands in no event yet. Then it begins where a block could begi
 since has not decided it:
 
     tool-fence      `\n   ```tool na`      to the end of the line; to its end if it has no name
-    scissors-cat    `\n  [{"type": `       as long as it can be the JSON before a delimiter
+    scissors-cat    `\n  [{"type": `       as long as it can be the JSON before a delimiter; among
+                                           others, a line that may begin with one
     chat-blocks     `<tool>ls(a`           to the next `<`; the old Markdown form to a blank line
     emoji-bracket   `🛠️[create-fi`         to `]` or the end of the line; a result to its end marker
 
@@ -18,7 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 
 from callblocks import dialects
-from callblocks.dialects.chat_blocks import LEGACY_CALLS, LEGACY_RESULTS
+from callblocks.dialects.chat_blocks import LEGACY_CALLS, LEGACY_RESULTS, find_legacy_call
 from callblocks.dialects.emoji_bracket import OPEN
 from callblocks.dialects.scissors_cat import CUTS
 from callblocks.dialects.tool_fence import read_info
@@ -106,9 +107,11 @@ def _fence_body(before: str, tail: str) -> bool:
 
 
 def _json(before: str, tail: str) -> bool:
-    if _may_become(tail, CUTS) or (tail in SEPARATORS and before.endswith(CUTS)):
+    begins_line = _in_line_start(before, tail)
+    cut = tail.removeprefix("\n").lstrip(" \t") if begins_line else tail
+    if _may_become(cut, CUTS) or (tail in SEPARATORS and before.endswith(CUTS)):
         return True
-    if not _in_line_start(before, tail):
+    if not begins_line:
         return False
     start = JSON_START.match(tail)
     if start is None or _was_cut(before):
@@ -136,7 +139,7 @@ def _tag(before: str, tail: str) -> bool:
         reference = REFERENCE.fullmatch(tail)
         return reference is not None and (not reference[1] or bool(HIDDEN.fullmatch(reference[1])))
     if not tail.startswith("<"):
-        return _legacy(tail)
+        return _legacy(before, tail)
     if _may_become(tail, ("<tool>", '<tool id="', "<validation>")):
         return True
     opening = TAG.match(tail)
@@ -149,19 +152,32 @@ def _tag(before: str, tail: str) -> bool:
     return open_ and (is_call or not (newline or bracket))
 
 
-def _legacy(tail: str) -> bool:
-    opening, _, rest = tail.partition("`")
-    call, backtick, gap = rest.partition("`")
-    if not _begins(tail, LEGACY_CALLS) or "\n" in opening + call:
+def _legacy(before: str, tail: str) -> bool:
+    """An old call, to what tells its end; then what may be its result, or the next call."""
+    rest = tail.lstrip(" \t\r\n")
+    in_run = any(mark in before for mark in LEGACY_CALLS)
+    if len(rest) < len(tail) and not in_run:
         return False
-    head = gap.lstrip(" \t\r\n")
-    if not backtick or not head or _may_become(head, LEGACY_RESULTS):
+    markers = (*LEGACY_CALLS, *LEGACY_RESULTS) if in_run else LEGACY_CALLS
+    if not rest or _may_become(rest, markers):
         return True
-    name, mark, result = head.partition("`")[2].partition("` result:**")
+    if rest.startswith(LEGACY_RESULTS):
+        return in_run and _legacy_result(rest.partition("`")[2])
+    if not rest.startswith(LEGACY_CALLS):
+        return False
+    line, newline, _ = rest.partition("`")[2].partition("\n")
+    call = find_legacy_call(line, False)
+    if call is None or line.startswith("`"):
+        return not newline
+    size = len(rest.partition("`")[0]) + 1 + call.end
+    return _legacy(before + rest[:size], rest[size:])
+
+
+def _legacy_result(head: str) -> bool:
+    name, mark, result = head.partition("` result:**")
     if not mark:
-        _, backtick, end = name.partition("`")
-        may_end = "` result:**".startswith(backtick + end)
-        return head.startswith(LEGACY_RESULTS) and "\n" not in name and may_end
+        name, backtick, end = name.partition("`")
+        return "\n" not in name and "` result:**".startswith(backtick + end)
     line_end = re.match(r"\r?\n", result)
     return not BLANK_LINE.search(result[line_end.end() :] if line_end else result)
 

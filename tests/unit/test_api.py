@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import callblocks
 
 NAMES = (
-    *("Call", "Context", "Failure", "Limits", "Outcome", "Parser", "Policy", "Registry", "Result"),
-    *("Rule", "Runtime", "Session", "Timeline", "ToolError", "ToolSpec", "conversion"),
-    *("convert", "dialects", "parse", "tool"),
+    *("MAX_TOOL_RESULT_DISPLAY_CHARS", "SCISSORS_CAT_DELIMITER", "Call", "Context"),
+    *("DelimiterParser", "Failure", "Limits", "ModelView", "Outcome", "Parser", "Policy"),
+    *("Recorder", "Registry", "Result", "Root", "Rule", "Runtime", "Session", "Timeline"),
+    *("ToolError", "ToolSpec", "ToolTraceEntry", "complete_pending_tool_block", "conversion"),
+    *("convert", "create_stream_chunks", "dialects", "format_tool_combined"),
+    *("format_tool_started", "open_recorder", "parse", "parse_emoji_brackets"),
+    *("parse_llm_output", "parse_markdown_into_chunks", "react_tools", "tool"),
+    *("validate_tool_call",),
 )
 
 
 def test_the_public_names_are_these() -> None:
     assert callblocks.__all__ == NAMES
     assert all(hasattr(callblocks, name) for name in NAMES)
+
+
+def test_importing_the_package_imports_no_name_before_it_is_used() -> None:
+    program = (
+        "import sys, callblocks\n"
+        "print(sorted(name for name in sys.modules if 'callblocks' in name or name == 'msgspec'))\n"
+        "callblocks.SCISSORS_CAT_DELIMITER\n"
+        "print('callblocks.timeline' in sys.modules, 'sqlite3' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    known, later = done.stdout.splitlines()
+    dialects = [f"callblocks.dialects{name}" for name in ("", ".families", ".table")]
+    assert known == str(["callblocks", *dialects])
+    assert later == "False False"
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:

@@ -7,8 +7,10 @@
  *     ✅ **`save_file` result:**
  *     ok
  *
- * A line break inside a tag means that the call is completed. What looks like a block and is none
- * stays prose; a tag that the text ends in is prose with a problem beside it.
+ * A line break inside a tag means that the call is completed. Several calls of the old form may stand
+ * before their results, with only blanks between: each result goes to the first call of its tool that
+ * has none. What looks like a block and is none stays prose; a tag that the text ends in is prose
+ * with a problem beside it.
  *
  * @module
  */
@@ -26,7 +28,9 @@ const CLOSING = "</tool>";
 const VALIDATION_END = "</validation>";
 const ID = /([^"<\n]*)">/y;
 const LINE = /([^<\n]*?)(\r?\n|<|$)/y;
-const OLD_LINE = /([^`\n]*)`/y;
+// A line of the old form ends at the next call on it, too.
+const OLD_LINE = /([^\n]*?)(\n|🔧\ufe0f? \*\*Tool Call:\*\* `|$)/y;
+const OLD_NEXT = /([ \t\r\n]{0,1000})🔧\ufe0f? \*\*Tool Call:\*\* `/y;
 const OLD_HEAD = /[ \t\r\n]{0,1000}✅\ufe0f? \*\*`([^`\n]*)` result:\*\*(?:\r?\n)?/y;
 const OLD_END = /\n[ \t]{0,1000}\r?\n|\n🔧\ufe0f? \*\*Tool Call:\*\* `|\n✅\ufe0f? \*\*`|\n<tool>|\n<tool id="/g;
 const NAME_ALONE = new RegExp(`^[\\p{L}\\p{N}_][^${BLANK}]*[${BLANK}]*$`, "u");
@@ -128,22 +132,71 @@ class Reader {
   }
 
   /**
+   * A call of the old form, and as long as calls wait for their results, those that follow with only
+   * blanks between. A result goes to the first call of its tool that has none.
    * @param {number} at
    * @returns {Found | null}
    */
   #old(at) {
-    const line = match(OLD_LINE, this.text, at);
-    const call = line?.[1] ?? "";
-    if (!line || !isCall(call)) return null;
-    const after = at + line[0].length;
-    const head = match(OLD_HEAD, this.text, after);
-    if (!head || head[1] !== unescapeCall(call).name) {
-      return { parts: [this.#call(call, null)], end: after };
+    /** @type {Part[]} */
+    const parts = [];
+    /** @type {Map<string, Part[]>} */
+    const waiting = new Map();
+    let [end, gap] = [at, ""];
+    for (let start = at; ; ) {
+      const call = this.#oldCall(start);
+      if (!call) return parts.length ? { parts, end } : null;
+      parts.push(...prose(gap));
+      const { name } = unescapeCall(call.text);
+      const own = waiting.has(name) ? null : this.#oldResult(call.end, (one) => one === name);
+      const part = this.#call(call.text, own?.result ?? null);
+      parts.push(part);
+      if (!own) waiting.set(name, waiting.get(name) ?? []).get(name)?.push(part);
+      end = this.#lateResults(own?.end ?? call.end, waiting);
+      const next = waiting.size ? match(OLD_NEXT, this.text, end) : null;
+      if (!next) return { parts, end };
+      gap = next[1] ?? "";
+      start = end + next[0].length;
     }
-    const start = after + head[0].length;
+  }
+
+  /** @param {number} at */
+  #oldCall(at) {
+    const [, line = "", ending = ""] = match(OLD_LINE, this.text, at) ?? [];
+    const call = oldCall(line, ending !== "");
+    return call && { text: call.text, end: at + call.end };
+  }
+
+  /**
+   * @param {number} at
+   * @param {(name: string) => boolean} isOurs
+   */
+  #oldResult(at, isOurs) {
+    const head = match(OLD_HEAD, this.text, at);
+    const name = head?.[1] ?? "";
+    if (!head || !isOurs(name)) return null;
+    const start = at + head[0].length;
     OLD_END.lastIndex = start;
     const end = OLD_END.exec(this.text)?.index ?? this.text.length;
-    return { parts: [this.#call(call, strip(this.text.slice(start, end)))], end };
+    return { name, result: strip(this.text.slice(start, end)), end };
+  }
+
+  /**
+   * Give the calls that wait the results that come next; return where those end.
+   * @param {number} at
+   * @param {Map<string, Part[]>} waiting
+   */
+  #lateResults(at, waiting) {
+    let end = at;
+    while (waiting.size) {
+      const found = this.#oldResult(end, (name) => waiting.has(name));
+      if (!found) break;
+      const calls = waiting.get(found.name) ?? [];
+      Object.assign(calls.shift() ?? {}, ending(found.result));
+      if (!calls.length) waiting.delete(found.name);
+      end = found.end;
+    }
+    return end;
   }
 
   /**
@@ -160,11 +213,7 @@ class Reader {
       toolName: name,
       shown: `${name}(${args ?? ""})`,
     };
-    if (result === null) return { ...call, state: "input-available" };
-    const { text, failed } = unescapeResult(result);
-    return failed
-      ? { ...call, state: "output-error", errorText: text }
-      : { ...call, state: "output-available", output: text };
+    return { ...call, ...(result === null ? { state: "input-available" } : ending(result)) };
   }
 
   /** Each id is used once; a call without one gets the next of its own. @param {string} written */
@@ -185,6 +234,69 @@ class Reader {
     this.#copies.set(written, copy);
     return `${written}-${copy}`;
   }
+}
+
+/**
+ * How a call ended, by its result as shown.
+ * @param {string} result
+ */
+function ending(result) {
+  const { text, failed } = unescapeResult(result);
+  return failed
+    ? { state: "output-error", errorText: text }
+    : { state: "output-available", output: text };
+}
+
+/**
+ * The call at the start of a line, right after the marker with its opening backtick.
+ *
+ * More than one backtick open a code span as in Markdown, which ends with as many. After one, the
+ * text may hold backticks as well. It ends with the first that closes a balanced `name(…)`, or a
+ * name alone. Otherwise the line must be whole: then it ends with the last of the line, if that
+ * follows a `)`, or the first that does, or the first.
+ * @param {string} line
+ * @param {boolean} isWhole
+ */
+function oldCall(line, isWhole) {
+  const ticks = /^`*/.exec(line)?.[0].length ?? 0;
+  const end = ticks ? spanEnd(line, ticks) : tickEnd(line, isWhole);
+  if (end === null) return null;
+  const inner = line.slice(ticks, end);
+  const isPadded = inner.length > 2 && inner.startsWith(" ") && inner.endsWith(" ");
+  const text = ticks && isPadded ? inner.slice(1, -1) : inner;
+  return isCall(text) ? { text, end: end + ticks + 1 } : null;
+}
+
+/**
+ * @param {string} line
+ * @param {number} ticks
+ */
+function spanEnd(line, ticks) {
+  const runs = [...line.slice(ticks).matchAll(/`+/g)];
+  const closing = runs.find(([run]) => run.length === ticks + 1);
+  return closing ? ticks + closing.index : null;
+}
+
+/**
+ * @param {string} line
+ * @param {boolean} isWhole
+ */
+function tickEnd(line, isWhole) {
+  let [depth, isOpen] = [0, false];
+  const ticks = [];
+  for (const mark of line.matchAll(/[()`]/g)) {
+    if (mark[0] === "`") {
+      if (!isOpen || (depth === 0 && line[mark.index - 1] === ")")) return mark.index;
+      ticks.push(mark.index);
+    } else {
+      isOpen ||= mark[0] === "(";
+      depth += mark[0] === "(" ? 1 : -1;
+    }
+  }
+  const after = ticks.filter((at) => line[at - 1] === ")");
+  const last = after.at(-1);
+  if (!isWhole) return null;
+  return (last && !strip(line.slice(last + 1)) ? last : after[0]) ?? ticks[0] ?? null;
 }
 
 /**

@@ -11,13 +11,18 @@ Markdown form, which is read as a block like the others::
     🔧 **Tool Call:** `save_file(file_name=a.py)`
     ✅ **`save_file` result:**
     ok
+
+Several old calls may stand before their results. With only blanks between them they are one run,
+and each result goes to the first call of its tool in the run that has none. A call may hold
+backticks: see `find_legacy_call`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections import deque
+from collections.abc import Container, Mapping, Sequence
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.shown import (
@@ -41,7 +46,7 @@ from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.spelling import spellings
 from callblocks.parsing.stage import Reading
 
-__all__ = ("ChatBlocks",)
+__all__ = ("ChatBlocks", "LegacyCall", "find_legacy_call")
 
 
 def _any_case(word: str) -> tuple[str, ...]:
@@ -57,13 +62,15 @@ TAG_START = Markers("<")
 CLOSING_REST = "/tool>"
 TAG_REST = Markers(CLOSING_REST)
 VALIDATION_REST = Markers("/validation>")
-BACKTICK = Markers("`", "\n")
 RESULT_HEAD = "` result:**"
-# A name ends with the first backtick, or else each call on a line would read the whole line.
+# A name ends with the first backtick, and a line at the next call on it, or else each call on a
+# line would read the whole line.
 NAME_END = Markers(RESULT_HEAD, "`", "\n")
+LEGACY_TICK = Markers("`", "\n", *LEGACY_CALLS)
 NEWLINE = Markers("\n")
 GAP = "[ \\t\\r\\n]{0,1000}"
 LEGACY_HEAD = Markers(*(Shape((GAP, *map(re.escape, mark))) for mark in LEGACY_RESULTS))
+NEXT_LEGACY = Markers(*(Shape((GAP, *map(re.escape, mark))) for mark in LEGACY_CALLS))
 BLANK_LINE = Shape(("\\n", "[ \\t]{0,1000}", "\\n"))
 LEGACY_END = Markers(
     BLANK_LINE, *(f"\n{mark}" for mark in (*LEGACY_CALLS, *LEGACY_RESULTS, TAG, TAG_WITH_ID))
@@ -80,6 +87,10 @@ HIDDEN = {
     "#9989;": Markers(Shape(("\ufe0f?", BLANKS, "\\*", "\\*", BLANKS, "`"))),
 }
 REFERENCES = ("&amp;", "&lt;", "&#128295;", "&#9989;")
+
+
+Waiting: TypeAlias = dict[str, deque[tuple[str, int]]]
+"""By the name of the tool: id and index of the calls without a result yet, oldest first."""
 
 
 class ChatBlocks(Dialect):
@@ -122,26 +133,42 @@ class ChatBlocks(Dialect):
         if end in ("\n", "\r\n"):
             result, end = yield from block.until(TAG_START)
         if end and (yield from block.match(TAG_REST)):
-            return _say_call(block, call, at, result, id_)
+            _say_call(block, call, at, result, id_)
+            return None
         if not block.stops_within(CLOSING_REST):
             return block.refuse()
         return block.malformed("chat-blocks.unclosed", "the text ended inside the tag")
 
     def _read_legacy(self, block: Block) -> Reading[Refused | None]:
-        at = block.offset
-        call, end = yield from block.until(BACKTICK)
-        if end != "`" or not _is_call(call):
-            return block.refuse()
-        ended, result = block.offset, None
-        if (yield from block.match(LEGACY_HEAD)):
-            name, end = yield from block.until(NAME_END)
-            if end != RESULT_HEAD or name != unescape_call(call)[0]:
-                block.give_back(ended)
-            else:
-                yield from block.match(NEWLINE)
-                result, end = yield from block.until(LEGACY_END)
-                block.give_back(block.offset - len(end))
-        return _say_call(block, call, at, None if result is None else result.strip())
+        """Read a call, and as long as calls wait for their results, the rest of the run.
+
+        A result that follows its call at once belongs to the call's block. One that comes later has
+        a text of its own. What does not go on with the run is given back.
+        """
+        waiting: Waiting = {}
+        end, gap = block.start, ""
+        while True:
+            at = block.offset
+            call = find_legacy_call(*(yield from _read_legacy_line(block)))
+            if call is None:
+                if not waiting:
+                    return block.refuse()
+                block.give_back(end)
+                return None
+            block.give_back(at + call.end)
+            name = unescape_call(call.text)[0]
+            own = None if name in waiting else (yield from _read_legacy_result(block, (name,)))
+            if gap:
+                block.stage.prose(gap)
+            said = _say_call(block, call.text, at + call.start, own and own[1])
+            if said is not None and own is None:
+                waiting.setdefault(name, deque()).append(said)
+            yield from _read_late_results(block, waiting)
+            end = block.offset
+            following = (yield from block.match(NEXT_LEGACY)) if waiting else ""
+            if not following:
+                return None
+            gap = following[: -len(following.lstrip(" \t\r\n"))]
 
     def _read_validation(self, block: Block) -> Reading[Refused | None]:
         _, end = yield from block.until(TAG_START)
@@ -177,26 +204,136 @@ class ChatBlocks(Dialect):
         return "".join(parts)
 
 
+class LegacyCall(NamedTuple):
+    """A call in a line: its text stands at `start`, and its closing backticks end at `end`."""
+
+    text: str
+    start: int
+    end: int
+
+
+def find_legacy_call(line: str, is_whole: bool) -> LegacyCall | None:
+    """Find the call at the start of a line, right after the marker with its opening backtick.
+
+    More than one backtick open a code span as in Markdown, which ends with as many. After one, the
+    text may hold backticks as well. It ends with the first that closes a balanced `name(…)`, or a
+    name alone. Otherwise the line must be whole, for what is missing could change the call: then
+    it ends with the last of the line, if that follows a `)`, or the first that does, or the first.
+    """
+    ticks = len(line) - len(line.lstrip("`"))
+    if ticks:
+        closing = re.compile(f"(?<!`)`{{{ticks + 1}}}(?!`)").search(line, ticks)
+        if closing is None:
+            return None
+        start, end = ticks, closing.start()
+        if end - start > 2 and line[start] == line[end - 1] == " ":
+            start, end = start + 1, end - 1
+        found = LegacyCall(line[start:end], start, closing.end())
+    else:
+        end = _find_tick(line, is_whole)
+        if end is None:
+            return None
+        found = LegacyCall(line[:end], 0, end + 1)
+    return found if _is_call(found.text) else None
+
+
+def _read_legacy_line(block: Block) -> Reading[tuple[str, bool]]:
+    """Read as much of a line as tells its call, and whether that is enough to tell it.
+
+    What follows a call must not wait: most calls are told by the first backtick.
+    """
+    parts: list[str] = []
+    depth, is_open, is_span = 0, False, False
+    while True:
+        text, mark = yield from block.until(LEGACY_TICK)
+        is_span = is_span or not (text or parts)
+        depth += text.count("(") - text.count(")")
+        is_open = is_open or "(" in text
+        if mark != "`":
+            return "".join((*parts, text)), bool(mark)
+        parts += (text, mark)
+        if not is_span and (not is_open or (depth == 0 and text.endswith(")"))):
+            return "".join(parts), True
+
+
+def _find_tick(line: str, is_whole: bool) -> int | None:
+    depth, is_open = 0, False
+    ticks: list[int] = []
+    for mark in re.finditer("[()`]", line):
+        if mark[0] == "`":
+            at = mark.start()
+            if not is_open or (depth == 0 and line[at - 1] == ")"):
+                return at
+            ticks.append(at)
+        else:
+            is_open = is_open or mark[0] == "("
+            depth += 1 if mark[0] == "(" else -1
+    if not is_whole or not ticks:
+        return None
+    after = [at for at in ticks if line[at - 1] == ")"] or ticks[:1]
+    return after[-1] if not line[after[-1] + 1 :].strip() else after[0]
+
+
+def _read_legacy_result(block: Block, names: Container[str]) -> Reading[tuple[str, str] | None]:
+    """Read the result of one of the tools, if one comes next: the tool's name, and its text."""
+    ended = block.offset
+    if not (yield from block.match(LEGACY_HEAD)):
+        return None
+    name, mark = yield from block.until(NAME_END)
+    if mark != RESULT_HEAD or name not in names:
+        block.give_back(ended)
+        return None
+    yield from block.match(NEWLINE)
+    result, end = yield from block.until(LEGACY_END)
+    block.give_back(block.offset - len(end))
+    return name, result.strip()
+
+
+def _read_late_results(block: Block, waiting: Waiting) -> Reading[None]:
+    """Read the results that come next of calls that wait for theirs."""
+    while waiting:
+        found = yield from _read_legacy_result(block, waiting)
+        if found is None:
+            return
+        name, shown = found
+        id_, index = waiting[name].popleft()
+        if not waiting[name]:
+            del waiting[name]
+        block.result(_result(id_, shown), index)
+
+
 def _is_call(line: str) -> bool:
     """`name(…)`, or a name alone: anything else is a sentence that mentions the tag."""
     return "(" in line or bool(NAME_ALONE.fullmatch(line))
 
 
-def _say_call(block: Block, line: str, at: int, result: str | None, id_: str | None = None) -> None:
-    """Say a call whose line begins at the offset `at`, and its result if it has one."""
+def _say_call(
+    block: Block, line: str, at: int, result: str | None, id_: str | None = None
+) -> tuple[str, int] | None:
+    """Say a call whose line begins at the offset `at`, and its result if it has one.
+
+    Return its id and index, unless it passes a limit.
+    """
     name, arguments = unescape_call(line)
     shown = arguments or ""
     head = at + len(line.partition("(")[0]) + ("(" in line)
     tail = at + len(line) - line.endswith(")")
+    start = block.stage.said - block.start
     block.started(name, id_, end=head)
     index = block.index
     if tail > head:
         block.input(line[head - at : tail - at], end=tail)
-    call = block.ready({"shown": shown}, size=len(shown))
-    if call is not None and index is not None and result is not None:
-        text, failed = unescape_result(result)
-        outcome = {"error": text} if failed else {"output": text}
-        block.result(Result(id=call.id, **outcome), index)
+    call = block.ready({"shown": shown}, size=len(shown), text=lambda: block.text[start:])
+    if call is None or index is None:
+        return None
+    if result is not None:
+        block.result(_result(call.id, result), index)
+    return call.id, index
+
+
+def _result(id_: str, shown: str) -> Result:
+    text, failed = unescape_result(shown)
+    return Result(id=id_, **{"error" if failed else "output": text})
 
 
 def _shown(call: Call) -> str:

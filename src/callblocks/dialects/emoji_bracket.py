@@ -4,6 +4,7 @@
     print("Hello World")
     🛠️[/end]
 
+A `]` ends the head, so a list in it stands without its brackets; see `callblocks.parsing.binding`.
 The head is one line: if the line ends first, the marker is prose (7.1). A body without an end
 marker runs to the end of the text (7.2). An inner start marker is body text (7.4). An end
 marker inside a body is written with a backslash, `🛠️[\\/end]`, one more for each level.
@@ -16,24 +17,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, ClassVar
 
 from callblocks.model.brief import brief
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.errors import Unwritable
 from callblocks.model.specs import ToolSpec
-from callblocks.parsing.binding import bind, unbind
+from callblocks.parsing.binding import bind, may_be_whole, unbind, unbind_whole
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.expressions import Expr, alt, lit, none_of, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.json_rules import strings_without
+from callblocks.parsing.json_scan import JsonScan
 from callblocks.parsing.json_value import read_json
 from callblocks.parsing.machines import until
 from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.schema_rules import json_rule
+from callblocks.parsing.schema_rules import input_rule, json_rule
 from callblocks.parsing.spelling import damaged, spellings
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.word_rules import arguments
@@ -46,7 +50,9 @@ OPEN = tuple(f"{tool}[" for tool in SPELLINGS)
 HEAD_END = Markers("]", "\n")
 END = Markers(*(f"{tool}[/end]" for tool in SPELLINGS))
 NEWLINE = Markers("\n")
+MOST_HEADS = 8
 
+_LINE_END = re.compile(r"\A\r?\n")
 _ANY_TOOL = "|".join(map(re.escape, SPELLINGS))
 _END_MARKER = re.compile(rf"((?:{_ANY_TOOL})\[)(\\*/end\])")
 _ESCAPED_END = re.compile(rf"((?:{_ANY_TOOL})\[)\\(\\*/end\])")
@@ -63,6 +69,7 @@ class EmojiBracket(Dialect):
         "Between `🛠️[` and `]`, on one line: the tool's name, then its arguments in order. "
         "Quote an argument that holds blanks.",
         "What comes after that line, up to `🛠️[/end]`, is the body. It may be empty.",
+        'A list among the arguments is JSON without its outer brackets: `\'"a", "b"\'`.',
         "To write `🛠️[/end]` inside a body, write `🛠️[\\/end]`.",
         "Always end a call with `🛠️[/end]`. You may write several calls, and prose between them.",
     )
@@ -71,6 +78,7 @@ class EmojiBracket(Dialect):
         "emoji-bracket.empty-head": "a start marker without a tool's name",
         "emoji-bracket.unended-result": "a result whose end marker is missing",
         "emoji-bracket.result": "a result that says it is JSON and is not",
+        "bracket-in-head": "a list stood in the head with its brackets; they did not end it",
         "named-argument": "arguments were written `name=value`; they were bound by their names",
     }
     turn_ends = ()
@@ -100,12 +108,13 @@ class EmojiBracket(Dialect):
         name, args = _split_head(head)
         block.started(name)
         _note_damage(block, block.opening, block.start)
-        body, end = "", "]"
+        body, end, newline = "", "]", ""
         if not whole:
-            if (yield from block.match(NEWLINE)):
+            newline = yield from block.match(NEWLINE)
+            if newline:
                 block.input("")
             body, end = yield from block.stream(END)
-        value, problems = _read_input(block, args, _unescape(body))
+        value, problems = _read_input(block, args, newline, _unescape(body))
         block.ready(value, size=len(args) + len(body), ended=bool(end))
         for code, detail in problems:
             block.problem(code, detail)
@@ -147,7 +156,8 @@ class EmojiBracket(Dialect):
             for tool in tools
             for said, may in arguments(grammar, tool)
         ]
-        call = grammar.rule("call", seq(lit(f"{TOOL}["), alt(*calls)))
+        wholes = (_whole_body(grammar, tool, end) for tool in tools if may_be_whole(tool))
+        call = grammar.rule("call", seq(lit(f"{TOOL}["), alt(*calls, *wholes)))
         grammar.text([f"{tool}[" for tool in whole], call)
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
@@ -164,9 +174,12 @@ class EmojiBracket(Dialect):
         return "".join(parts)
 
     def _compose_call(self, call: Call, tools: Mapping[str, ToolSpec]) -> str:
-        args, body = self._split_input(call, tools.get(call.name))
+        tool = tools.get(call.name)
+        args, body = self._split_input(call, tool)
         head = f"{call.name} {args}" if args else call.name
-        if "]" in head or "\n" in head:
+        if tool and _breaks_head(args) and (whole := unbind_whole(call.input, tool)):
+            head, body = call.name, whole
+        if _breaks_head(head):
             raise Unwritable(self.name, f"`]` or a line end in the head {head!r:.80}")
         end = f"{TOOL}[/end]" if call.ended else ""
         return f"{TOOL}[{head}]\n{_escape(body)}{end}"
@@ -222,6 +235,12 @@ def _json_body(grammar: Grammar, tool: ToolSpec, end: str) -> list[Expr]:
     return [seq(lit("]\n"), value, lit(f"\n{end}"))]
 
 
+def _whole_body(grammar: Grammar, tool: ToolSpec, end: str) -> Expr:
+    """A head without arguments, and the whole input as the body."""
+    strings_without(grammar, [f"{tool}[/end]" for tool in spellings(TOOL)])
+    return seq(lit(f"{tool.name}]\n"), input_rule(grammar, tool), lit(f"\n{end}"))
+
+
 def _split_head(head: str) -> tuple[str, str]:
     """The name, and the raw argument string after the one blank that follows it."""
     bare = head.lstrip()
@@ -229,17 +248,56 @@ def _split_head(head: str) -> tuple[str, str]:
     return name, bare[len(name) + 1 :]
 
 
-def _read_input(block: Block, args: str, body: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+def _read_input(
+    block: Block, args: str, newline: str, body: str
+) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     tool = block.stage.tools.get(block.name)
     raw = {"args": args, "body": body}
     if tool is None:
         return raw, []
-    value, misfits, named = bind(args, body, tool)
+    bound, problems = bind(args, body, tool), list[tuple[str, str]]()
+    if (bound.value is None or bound.misfits) and "[" in args and not block.stage.strict:
+        tried = (bind(*parts, tool) for parts in _longer_heads(args, newline, body))
+        if (
+            longer := next((one for one in tried if one.value and not one.misfits), None)
+        ) is not None:
+            bound, problems = longer, [("bracket-in-head", "a list stands there without brackets")]
+    value, misfits, named = bound
     if value is None:
         return raw, [("unbound-arguments", f"{tool.name} takes {', '.join(tool.properties)}")]
-    by_name = [("named-argument", f"by name: {', '.join(named)}")] if named else []
-    mistyped = [("mistyped-argument", f"{name}: {brief(value[name])}") for name in misfits]
-    return value, by_name + mistyped
+    problems += [("named-argument", f"by name: {', '.join(named)}")] if named else []
+    problems += [("mistyped-argument", f"{name}: {brief(value[name])}") for name in misfits]
+    return value, problems
+
+
+def _longer_heads(args: str, newline: str, body: str) -> Iterator[tuple[str, str]]:
+    """Arguments and body, if a `]` that ended the head was one of a list in it.
+
+    The head then ends with a later `]` of its line, or lacks its own at the end of the line. Few
+    of them are tried: each try reads the body.
+    """
+    if newline:
+        yield _quote_list(f"{args}]"), body
+        return
+    line = body.partition("\n")[0]
+    ends = (found.start() for found in re.finditer("]", line))
+    for end in islice(ends, MOST_HEADS):
+        yield _quote_list(f"{args}]{line[:end]}"), _LINE_END.sub("", body[end + 1 :], count=1)
+
+
+def _quote_list(args: str) -> str:
+    """Quote a list that stands among the words as it is, so that it is one word."""
+    at = args.index("[")
+    scan = JsonScan()
+    scan.feed(args, at)
+    starts_word = not at or args[at - 1] in " \t="
+    if scan.end is None or not starts_word:
+        return args
+    return f"{args[:at]}{shlex.quote(args[at : at + scan.end])}{args[at + scan.end :]}"
+
+
+def _breaks_head(text: str) -> bool:
+    return "]" in text or "\n" in text
 
 
 def _note_damage(block: Block, marker: str, start: int) -> None:

@@ -8,17 +8,21 @@
 
 The calls stand at the start of the text, or of a later line; a Markdown fence may wrap them.
 They are held until the delimiter has confirmed them: without one, all of it was prose. Only
-the first delimiter outside a JSON string counts.
+the first delimiter outside a JSON string counts. One that follows prose and confirms nothing is
+taken out of the text, with a problem: a person should never see it. Among other dialects, where
+prose may speak about this one, that holds for a delimiter that begins a line.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from msgspec import structs
 
+from callblocks.model.brief import brief
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.catalogue import CATALOGUE
 from callblocks.model.errors import Unwritable
@@ -31,7 +35,7 @@ from callblocks.parsing.expressions import Ref, alt, chars, lit, many, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.ids import read_id
 from callblocks.parsing.json_scan import JsonScan
-from callblocks.parsing.json_start import BARE, FENCED, Broken, read_json_start
+from callblocks.parsing.json_start import BARE, BLANKS, FENCED, Broken, read_json_start
 from callblocks.parsing.json_value import read_json
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
@@ -39,10 +43,11 @@ from callblocks.parsing.schema_rules import input_rule
 from callblocks.parsing.spelling import damaged, spellings
 from callblocks.parsing.stage import Reading
 
-__all__ = ("DELIMITER", "ScissorsCat")
+__all__ = ("DELIMITER", "BadCall", "ScissorsCat", "read_call")
 
 DELIMITER = "✂️🐱"
 CUTS = (*spellings(DELIMITER), *damaged(DELIMITER))
+LINE_CUTS = tuple(Shape((BLANKS, *map(re.escape, cut)), at_line_start=True) for cut in CUTS)
 CUT = Markers(*CUTS)
 SEPARATOR = Markers("\n", "\n\n")
 
@@ -69,6 +74,7 @@ class ScissorsCat(Dialect):
         "scissors-cat.json": "what stands before the delimiter is not JSON",
         "scissors-cat.call": "an element of the array is not a call",
         "prose-before-calls": "the calls do not stand at the start of the text",
+        "delimiter-without-calls": "a delimiter follows prose that holds no calls; it is not shown",
         "fenced-calls": "a Markdown fence wraps the calls",
     }
     turn_ends = ()
@@ -76,7 +82,8 @@ class ScissorsCat(Dialect):
     keeps_order = False
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        return (BARE, FENCED, *CUTS) if setting.in_code_fences else (BARE, *CUTS)
+        starts = (BARE, FENCED) if setting.in_code_fences else (BARE,)
+        return (*starts, *CUTS) if setting.alone else (*starts, *LINE_CUTS, *CUTS)
 
     def read(self, block: Block) -> Reading[Refused | None]:
         if block.opening[-1] not in "[{":
@@ -84,6 +91,9 @@ class ScissorsCat(Dialect):
         read = yield from read_json_start(block, CUT)
         if isinstance(read, Refused):
             return read
+        if not block.at_start:
+            # The line end before the calls ends the prose: without it two sentences would meet.
+            block.lead(block.opening.startswith("\n"))
         if isinstance(read, Broken):
             block.malformed("scissors-cat.json", f"not JSON: {read.reason}")
         else:
@@ -93,17 +103,24 @@ class ScissorsCat(Dialect):
         return None
 
     def _read_lone_delimiter(self, block: Block) -> Reading[Refused | None]:
-        """The first delimiter counts, even with nothing to confirm; after prose it is prose."""
-        if not block.at_start:
+        """Read a delimiter with nothing to confirm; it counts as the first one all the same."""
+        cut = block.opening.lstrip(" \t\n")
+        begins_line = block.fresh or len(cut) < len(block.opening)
+        if not (block.at_start or block.stage.alone or begins_line):
             return block.refuse(forever=True)
-        yield from self._end(block, block.opening)
+        follows_prose = not block.at_start
+        block.lead(len(block.opening) - len(cut))
+        place = (block.start, block.offset)
+        yield from self._end(block, cut)
+        if follows_prose:
+            block.problem("delimiter-without-calls", f"no calls stand before {DELIMITER}", place)
         return None
 
     def _read_calls(self, block: Block, scan: JsonScan, first: int, cut: str) -> None:
         if scan.too_deep:
             return block.malformed("too-deep", f"more than {block.stage.limits.depth} levels")
         if not block.at_start:
-            block.problem("prose-before-calls", "calls come first", (block.start, first))
+            block.problem("prose-before-calls", "calls come first", (block.start, block.offset))
         if "`" in block.opening:
             block.problem("fenced-calls", "no fence is needed", (block.start, first))
         section, end = block.text[first - block.start :], block.offset
@@ -116,8 +133,8 @@ class ScissorsCat(Dialect):
     def _read_call(self, block: Block, raw: str, start: int, stop: int, upto: int) -> None:
         """Say one element of the array; what follows it up to `upto` is markup."""
         try:
-            call = _validated(raw, block.stage.tools)
-        except _BadCall as error:
+            call = _read_element(raw, block.stage.tools)
+        except BadCall as error:
             return block.malformed("scissors-cat.call", str(error), end=stop, text=raw)
         block.started(call.pop("type"), read_id(call.pop("id", None)), end=start)
         block.input(raw, end=stop)
@@ -189,27 +206,35 @@ def _call_rule(grammar: Grammar, tool: ToolSpec) -> Ref:
     return grammar.rule(tool.name, rules.bracketed(grammar, "{}", members, may_be_empty=False))
 
 
-class _BadCall(Exception):
+class BadCall(Exception):
     """An element that is not a call: the field, and the reason."""
 
 
-def _validated(raw: str, tools: Mapping[str, ToolSpec]) -> dict[str, Any]:
+def _read_element(raw: str, tools: Mapping[str, ToolSpec]) -> dict[str, Any]:
     try:
-        call = read_json(raw)
+        value = read_json(raw)
     except ValueError as error:
-        raise _BadCall(str(error)) from error
-    if not isinstance(call, dict):
-        raise _BadCall(f"a call is an object, not {raw:.40}")
-    call = cast("dict[str, Any]", call)
+        raise BadCall(str(error)) from error
+    return read_call(value, tools, raw)
+
+
+def read_call(value: object, tools: Mapping[str, ToolSpec], written: str = "") -> dict[str, Any]:
+    """Return the members of a call, or raise `BadCall`. Its id is not looked at: one can be made.
+
+    `written` is how the value stands in a text.
+    """
+    if not isinstance(value, dict):
+        raise BadCall(f"a call is an object, not {written or brief(value):.40}")
+    call = dict(cast("dict[str, Any]", value))
     for field, kind, form in FIELDS:
         if field not in call:
-            raise _BadCall(f"{field}: is missing")
+            raise BadCall(f"{field}: is missing")
         if not isinstance(call[field], kind):
-            raise _BadCall(f"{field}: must be {form}")
+            raise BadCall(f"{field}: must be {form}")
     if not _is_number(call.get("priority", 0)):
-        raise _BadCall("priority: must be a number")
+        raise BadCall("priority: must be a number")
     if call["type"] not in CATALOGUE and call["type"] not in tools:
-        raise _BadCall(f"type: {call['type']!r:.60} is not in the catalogue nor among the tools")
+        raise BadCall(f"type: {call['type']!r:.60} is not in the catalogue nor among the tools")
     return call
 
 

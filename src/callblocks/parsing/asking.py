@@ -54,6 +54,7 @@ class Asking:
         self.marker = with_lf(opening)
         self.start: int = stage.said
         self.at_start = not stage.solid
+        self.fresh = scan.fresh
         self.taken: list[str] = [scan.take(scan.pos + len(opening))]
         self.index: int | None = None
 

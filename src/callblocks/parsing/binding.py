@@ -11,6 +11,15 @@ written by its own name, `query=limit=5`, and so is one that comes after a param
 A body that goes to a list of strings has one string on each line, or is a JSON list. Words
 that no other parameter takes come before them: `read a.md b.md` reads two. A body that goes to
 another list, or to an object, is JSON.
+
+A word for an object is JSON. A word for a list is JSON without the outer brackets, for a `]` would
+end the head that the words stand in: `'"a.csv", "b.csv"'`. A word that is no JSON, and has neither
+commas nor brackets nor quotes in it, is the only element. Where the elements are objects of which
+only one member is required, a string stands for that member: `run sales.csv` gives the list
+`[{"filename": "sales.csv"}]`.
+
+Where no words are given, and the body alone would leave out what is required, the body may be the
+whole input as one JSON object. So what does not fit into a head can be said, too.
 """
 
 from __future__ import annotations
@@ -24,9 +33,12 @@ from typing import Any, NamedTuple, TypeGuard, cast
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.json_value import read_json
 from callblocks.parsing.limits import Limits
-from callblocks.parsing.typed import typed
+from callblocks.parsing.same import same
+from callblocks.parsing.schema_order import fits, in_schema_order
+from callblocks.parsing.schema_shape import Plain, Schemas, elements, members
+from callblocks.parsing.typed import read_any, typed, types_of
 
-__all__ = ("Bound", "bind", "split_words", "unbind")
+__all__ = ("Bound", "bind", "may_be_whole", "split_words", "unbind", "unbind_whole")
 
 # A part of a word: plain, in either quotes, or after a backslash; or blanks, which end one.
 _PART = re.compile(
@@ -36,6 +48,9 @@ _PART = re.compile(
 )
 _QUOTING = re.compile(r"""['"\\]""")
 _WORD = re.compile(r"[^ \t\r\n]+")
+# Text that can be one element only: no several ones, and no JSON that broke.
+_ONE = re.compile(r"""[^,;\[\]{}"'\r\n]*[^,;\[\]{}"'\s][^,;\[\]{}"'\r\n]*""")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')  # of JSON
 _ESCAPE = re.compile(r"""\\(["\\])""")
 
 
@@ -76,6 +91,29 @@ class Bound(NamedTuple):
 
 def bind(args: str, body: str, tool: ToolSpec) -> Bound:
     """Return the input that the words and the body give a tool."""
+    bound = _bind_parts(args, body, tool)
+    is_enough = bound.value is not None and bound.value.keys() >= {*tool.required}
+    whole = None if is_enough or args.strip() else _read_whole(body, tool)
+    return bound if whole is None else Bound(whole)
+
+
+def may_be_whole(tool: ToolSpec) -> bool:
+    """Whether a body can be the whole input of a tool: alone it leaves out what is required."""
+    return not {*tool.required} <= {_body_target(tool, {})}
+
+
+def _read_whole(body: str, tool: ToolSpec) -> dict[str, Any] | None:
+    """Return the whole input if the body is one, as a JSON object."""
+    if not body.lstrip().startswith("{"):
+        return None
+    value = read_any(body)
+    if not isinstance(value, dict):
+        return None
+    found = cast("dict[str, Any]", value)
+    return found if tool.properties.keys() >= found.keys() >= {*tool.required} else None
+
+
+def _bind_parts(args: str, body: str, tool: ToolSpec) -> Bound:
     said = _by_name(split_words(args), tool)
     if said is None:
         return Bound(None)
@@ -89,7 +127,7 @@ def bind(args: str, body: str, tool: ToolSpec) -> Bound:
     misfits: list[str] = []
     for name in tool.properties:
         if name in texts and not (name == tool.body and tool.body_is_lines):
-            given[name], fits, _ = typed(texts[name], tool.properties[name], tool.parameters)
+            given[name], fits = _read_word(texts[name], tool.properties[name], tool.parameters)
             misfits += [] if fits else [name]
     if tool.body and tool.body_is_lines:
         lines = [*_read_lines(named.get(tool.body, "")), *left, *_read_lines(body)]
@@ -120,12 +158,39 @@ def _name_in(word: str, tool: ToolSpec) -> str | None:
     return name if equals and name in tool.properties else None
 
 
+def _read_word(text: str, schema: object, document: object) -> tuple[Any, bool]:
+    """Return what a word is by its schema, and whether it fits; a list needs no brackets."""
+    value, fits_schema, _ = typed(text, schema, document)
+    if fits_schema:
+        return value, True
+    schemas = Schemas(document)
+    for plain in schemas.plain(schema):
+        for one in _read_elements(text, plain, schemas) if "array" in types_of(plain) else ():
+            if fits(one, schema, document):
+                return one, True
+    return value, False
+
+
+def _read_elements(text: str, plain: Plain, schemas: Schemas) -> Iterator[list[Any]]:
+    """The lists that a word may be, with brackets or without."""
+    one = [text] if _ONE.fullmatch(text) else None
+    for read in (read_any(text), read_any(f"[{text}]"), one):
+        if not isinstance(read, list):
+            continue
+        found = cast("list[Any]", read)
+        yield found
+        for element in schemas.plain(elements(plain).rest):
+            if len(required := members(element).required) == 1:
+                (name,) = required
+                yield [{name: item} if isinstance(item, str) else item for item in found]
+
+
 def _bind_body(given: dict[str, Any], misfits: list[str], body: str, tool: ToolSpec) -> bool:
     """Whether a parameter takes the body, or there is none to take."""
     target = _body_target(tool, given)
     is_required = tool.body is not None and target in tool.required
     if target is None or target in given:
-        return not body.strip()
+        return not body.strip() or _bind_json(given, body, tool)
     if tool.body_is_json:
         if body.strip() or is_required:
             given[target], fits, _ = typed(body, tool.properties[target], tool.parameters)
@@ -133,6 +198,19 @@ def _bind_body(given: dict[str, Any], misfits: list[str], body: str, tool: ToolS
     elif body or is_required:
         given[target] = body
     return True
+
+
+def _bind_json(given: dict[str, Any], body: str, tool: ToolSpec) -> bool:
+    """Whether the body is JSON for a list or an object not given yet, the last that it fits."""
+    if not body.lstrip().startswith(("[", "{")):
+        return False
+    for name in reversed(tool.properties):
+        if name not in given and tool.properties[name].get("type") in ("array", "object"):
+            value, fits_schema = _read_word(body, tool.properties[name], tool.parameters)
+            if fits_schema:
+                given[name] = value
+                return True
+    return False
 
 
 def unbind(value: Mapping[str, Any], tool: ToolSpec) -> tuple[str, str] | None:
@@ -151,6 +229,13 @@ def unbind(value: Mapping[str, Any], tool: ToolSpec) -> tuple[str, str] | None:
     return " ".join(_arguments(rest, tool)), body
 
 
+def unbind_whole(value: Mapping[str, Any], tool: ToolSpec) -> str | None:
+    """Return a body that `bind` would take for the whole of this input, or None."""
+    body = f"{_word(in_schema_order(value, tool.parameters))}\n"
+    bound = bind("", body, tool)
+    return body if bound.value is not None and same(bound.value, dict(value)) else None
+
+
 def _arguments(rest: Mapping[str, Any], tool: ToolSpec) -> Iterator[str]:
     """Each value as a word; by its name after a gap, or where it would be read as another's."""
     is_gap = False
@@ -158,9 +243,25 @@ def _arguments(rest: Mapping[str, Any], tool: ToolSpec) -> Iterator[str]:
         if name not in rest:
             is_gap = is_gap or name != tool.body
             continue
-        word = _word(rest[name])
+        # Grammars know no names: a list after a gap keeps its brackets, and so needs a body.
+        word = _write_word(rest[name], tool.properties[name], tool.parameters, bare=not is_gap)
         by_name = is_gap or _name_in(word, tool) is not None
         yield f"{shlex.quote(name)}={shlex.quote(word)}" if by_name else shlex.quote(word)
+
+
+def _write_word(value: Any, schema: object, document: object, *, bare: bool) -> str:
+    """Return a word that is read as this value, without a `]` where that can be."""
+    if not isinstance(value, dict | list):
+        return _word(value)
+    text = _STRING.sub(_escape_bracket, _word(value))
+    if isinstance(value, list) and bare:
+        read, fits_schema = _read_word(text[1:-1], schema, document)
+        return text[1:-1] if fits_schema and same(read, value) else text
+    return text
+
+
+def _escape_bracket(string: re.Match[str]) -> str:
+    return string[0].replace("]", "\\u005d").replace("'", "\\u0027")
 
 
 def _body_target(tool: ToolSpec, given: Mapping[str, Any]) -> str | None:

@@ -19,7 +19,7 @@ from callblocks.parsing.line_ends import without_line_end
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.stage import Reading
 
-__all__ = ("BARE", "FENCED", "Broken", "Confirmed", "read_json_start")
+__all__ = ("BARE", "BLANKS", "FENCED", "Broken", "Confirmed", "read_json_start")
 
 # Runs of blanks are bounded so that waiting for their end stays cheap.
 BLANKS, SPACE, TICKS = "[ \\t]{0,1000}", "\\s{0,1000}", ("`", "`", "`{1,100}")

@@ -7,7 +7,7 @@ ok
 
 from __future__ import annotations
 
-from callblocks.model.events import CallReady
+from callblocks.model.events import CallReady, CallResult
 from callblocks.model.shown import escape_call, escape_result
 from callblocks.parser import parse
 
@@ -30,4 +30,8 @@ def normalize_legacy(text: str) -> str:
             shown += "" if result is None else "\n" + escape_result(str(result.output), False)
             parts += [text[at:start], f"<tool>{shown}</tool>"]
             at = end
+        elif isinstance(event, CallResult) and event.span[1] > event.span[0]:
+            # A result that came after other calls: it stands in the block of its own call now.
+            parts.append(text[at : event.span[0]])
+            at = event.span[1]
     return "".join([*parts, text[at:]])

@@ -82,7 +82,9 @@ def _text_events(id_: str, text: str) -> Iterator[Chunk]:
 def _tool_events(chunk: Chunk) -> Iterator[Chunk]:
     """The input always; then the error, which wins, or the output."""
     call, state = {"toolCallId": chunk["toolCallId"]}, chunk.get("state")
-    value = {"toolName": chunk["toolName"], "input": chunk.get("input", {})}
+    # A key without a value, `input:`, says nothing, as no key does.
+    given = chunk.get("input")
+    value: Chunk = {"toolName": chunk["toolName"], "input": {} if given is None else given}
     yield {"type": "tool-input-available", **call, **value}
     if "errorText" in chunk or state == "output-error":
         error = chunk.get("errorText", UNKNOWN_ERROR)

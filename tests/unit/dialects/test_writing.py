@@ -203,3 +203,38 @@ def test_objects_in_objects_are_elements_in_elements() -> None:
     tool, given = ToolSpec("search", parameters=schema), {"a": {"b": {"c": "x"}, "d": ["y"]}}
     text = dialects["minimax_m3"].write([call(input=given)], [tool])
     assert parse(text, "minimax_m3", tools=[tool]).calls[0].input == given
+
+
+RUN = ToolSpec(
+    "run",
+    parameters={
+        "properties": {
+            "path": {"type": "string"},
+            "rows": {"type": "array", "items": {"type": "array"}},
+            "code": {"type": "string"},
+        },
+        "required": ["path", "code"],
+    },
+    body="code",
+)
+
+
+@pytest.mark.parametrize("dialect", EMOJI)
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ({"path": "a", "rows": []}, "🛠️[run a '']\nx🛠️[/end]"),
+        ({"path": "a]"}, '🛠️[run]\n{"path": "a]", "code": "x"}\n🛠️[/end]'),
+        ({"path": "a\nb"}, '🛠️[run]\n{"path": "a\\nb", "code": "x"}\n🛠️[/end]'),
+        (
+            {"path": "a", "rows": [[1]]},
+            '🛠️[run]\n{"path": "a", "rows": [[1]], "code": "x"}\n🛠️[/end]',
+        ),
+    ],
+)
+def test_what_a_head_cannot_hold_is_written_as_the_whole_input_in_the_body(
+    dialect: str, given: dict[str, Any], written: str
+) -> None:
+    made = call(id=FIRST, name="run", input={**given, "code": "x"})
+    assert dialects[dialect].write([made], [RUN]) == written
+    assert parse(written, dialect, tools=[RUN]).calls[0].input == made.input

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks import ToolSpec
-from callblocks.parsing.binding import Bound, bind, split_words, unbind
+from callblocks.parsing.binding import Bound, bind, may_be_whole, split_words, unbind, unbind_whole
 from callblocks.parsing.same import same
 from support.items import TYPES
 
@@ -34,6 +34,27 @@ PUT = ToolSpec(
         "required": ["values"],
     },
     body="values",
+)
+FILE = {"type": "object", "properties": {"name": STRING, "mime": STRING}, "required": ["name"]}
+RUN = ToolSpec(
+    "run",
+    parameters={
+        "properties": {"code": STRING, "files": {"type": "array", "items": {"$ref": "#/$defs/F"}}},
+        "required": ["code", "files"],
+        "$defs": {"F": FILE},
+    },
+    body="code",
+)
+TAG = ToolSpec(
+    "tag",
+    parameters={
+        "properties": {
+            "path": STRING,
+            "labels": {"type": "array", "items": STRING},
+            "more": {"type": "object"},
+        },
+        "required": ["path"],
+    },
 )
 COUNT = ToolSpec("count", parameters={"properties": {"from": INTEGER, "to": INTEGER}})
 
@@ -273,3 +294,100 @@ def test_a_list_of_lists_is_written_and_read_again(values: list[list[Any]]) -> N
     said = unbind({"range": "A1", "values": values}, PUT)
     assert said is not None
     assert bind(*said, PUT) == Bound({"range": "A1", "values": values})
+
+
+@pytest.mark.parametrize(
+    ("word", "labels"),
+    [
+        ("red", ["red"]),
+        ("'dark red'", ["dark red"]),
+        ("1", ["1"]),
+        ("''", []),
+        ("""'"red", "a]b"'""", ["red", "a]b"]),
+        ("""'["red", "green"]'""", ["red", "green"]),
+    ],
+)
+def test_a_list_is_given_by_a_word_without_brackets(word: str, labels: list[str]) -> None:
+    assert bind(f"a.md {word}", "", TAG) == Bound({"path": "a.md", "labels": labels})
+
+
+@pytest.mark.parametrize("word", ["a,b", "a;b", "'[a'", "'{\"a\"'", "it's", "'\"a\" b'"])
+def test_a_word_that_may_be_several_elements_or_broken_json_is_not_guessed_at(word: str) -> None:
+    (text,) = split_words(word)
+    assert bind(f"a.md {word}", "", TAG) == Bound({"path": "a.md", "labels": text}, ("labels",))
+
+
+@pytest.mark.parametrize(
+    ("word", "files"),
+    [
+        ("a.csv", [{"name": "a.csv"}]),
+        ("""'"a.csv", "b.csv"'""", [{"name": "a.csv"}, {"name": "b.csv"}]),
+        ("""'{"name": "a.csv", "mime": "text/csv"}'""", [{"name": "a.csv", "mime": "text/csv"}]),
+        ("""'{"name": "a"}, "b"'""", [{"name": "a"}, {"name": "b"}]),
+        ("""'["a", "b"]'""", [{"name": "a"}, {"name": "b"}]),
+    ],
+)
+def test_a_string_stands_for_the_one_member_that_an_element_needs(
+    word: str, files: list[dict[str, str]]
+) -> None:
+    assert bind(word, "x = 1\n", RUN) == Bound({"files": files, "code": "x = 1\n"})
+
+
+def test_a_body_goes_to_a_list_or_an_object_where_no_text_is_left_to_give() -> None:
+    assert bind("a.md", '["red"]\n', TAG) == Bound({"path": "a.md", "labels": ["red"]})
+    assert bind("a.md", '{"a": [1]}\n', TAG) == Bound({"path": "a.md", "more": {"a": [1]}})
+    assert bind("a.md", "red\n", TAG) == Bound(None)
+    given_ = Bound({"code": "1", "files": [{"name": "a"}]}, (), ("code",))
+    assert bind("code=1", '[{"name": "a"}]', RUN) == given_
+    assert bind("code=1", '["a"]', RUN) == given_
+    assert bind("code=1", "[1]", RUN) == Bound(None)
+
+
+def test_a_body_alone_may_be_the_whole_input_if_it_would_leave_out_what_is_required() -> None:
+    whole = {"code": "x = [1]", "files": [{"name": "a"}]}
+    assert bind("", '{"code": "x = [1]", "files": [{"name": "a"}]}\n', RUN) == Bound(whole)
+    assert bind("a", '{"code": "", "files": []}', RUN).value == {
+        "files": [{"name": "a"}],
+        "code": '{"code": "", "files": []}',
+    }
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"code": "x"}',
+        '{"code": "x", "files": [], "more": 1}',
+        "{x}",
+        '["a"]',
+        '{"code": 1, "code": 2}',
+    ],
+)
+def test_a_body_that_is_not_the_whole_input_is_the_body(body: str) -> None:
+    assert bind("", body, RUN) == Bound({"code": body})
+
+
+def test_json_that_is_the_only_text_of_a_tool_stays_text() -> None:
+    text = '{"text": "x", "path": "y"}'
+    assert bind("", text, WRITE) == Bound({"text": text})
+
+
+def test_a_list_is_written_without_brackets_where_it_reads_back_so() -> None:
+    assert unbind({"path": "a", "labels": ["it's", "b]"]}, TAG) == (
+        'a \'"it\\u0027s", "b\\u005d"\'',
+        "",
+    )
+    assert unbind({"path": "a", "labels": []}, TAG) == ("a ''", "")
+    assert unbind({"code": "1", "files": [{"name": "a"}]}, RUN) == ("""'{"name": "a"}'""", "1")
+    assert unbind({"code": "1", "files": [1]}, RUN) == ("'[1]'", "1")
+
+
+def test_an_input_is_written_as_a_whole_only_where_it_is_read_as_one() -> None:
+    value = {"path": "a", "more": {"a": [1]}}
+    assert unbind_whole(value, TAG) is None
+    assert unbind_whole({"code": "]", "files": [{"name": "]"}]}, RUN) == (
+        '{"code": "]", "files": [{"name": "]"}]}\n'
+    )
+
+
+def test_a_body_may_be_the_whole_input_where_it_is_not_enough_alone() -> None:
+    assert [may_be_whole(tool) for tool in (RUN, READ, PUT, TAG, WRITE)] == [True, *[False] * 4]

@@ -21,3 +21,9 @@ def test_blocks_come_in_order_of_appearance() -> None:
         EmojiCall("run-query", "main.sql 100", ""),
         EmojiCall("tool1", "", "x\n"),
     ]
+
+
+def test_a_block_without_its_end_marker_says_so() -> None:
+    text = "🛠️[ls src]🛠️[/end] 🛠️[rm build]\nhalf a bo"
+    assert [call.ended for call in parse_emoji_brackets(text)] == [True, False]
+    assert parse_emoji_brackets(text)[1].body == "half a bo"

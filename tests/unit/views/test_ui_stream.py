@@ -60,6 +60,8 @@ def test_the_stream_tells_text_input_and_output_in_order() -> None:
 def test_input_is_always_told_and_is_an_empty_object_where_there_is_none() -> None:
     assert told("state: input-available") == ["tool-input-available"]
     assert next(iter(create_stream_chunks(fence(""))))["input"] == {}
+    assert next(iter(create_stream_chunks(fence("input:"))))["input"] == {}
+    assert next(iter(create_stream_chunks(fence("input: false"))))["input"] is False
 
 
 def test_an_output_is_told_by_its_key_or_by_the_state() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from callblocks import Registry, parse
 from callblocks.model.outcomes import Outcome
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.progress import Progress, Said
@@ -327,3 +328,12 @@ def test_what_was_made_is_known_also_where_the_output_is_kept_elsewhere(session:
         "File errors:\n- turn_1/files/old.txt: file not produced\n"
         "Succeeded:\n- turn_1/files/new.txt"
     )
+
+
+def test_code_can_be_run_from_emoji_brackets(session: Session) -> None:
+    text = f"🛠️[{PYTHON} sales.csv]\nopen('files/sales.csv', 'w').write('a,b')\n🛠️[/end]"
+    tools = code_tools(session)
+    parsed = parse(text, "emoji-bracket", tools=Registry(tools))
+    assert parsed.problems == []
+    outcome = session.run(tools, parsed.calls[0], turn="turn_1", policy=ALLOW_CODE)
+    assert outcome.output["produced"] == ["turn_1/files/sales.csv"]
