@@ -37,6 +37,7 @@ from callblocks.parsing.ids import read_id
 from callblocks.parsing.json_scan import JsonScan
 from callblocks.parsing.json_start import BARE, BLANKS, FENCED, Broken, read_json_start
 from callblocks.parsing.json_value import read_json
+from callblocks.parsing.line_ends import line_start
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.schema_rules import input_rule
@@ -93,7 +94,7 @@ class ScissorsCat(Dialect):
             return read
         if not block.at_start:
             # The line end before the calls ends the prose: without it two sentences would meet.
-            block.lead(block.opening.startswith("\n"))
+            block.lead(len(line_start(block.opening)))
         if isinstance(read, Broken):
             block.malformed("scissors-cat.json", f"not JSON: {read.reason}")
         else:
@@ -104,7 +105,7 @@ class ScissorsCat(Dialect):
 
     def _read_lone_delimiter(self, block: Block) -> Reading[Refused | None]:
         """Read a delimiter with nothing to confirm; it counts as the first one all the same."""
-        cut = block.opening.lstrip(" \t\n")
+        cut = block.opening.lstrip(" \t\r\n")
         begins_line = block.fresh or len(cut) < len(block.opening)
         if not (block.at_start or block.stage.alone or begins_line):
             return block.refuse(forever=True)
