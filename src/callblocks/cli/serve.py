@@ -56,9 +56,9 @@ _PORT = 8765
 @click.option(
     "--sdk-version",
     type=click.Choice(("5", "6", "7")),
-    default="5",
+    default="6",
     show_default=True,
-    help="The version of the AI SDK that clients have, unless they say another.",
+    help="The stream of clients that do not say their AI SDK's version; 7 reads that of 6.",
 )
 @serving_options
 def command(

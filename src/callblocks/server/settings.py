@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -17,11 +17,19 @@ from callblocks.model.brief import brief
 from callblocks.model.errors import CallerError
 from callblocks.server.addresses import is_loopback
 
-__all__ = ("SDK_VERSIONS", "SdkVersion", "ServerSettings")
+__all__ = ("SDK_VERSIONS", "SdkClient", "SdkVersion", "ServerSettings")
 
 SdkVersion: TypeAlias = Literal[5, 6, 7]
 SDK_VERSIONS: tuple[SdkVersion, ...] = (5, 6, 7)
 """The versions of the AI SDK whose streams can be written."""
+
+
+class SdkClient(NamedTuple):
+    """The version whose stream a client reads; `answers` where it can answer an approval."""
+
+    version: SdkVersion
+    answers: bool = True
+
 
 _SHORTEST_TOKEN = 16
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
@@ -31,6 +39,7 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:_]+")
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a server is bound to, whom it answers, and how much.
 
+    `sdk_version` is the stream that a client gets which neither says its version nor shows it.
     `max_turns` is how many turns run at once, followed or not. `rate` is how many requests a second
     one client may make, `burst` how many at once. `quiet` is how many seconds a stream may be
     silent before a comment is sent. A client that takes nothing for `send_timeout` seconds, or
@@ -42,7 +51,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 8765
     token: str = ""
     origins: tuple[str, ...] = ()
-    sdk_version: SdkVersion = 5
+    sdk_version: SdkVersion = 6
     max_body: int = 20 * 1024 * 1024
     max_headers: int = 64 * 1024
     max_connections: int = 2000
