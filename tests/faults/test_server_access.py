@@ -103,6 +103,71 @@ def test_names_of_this_machine_are_answered(server: Running, host: str) -> None:
     assert _code(server, host=host) == "ok"
 
 
+PUBLIC = ("https://Chat.Example", "http://[2001:db8::1]:8080", "https://bücher.example:8443")
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory) -> Generator[Running]:
+    folder = tmp_path_factory.mktemp("public")
+    with running_server(folder, token=TOKEN, public_urls=PUBLIC, rate=0.001, burst=200) as running:
+        running.client.headers["authorization"] = f"Bearer {TOKEN}"
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("host", "code"),
+    [
+        *(("chat.example", "ok"), ("CHAT.example.:99", "ok"), ("[2001:DB8::0:1]", "ok")),
+        *(("xn--bcher-kva.example", "ok"), ("localhost", "ok"), ("127.0.0.1:1", "ok")),
+        *(("www.chat.example", "foreign_host"), ("chat.example.evil.net", "foreign_host")),
+        *(("evilchat.example", "foreign_host"), ("[2001:db8::2]", "foreign_host")),
+    ],
+)
+def test_the_names_of_public_urls_are_answered(public: Running, host: str, code: str) -> None:
+    assert _code(public, host=host) == code
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "code"),
+    [
+        ("chat.example", "https://chat.example", "ok"),
+        # A proxy may name the address that it asks.
+        ("127.0.0.1:8765", "https://chat.example", "ok"),
+        ("[2001:db8::1]", "http://[2001:db8::1]:8080", "ok"),
+        ("xn--bcher-kva.example", "https://xn--bcher-kva.example:8443", "ok"),
+        ("localhost:8765", "http://localhost:8765", "ok"),
+        ("chat.example", "http://chat.example", "foreign_origin"),
+        ("chat.example:8443", "https://chat.example:8443", "foreign_origin"),
+        ("chat.example", "https://www.chat.example", "foreign_origin"),
+        ("chat.example", "null", "foreign_origin"),
+        ("evil.net", "https://chat.example", "foreign_host"),
+    ],
+)
+def test_the_pages_of_public_urls_may_ask(
+    public: Running, host: str, origin: str, code: str
+) -> None:
+    assert _code(public, host=host, origin=origin) == code
+
+
+def test_a_public_url_opens_nothing_without_the_token(public: Running) -> None:
+    assert _code(public, host="chat.example", authorization="") == "unauthorized"
+
+
+def test_clients_of_a_proxy_are_counted_one_by_one(public: Running) -> None:
+    def codes(address: str) -> set[str]:
+        return {_code(public, x_forwarded_for=f"spoofed, {address}") for _ in range(205)}
+
+    assert codes("192.0.2.7") == {"ok", "too_many_requests"}
+    assert _code(public, x_forwarded_for="192.0.2.8") == "ok"
+    assert _code(public, x_forwarded_for="192.0.2.8, 192.0.2.7") == "too_many_requests"
+
+
+def test_without_a_proxy_nobody_says_who_they_are(tmp_path: Path) -> None:
+    with running_server(tmp_path, rate=0.001, burst=1) as running:
+        assert _code(running, x_forwarded_for="192.0.2.7") == "ok"
+        assert _code(running, x_forwarded_for="192.0.2.8") == "too_many_requests"
+
+
 @pytest.mark.parametrize(
     "head", ["", "host: localhost\r\nhost: evil.net\r\n", "host: a b\r\n", "host: \r\n"]
 )

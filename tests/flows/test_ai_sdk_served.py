@@ -5,6 +5,7 @@ Every error that a client reports fails its test.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
@@ -19,7 +20,7 @@ from callblocks.runtime.policy.rules import Rule
 from callblocks.session.team_settings import Member
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.ai_clients import CLIENTS, AiClient, Told
+from support.ai_clients import CLIENTS, AiClient, SilentClient, Told
 from support.home import fence
 from support.scripts import written_scripts
 from support.serving import Served, served_host
@@ -99,32 +100,35 @@ def clients() -> Generator[dict[str, AiClient]]:
 
 
 @pytest.fixture(params=CLIENTS)
-def client(request: pytest.FixtureRequest, clients: dict[str, AiClient]) -> AiClient:
-    return clients[request.param]
+def client(request: pytest.FixtureRequest, clients: dict[str, AiClient]) -> AiClient | SilentClient:
+    package, _, silent = request.param.partition(" ")
+    return SilentClient(clients[package]) if silent else clients[package]
 
 
-asking = pytest.mark.parametrize("client", ["ai6", "ai7"], indirect=True)
+asking = pytest.mark.parametrize(
+    "client", ["ai6", "ai7", "ai6 silent", "ai7 silent"], indirect=True
+)
 replaying = pytest.mark.parametrize("client", ["ai5", "ai6", "ai7"], indirect=True)
 
 
 class Talk:
     """One chat of one client with the server."""
 
-    def __init__(self, server: Served, client: AiClient, chat: str) -> None:
+    def __init__(self, server: Served, client: AiClient | SilentClient, chat: str) -> None:
         self._server = server
         self._client = client
         self.chat = f"{client.package}-{chat}"
 
-    def perform(self, text: str = "", **asked: Any) -> Told:
-        """Say something, or resume; no client may complain."""
+    def perform(self, text: str = "", *, errors: Any = (), **asked: Any) -> Told:
+        """Say something, or resume; a client complains of nothing but that."""
         told = self._client.perform(
             url=f"http://127.0.0.1:{self._server.port}/api/chat",
             chat=self.chat,
             text=text,
-            headers={"x-callblocks-sdk-version": str(self._client.version)},
+            headers=self._client.headers,
             **asked,
         )
-        assert told.errors == []
+        assert told.errors == list(errors)
         return told
 
     def follow(self, messages: list[dict[str, Any]], then: Callable[[], object]) -> Told:
@@ -151,13 +155,36 @@ class Talk:
 
     def load(self) -> dict[str, Any]:
         """The chat as a page loads it."""
-        params = {"sdk_version": self._client.version}
-        return self._server.client.get(f"/api/chat/{self.chat}", params=params).json()
+        path = f"/api/chat/{self.chat}"
+        return self._server.client.get(path, headers=self._client.headers).json()
+
+    def until_idle(self) -> None:
+        """Wait for the turn's end, as a page that asks again and again."""
+        for _ in range(5000):
+            if self.load()["status"] == "idle":
+                return
+            threading.Event().wait(0.002)
+        raise AssertionError("the turn does not end")
 
     def stop(self) -> bool:
         """Stop the turn; whether there was one."""
         path = f"/api/chat/{self.chat}/stop"
         return self._server.client.post(path, json={}).json()["stopped"]
+
+
+class Matching:
+    """A text in which a pattern is found."""
+
+    def __init__(self, pattern: str | re.Pattern[str]) -> None:
+        self._pattern = pattern
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and re.search(self._pattern, other) is not None
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] it equals many
+
+    def __repr__(self) -> str:
+        return f"Matching({self._pattern!r})"
 
 
 def gist(message: dict[str, Any]) -> list[tuple[str, Any, Any]]:
@@ -293,6 +320,39 @@ def test_a_question_waits_for_who_comes_back(server: Served, client: AiClient, r
         resume=True, messages=shown["messages"], answers=[{"approved": True}], sends="approvals"
     )
     assert (room.notes, told.text, told.status) == (["tea"], "May I?\nDone.", "ready")
+
+
+@pytest.mark.parametrize("client", ["ai5-0 silent", "ai5 silent"], indirect=True)
+def test_a_client_that_knows_no_approvals_shows_an_error(
+    server: Served, client: AiClient, room: Room
+) -> None:
+    room.notes.clear()
+    talk = Talk(server, client, "deaf")
+    broken = re.compile(r"Type validation failed: .*\"tool-approval-request\"")
+    told = talk.perform("ask", errors=[Matching(broken)])
+    assert (told.status, told.calls["c1"][-1]) == ("error", "input-available")
+    # From then on its history shows what it is, and it is told in words.
+    busy = talk.perform("ask", messages=told.messages, errors=[Matching(r"waits for the approval")])
+    assert busy.status == "error"
+    assert talk.stop()
+    talk.until_idle()
+    words = r"waits for a person's approval \(\w+\), which this chat client cannot give"
+    again = talk.perform("ask", messages=told.messages, errors=[Matching(words)])
+    assert (again.status, again.calls["c1"][-1]) == ("error", "input-available")
+    # The question is there for others: what it is answered counts, and the chat has it.
+    (question,) = server.client.get("/api/approvals?state=pending").json()["approvals"]
+    server.client.post(f"/api/approvals/{question['id']}", json={"verdict": "once"})
+    talk.until_idle()
+    assert room.notes == ["tea"]
+    assert gist(talk.load()["messages"][-1])[-1] == ("text", "Done.", "done")
+
+
+@pytest.mark.parametrize("client", ["ai5-0 silent", "ai5 silent"], indirect=True)
+def test_a_client_that_knows_no_approvals_reads_all_else(server: Served, client: AiClient) -> None:
+    told = Talk(server, client, "calls").perform("calls")
+    ends = {id: states[-1] for id, states in told.calls.items()}
+    assert ends == {"c1": "output-available", "c2": "output-error", "c3": "output-error"}
+    assert (told.text, told.status) == ("I add.\nIt is 3.", "ready")
 
 
 def test_who_leaves_in_the_middle_gets_all_when_the_page_is_loaded_again(

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import termios
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fcntl import ioctl
 from pathlib import Path
@@ -39,9 +39,10 @@ def started(
     stdout: int = subprocess.PIPE,
     stderr: int = subprocess.PIPE,
     env: dict[str, str] = PLAIN,
+    by: Sequence[str] = (),
 ) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
-        [*COMMAND, *args], stdin=subprocess.PIPE, stdout=stdout, stderr=stderr, env=env
+        [*by, *COMMAND, *args], stdin=subprocess.PIPE, stdout=stdout, stderr=stderr, env=env
     )
     # What waits for words that never come gets an end of file instead.
     patience = threading.Timer(60, process.kill)
@@ -116,10 +117,16 @@ def test_a_listing_grows_with_the_text() -> None:
         assert b"call     ls" in process.stdout.readline()
 
 
-@pytest.mark.parametrize("command", ["parse", "show", "convert"])
-def test_an_interrupt_is_one_line(command: str) -> None:
+# As a shell without job control starts what it puts into the background.
+IGNORING = ("sh", "-c", "trap '' INT; exec \"$@\"", "sh")
+
+
+@pytest.mark.parametrize(
+    ("command", "by"), [("parse", ()), ("show", ()), ("convert", ()), ("parse", IGNORING)]
+)
+def test_an_interrupt_is_one_line(command: str, by: Sequence[str]) -> None:
     more = ["--to", "tool-fence"] if command == "convert" else []
-    with started(command, *more) as process:
+    with started(command, *more, by=by) as process:
         write(process, "It has begun.\nAnd it goes on.")
         if command == "convert":
             _wait_until_it_reads(process)

@@ -12,6 +12,9 @@ import pytest
 from support.serving import Running, chunks, posted, running_server, said
 from support.speaking import ASK_ALL
 
+OPEN = {"sdk_version": 5}
+"""The stream of version 5 stays open while a person decides."""
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Running]:
@@ -353,7 +356,7 @@ def test_what_is_said_while_a_question_waits_is_refused_with_words(server: Runni
 
 
 def test_on_version_5_the_stream_waits_for_the_answer(server: Running) -> None:
-    with server.streaming("note five", "five") as stream:
+    with server.streaming("note five", "five", params=OPEN) as stream:
         question = next(chunk for chunk in stream if chunk["type"] == "data-approval")
         approval = question["data"]["id"]
         asked = server.client.get("/api/approvals", params={"state": "pending"}).json()["approvals"]
@@ -369,7 +372,7 @@ def test_what_was_answered_is_on_the_timeline_and_in_the_chat_that_is_loaded(
     server: Running, verdict: str
 ) -> None:
     chat = f"kept-{verdict}"
-    with server.streaming(f"note {chat}", chat) as stream:
+    with server.streaming(f"note {chat}", chat, params=OPEN) as stream:
         question = next(chunk for chunk in stream if chunk["type"] == "data-approval")["data"]
         body = {"verdict": verdict, **({"reason": "not today"} if verdict == "deny" else {})}
         server.client.post(f"/api/approvals/{question['id']}", json=body)
@@ -387,7 +390,7 @@ def test_what_was_answered_is_on_the_timeline_and_in_the_chat_that_is_loaded(
 
 
 def test_a_no_and_its_reason_reach_the_model(server: Running) -> None:
-    with server.streaming("note no", "no") as stream:
+    with server.streaming("note no", "no", params=OPEN) as stream:
         question = next(chunk for chunk in stream if chunk["type"] == "data-approval")
         body = {"verdict": "deny", "reason": "not today"}
         server.client.post(f"/api/approvals/{question['data']['id']}", json=body)
@@ -397,7 +400,7 @@ def test_a_no_and_its_reason_reach_the_model(server: Running) -> None:
 
 def test_a_grant_counts_for_the_next_call_as_well(tmp_path: Path) -> None:
     with running_server(tmp_path, host={"policy": ASK_ALL}) as server:
-        with server.streaming("twice grant", "grant") as stream:
+        with server.streaming("twice grant", "grant", params=OPEN) as stream:
             question = next(chunk for chunk in stream if chunk["type"] == "data-approval")
             path = f"/api/approvals/{question['data']['id']}"
             missing = server.client.post(path, json={"verdict": "while"})

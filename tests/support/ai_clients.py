@@ -24,7 +24,7 @@ from callblocks.views.ui.chunks import Chunk, Version
 from callblocks.views.ui.posted import PostedAnswer, read_posted
 from callblocks.views.ui.stream import UiStream
 
-__all__ = ("CLIENTS", "AiClient", "Told", "Turn", "chat_app")
+__all__ = ("CLIENTS", "AiClient", "SilentClient", "Told", "Turn", "chat_app")
 
 CLIENTS: dict[str, Version] = {"ai5-0": 5, "ai5": 5, "ai6": 6, "ai7": 7}
 """The packages of tests/node, and the version that each is."""
@@ -73,6 +73,7 @@ class AiClient:
     def __init__(self, package: str) -> None:
         self.package = package
         self.version: Version = CLIENTS[package]
+        self.headers = {"x-callblocks-sdk-version": str(self.version)}
 
     def __enter__(self) -> Self:
         assert (_HERE / "node_modules" / self.package).is_dir(), "run scripts/setup first"
@@ -96,6 +97,17 @@ class AiClient:
         told = msgspec.json.decode(self._process.stdout.readline(), type=Told)
         assert not told.fault, told.fault
         return told
+
+
+class SilentClient:
+    """The same process, for a client that does not say its version: it gets the usual stream."""
+
+    version: Version = 6
+
+    def __init__(self, client: AiClient) -> None:
+        self.package = f"{client.package}-silent"
+        self.headers: dict[str, str] = {}
+        self.perform = client.perform
 
 
 def chat_app(turns: dict[str, Turn]) -> Starlette:

@@ -5,6 +5,7 @@ Only click is imported to list them: each command brings its own imports.
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import click
@@ -55,6 +56,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command, and end the process with its exit code."""
+    _heed_interrupts()
     if sys.stdout is None:  # so it is where the shell closed it
         say("standard output is closed")
         sys.exit(USAGE)
@@ -63,6 +65,17 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue] asked right above
     sys.exit(_run())
+
+
+def _heed_interrupts() -> None:
+    """Let Ctrl-C end every command.
+
+    A shell without job control, and so a script, `make` or a CI job, starts what it puts into the
+    background with SIGINT ignored. Python leaves it so, while asyncio and uvicorn handle the signal
+    all the same: `run`, `chat` and `serve` would end, and `parse` and `timeline follow` would not.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _run() -> int:

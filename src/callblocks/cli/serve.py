@@ -55,11 +55,17 @@ _PORT = 8765
     help="Let pages of this origin ask, as http://localhost:5173; may be given again.",
 )
 @click.option(
+    "--public-url",
+    multiple=True,
+    metavar="URL",
+    help="Answer by this address of a proxy, as https://chat.example; may be given again.",
+)
+@click.option(
     "--sdk-version",
     type=click.Choice(("5", "6", "7")),
-    default="5",
+    default="6",
     show_default=True,
-    help="The version of the AI SDK that clients have, unless they say another.",
+    help="The stream of clients that do not say their AI SDK's version; 7 reads that of 6.",
 )
 @serving_options
 def command(
@@ -67,13 +73,14 @@ def command(
     port: int,
     token: str,
     origin: tuple[str, ...],
+    public_url: tuple[str, ...],
     sdk_version: str,
     model: tuple[str, ...],
     **place: Unpack[PlaceOptions],
 ) -> None:
     """Serve chats, timelines, artifacts and approvals over HTTP, until Ctrl-C.
 
-    It says its address, where a browser finds the page of the chats. On a loopback address no
+    It says its addresses, where a browser finds the page of the chats. On a loopback address no
     token is needed, and only this machine is answered. GET /api/openapi.json says what programs
     find. With none of --ask, --allow, --allow-trait and --policy no call runs.
     """
@@ -89,11 +96,17 @@ def command(
         port=port,
         token=token,
         origins=origin,
+        public_urls=public_url,
         sdk_version=SDK_VERSIONS[("5", "6", "7").index(sdk_version)],
     )
+    public = [url.origin for url in settings.public]
     with without_password(options["store"]):
         others = model[1:] if model else None
-        serve(settings, lambda: _open(options, others), lambda address: _tell(address, token))
+        serve(
+            settings,
+            lambda: _open(options, others),
+            lambda address: _tell([address, *public], token),
+        )
 
 
 def _open(options: ChatOptions, others: tuple[str, ...] | None) -> Host:
@@ -107,8 +120,8 @@ def _open(options: ChatOptions, others: tuple[str, ...] | None) -> Host:
     return host
 
 
-def _tell(address: str, token: str) -> None:
+def _tell(addresses: list[str], token: str) -> None:
     """Where the page is; it takes the token from there. What reads along keeps no secret."""
     secret = f"/#token={token}" if token and sys.stdout.isatty() else ""
-    sys.stdout.write(f"{address}{secret}\n")
+    sys.stdout.writelines(f"{address}{secret}\n" for address in addresses)
     sys.stdout.flush()

@@ -25,7 +25,7 @@ from callblocks.server.running_turn import RunningTurn
 from callblocks.server.service import Service, service_of
 from callblocks.server.settings import SdkVersion
 from callblocks.server.ui_events import ui_response
-from callblocks.server.versions import version_of
+from callblocks.server.versions import client_of
 from callblocks.session.choosing import Choice
 from callblocks.session.settings import Attachment
 from callblocks.timeline.stores.store import check_name
@@ -101,24 +101,27 @@ class Resumed(msgspec.Struct, frozen=True):
 async def post_chat(request: Request) -> Response:
     """Say something in a chat, or answer its questions; the turn comes back as a stream."""
     service = service_of(request)
-    version = version_of(request)
+    # What the query and the headers say is checked before the body is read.
+    client_of(request)
     body = await read_body(request, ChatBody, service.settings)
     check_name(body.id)
     service.slots.check()
     posted = read_posted({"id": body.id, "messages": body.messages})
+    client = client_of(request, body.messages)
     if posted.text is None:
         running, answered, start = await answer_questions(service, body.id, posted.answers)
-        return ui_response(service, running.log, running.turn, version, start, answered)
+        return ui_response(service, running.log, running.turn, client, start, answered)
     files = [Attachment(file.name, file.content) for file in posted.files]
     running = service.chats.start(body.id, posted.text, files, body.choice)
+    running.client = client
     await running.begun()
-    return ui_response(service, running.log, running.turn, version)
+    return ui_response(service, running.log, running.turn, client)
 
 
 async def show_chat(request: Request) -> Response:
     """A chat with its messages."""
     service, name = service_of(request), request.path_params["id"]
-    version = version_of(request)
+    version = client_of(request).version
     head = await service.existing_chat(name)
     running, (status, messages) = await _standing(service, name, version)
     turn = None

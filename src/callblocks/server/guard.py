@@ -1,7 +1,10 @@
 """Who may ask: the right host name, the right page, the right token.
 
-- A server on a loopback address answers only to loopback names. So a page whose name was made to
-  lead here (DNS rebinding) gets nothing.
+- A server on a loopback address answers only to loopback names, and to those of its public URLs, by
+  which a proxy on this machine asks. So a page whose name was made to lead here (DNS rebinding)
+  gets nothing.
+- The pages of a public URL are our own, whatever `Host` the proxy sends: theirs, or the address
+  that it asks. No other scheme or port of a public name is.
 - A page of another origin gets nothing, unless `origins` names it. Then the answers carry what its
   browser asks for (CORS).
 - With a token, every request carries it: `Authorization: Bearer …`. Only the state of health is
@@ -18,7 +21,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from callblocks.server.addresses import host_of, is_loopback
+from callblocks.server.addresses import host_of, is_loopback, name_of
 from callblocks.server.faults import ApiFault
 from callblocks.server.pages import PAGES, is_page
 from callblocks.server.settings import ServerSettings
@@ -37,6 +40,8 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app = app
         self._settings = settings
+        self._public_names = {url.name for url in settings.public}
+        self._public_origins = {url.origin for url in settings.public}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -62,8 +67,12 @@ class Guard:
         given = headers.getlist("host")
         if len(given) != 1 or (name := host_of(given[0])) is None:
             raise ApiFault("bad_header", "the Host header is missing, or names no host")
-        if self._settings.is_loopback and not is_loopback(name):
-            words = f"{name} is not a name of this machine; ask for localhost or 127.0.0.1"
+        is_known = is_loopback(name) or name_of(name) in self._public_names
+        if self._settings.is_loopback and not is_known:
+            words = (
+                f"{name} is not a name of this machine; ask for localhost or 127.0.0.1,"
+                " or name the address of a proxy with --public-url"
+            )
             raise ApiFault("foreign_host", words)
         return given[0]
 
@@ -78,9 +87,22 @@ class Guard:
             return ""
         if given[0] in self._settings.origins:
             return given[0]
-        if _is_own(given[0], host):
+        if given[0] in self._public_origins or self._is_own(given[0], host):
             return ""
         raise _foreign(given[0])
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Whether a page comes from the host that is asked.
+
+        Its scheme may differ, behind a proxy that encrypts; of a public URL it is known.
+        """
+        try:
+            parts = urlsplit(origin)
+        except ValueError:
+            return False
+        is_same = parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
+        name = host_of(host) or ""
+        return is_same and (is_loopback(name) or name_of(name) not in self._public_names)
 
     def _check_token(self, headers: Headers, path: str) -> None:
         is_open = path == HEALTH or is_page(path)
@@ -103,15 +125,6 @@ def knows_token(headers: Headers, token: str) -> bool:
 def _is_visit(headers: Headers, path: str) -> bool:
     """Whether a person follows a link to one of the pages."""
     return path in PAGES and headers.get("sec-fetch-mode") == "navigate"
-
-
-def _is_own(origin: str, host: str) -> bool:
-    """Whether a page comes from this server: the scheme may differ, behind one that encrypts."""
-    try:
-        parts = urlsplit(origin)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
 
 
 def _foreign(who: str) -> ApiFault:

@@ -1,8 +1,10 @@
 """How often a client may ask, and how many streams there may be.
 
 Each client has a bucket of `burst` requests that fills again with `rate` a second. A client is an
-address; of IPv6 the first half, which is what one household gets. Buckets that are full again are
-forgotten, so they need no more memory than there are busy clients.
+address; of IPv6 the first half, which is what one household gets. With public URLs, a proxy on this
+machine asks for many clients, and says for which: the last address of `X-Forwarded-For`.
+
+Buckets that are full again are forgotten, so they need no more memory than there are busy clients.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from ipaddress import IPv6Address, ip_address
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from callblocks.server.addresses import is_loopback
 from callblocks.server.faults import ApiFault
 from callblocks.server.settings import ServerSettings
 
@@ -64,14 +68,24 @@ class RateLimit:
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app = app
         self._buckets = Buckets(settings.rate, settings.burst)
+        self._has_proxy = bool(settings.public_urls)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (wait := self._buckets.take(_client(scope))):
+        if scope["type"] == "http" and (wait := self._buckets.take(self._client(scope))):
             words = "this client asks too often; wait as long as Retry-After says"
             fault = ApiFault("too_many_requests", words, {"retry-after": str(int(wait) + 1)})
             await fault.refusal(scope)(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+    def _client(self, scope: Scope) -> str:
+        client = scope.get("client")
+        host = str(client[0]) if client else ""
+        if self._has_proxy and is_loopback(host):
+            # Those before the last one are what the client itself says.
+            said = Headers(scope=scope).get("x-forwarded-for", "").rpartition(",")[2].strip()
+            return _household(said) or host
+        return _household(host) or host
 
 
 class Slots:
@@ -98,13 +112,12 @@ class Slots:
             self.taken -= 1
 
 
-def _client(scope: Scope) -> str:
-    client = scope.get("client")
-    host = str(client[0]) if client else ""
+def _household(host: str) -> str:
+    """The part of an address that one client has; "" for what is no address."""
     try:
         address = ip_address(host)
     except ValueError:
-        return host
+        return ""
     if isinstance(address, IPv6Address) and not address.ipv4_mapped:
         return str(int(address) >> _HALF)
     return host

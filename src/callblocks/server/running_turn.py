@@ -13,6 +13,7 @@ from callblocks.model.turn_events import (
     TurnEnded,
     TurnEvent,
 )
+from callblocks.server.settings import SdkClient
 from callblocks.session.session import Session
 from callblocks.session.turn_log import Logged, TurnLog
 
@@ -20,7 +21,10 @@ __all__ = ("RunningTurn",)
 
 
 class RunningTurn:
-    """A turn under way, for all who follow it. `turn` is "" until it has its number."""
+    """A turn under way, for all who follow it. `turn` is "" until it has its number.
+
+    `client` is the client that began it; None where none did.
+    """
 
     def __init__(self, session: Session, count: Callable[[TurnEvent], None]) -> None:
         self.session = session
@@ -28,6 +32,7 @@ class RunningTurn:
         self.log = TurnLog(lambda: state.last)
         self.turn = ""
         self.fault: Exception | None = None
+        self.client: SdkClient | None = None
         self._replayed = 0
         self._count = count
         self._asked: dict[str, int] = {}

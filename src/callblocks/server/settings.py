@@ -4,24 +4,34 @@
     ServerSettings(host="0.0.0.0", port=80, token="…")         any other does
 
 `origins` are the pages of other servers that may talk to this one, such as http://localhost:5173.
+`public_urls` are the addresses that a proxy has for this server, such as https://chat.example. They
+can be reached from other machines, so they need a token as well.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import CallerError
-from callblocks.server.addresses import is_loopback
+from callblocks.server.addresses import PublicUrl, is_loopback, read_public_url
 
-__all__ = ("SDK_VERSIONS", "SdkVersion", "ServerSettings")
+__all__ = ("SDK_VERSIONS", "SdkClient", "SdkVersion", "ServerSettings")
 
 SdkVersion: TypeAlias = Literal[5, 6, 7]
 SDK_VERSIONS: tuple[SdkVersion, ...] = (5, 6, 7)
 """The versions of the AI SDK whose streams can be written."""
+
+
+class SdkClient(NamedTuple):
+    """The version whose stream a client reads; `answers` where it can answer an approval."""
+
+    version: SdkVersion
+    answers: bool = True
+
 
 _SHORTEST_TOKEN = 16
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
@@ -31,6 +41,7 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:_]+")
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a server is bound to, whom it answers, and how much.
 
+    `sdk_version` is the stream that a client gets which neither says its version nor shows it.
     `max_turns` is how many turns run at once, followed or not. `rate` is how many requests a second
     one client may make, `burst` how many at once. `quiet` is how many seconds a stream may be
     silent before a comment is sent. A client that takes nothing for `send_timeout` seconds, or
@@ -42,7 +53,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 8765
     token: str = ""
     origins: tuple[str, ...] = ()
-    sdk_version: SdkVersion = 5
+    public_urls: tuple[str, ...] = ()
+    sdk_version: SdkVersion = 6
     max_body: int = 20 * 1024 * 1024
     max_headers: int = 64 * 1024
     max_connections: int = 2000
@@ -60,6 +72,11 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
         """Whether only this machine can reach the server."""
         return is_loopback(self.host)
 
+    @property
+    def public(self) -> tuple[PublicUrl, ...]:
+        """What the public URLs name."""
+        return tuple(filter(None, map(read_public_url, self.public_urls)))
+
     def check(self) -> None:
         """Raise `CallerError` where the server must not start like this."""
         if not self.token and not self.is_loopback:
@@ -67,6 +84,18 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
                 f"{brief(self.host)} can be reached from other machines: give a token,"
                 " or bind to 127.0.0.1"
             )
+        for url in self.public_urls:
+            named = read_public_url(url)
+            if named is None:
+                raise CallerError(
+                    f"{brief(url)} is no public URL; write it with http or https, a host, and no"
+                    " path: https://chat.example"
+                )
+            if not self.token and not is_loopback(named.name):
+                raise CallerError(
+                    f"{brief(url)} can be reached from other machines: give a token, too; the"
+                    " proxy may send it for those whom it knows"
+                )
         if self.token and not _is_token(self.token):
             raise CallerError(
                 f"a token has at least {_SHORTEST_TOKEN} characters, letters and digits and"

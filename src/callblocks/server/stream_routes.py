@@ -20,9 +20,9 @@ from starlette.responses import Response
 from callblocks.server.last_turn import LastTurn
 from callblocks.server.reading import event_number, read_query
 from callblocks.server.service import Service, service_of
-from callblocks.server.settings import SdkVersion
+from callblocks.server.settings import SdkClient, SdkVersion
 from callblocks.server.ui_events import ui_response
-from callblocks.server.versions import version_of
+from callblocks.server.versions import client_of
 from callblocks.session.turn_log import TurnLog
 from callblocks.timeline.stores.store import check_name
 
@@ -39,24 +39,25 @@ class StreamQuery(msgspec.Struct, frozen=True):
 async def stream_chat(request: Request) -> Response:
     """The turn that runs in a chat, from its start or after an event."""
     service, name = service_of(request), check_name(request.path_params["id"])
-    version = version_of(request)
-    after = event_number(request, read_query(request, StreamQuery).after)
     running = service.chats.get(name)
+    # A request for a stream shows nothing of a client: the one that began the turn comes back.
+    client = client_of(request, known=None if running is None else running.client)
+    after = event_number(request, read_query(request, StreamQuery).after)
     if running is not None:
         await running.begun()
         rest = None
         if after is not None and 0 < after[0] < running.first:
-            rest = await _rest(service, name, version, after)
+            rest = await _rest(service, name, client, after)
         start = 0 if after is None else running.log.after(*after)
-        return rest or ui_response(service, running.log, running.turn, version, start)
+        return rest or ui_response(service, running.log, running.turn, client, start)
     if after is None:
         return Response(status_code=204)
     await service.existing_chat(name)
-    return await _rest(service, name, version, after) or Response(status_code=204)
+    return await _rest(service, name, client, after) or Response(status_code=204)
 
 
 async def _rest(
-    service: Service, name: str, version: SdkVersion, after: tuple[int, int]
+    service: Service, name: str, client: SdkClient, after: tuple[int, int]
 ) -> Response | None:
     """What the turn that a number is of said after it; None where all was told."""
 
@@ -69,4 +70,4 @@ async def _rest(
     start = last.place_after(log, *after)
     if start >= len(log.events):
         return None
-    return ui_response(service, log, last.turn, version, start)
+    return ui_response(service, log, last.turn, client, start)

@@ -14,7 +14,7 @@ from itertools import zip_longest
 
 from callblocks.server.event_stream import DONE, PIECE, EventStream, event_bytes
 from callblocks.server.service import Service
-from callblocks.server.settings import SdkVersion
+from callblocks.server.settings import SdkClient
 from callblocks.session.turn_log import Logged, TurnLog
 from callblocks.views.ui.messages import reply_id
 from callblocks.views.ui.stream import UiStream
@@ -31,7 +31,7 @@ def ui_response(
     service: Service,
     log: TurnLog,
     turn: str,
-    version: SdkVersion,
+    client: SdkClient,
     start: int = 0,
     answered: Sequence[str] = (),
 ) -> EventStream:
@@ -43,8 +43,9 @@ def ui_response(
 
     async def pieces() -> AsyncGenerator[bytes, None]:
         stream = UiStream(
-            version,
+            client.version,
             message_id=reply_id(turn or "turn"),
+            answers=client.answers,
             resumed=start > 0,
             # What the client has, it got while the turn was under way.
             is_over=log.is_over and not start,

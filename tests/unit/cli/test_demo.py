@@ -78,7 +78,7 @@ def test_it_serves_the_page_works_on_the_sample_asks_and_ends_quietly(tmp_path: 
         (model,) = client.get("/api/models").json()["models"]
         assert {"02-change-the-plan", "05-refusal"} <= {one["name"] for one in model["scenarios"]}
         body = {**posted("Whatever", "one"), "scenario": "02-change-the-plan"}
-        with client.stream("POST", "/api/chat", json=body) as response:
+        with client.stream("POST", "/api/chat?sdk_version=5", json=body) as response:
             chunk = lines(response.iter_lines())
             asked = next(one for one in chunk if one["type"] == "data-approval")
             # Three files were read unasked; the change is shown before it is made.
@@ -98,7 +98,7 @@ def test_mail_is_read_unasked_and_what_it_leads_to_is_asked(tmp_path: Path) -> N
     asked: dict[str, str] = {}
     with _running("--port", "0", "--state", os.fspath(place.folder)) as (_, client, _told):
         body = {**posted("What is new in the mail?", "one"), "scenario": "05-answer-the-mail"}
-        with client.stream("POST", "/api/chat", json=body) as response:
+        with client.stream("POST", "/api/chat?sdk_version=5", json=body) as response:
             told: list[dict[str, Any]] = []
             for one in lines(response.iter_lines()):
                 told.append(one)

@@ -73,7 +73,10 @@ def test_it_says_its_address_serves_and_ends_when_told(tmp_path: Path) -> None:
     (tmp_path / "scripts/hello.md").write_text("---\nmatch: [hello]\npace: 0\n---\nHello too.\n")
     model = f"scripted:{tmp_path / 'scripts'}"
     server = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, "--port", "0", "--sdk-version", "6", "--model", model],
+        [
+            *(sys.executable, "-c", PROGRAM, "--port", "0", "--sdk-version", "6"),
+            *("--model", model, "--public-url", "https://Chat.example:443/"),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "CALLBLOCKS_TOKEN": "a-token-of-16-or-more"},
@@ -82,6 +85,7 @@ def test_it_says_its_address_serves_and_ends_when_told(tmp_path: Path) -> None:
     try:
         assert server.stdout is not None
         address = server.stdout.readline().strip()
+        assert server.stdout.readline() == "https://chat.example\n"
         headers = {"authorization": "Bearer a-token-of-16-or-more"}
         with httpx2.Client(base_url=address, headers=headers, timeout=20) as client:
             assert client.get("/api/health").json()["sdk_version"] == 6

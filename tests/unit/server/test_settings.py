@@ -35,6 +35,19 @@ def test_an_origin_is_a_scheme_a_host_and_a_port(origin: str) -> None:
     ServerSettings(origins=("http://localhost:5173", "https://a.example")).check()
 
 
+@pytest.mark.parametrize("url", ["chat.example", "https://a/b", "*"])
+def test_a_public_url_is_checked(url: str) -> None:
+    with pytest.raises(CallerError, match="is no public URL"):
+        ServerSettings(public_urls=(url,), token=TOKEN).check()
+
+
+def test_a_public_url_demands_a_token_unless_it_is_of_this_machine() -> None:
+    with pytest.raises(CallerError, match="give a token"):
+        ServerSettings(public_urls=("http://localhost:8080", "https://chat.example")).check()
+    ServerSettings(public_urls=("https://chat.example",), token=TOKEN).check()
+    ServerSettings(public_urls=("http://localhost:8080", "http://[::1]")).check()
+
+
 def test_only_known_versions_are_spoken() -> None:
     with pytest.raises(CallerError, match="5, 6 or 7"):
         ServerSettings(sdk_version=4).check()  # pyright: ignore[reportArgumentType] that is the mistake

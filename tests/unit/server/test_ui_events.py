@@ -19,7 +19,7 @@ from callblocks.model.turn_events import (
 from callblocks.server import ui_events
 from callblocks.server.limits import Slots
 from callblocks.server.service import Service
-from callblocks.server.settings import ServerSettings
+from callblocks.server.settings import SdkClient, ServerSettings
 from callblocks.server.ui_events import ui_response
 from callblocks.session.turn_log import TurnLog
 from callblocks.views.ui.chunks import Chunk
@@ -82,7 +82,7 @@ def test_others_have_their_turn_while_a_long_log_is_read(
         sent.append(message.get("body", b""))
 
     async def run() -> None:
-        response = ui_response(_service(), _log(), "turn_1", 5, start)
+        response = ui_response(_service(), _log(), "turn_1", SdkClient(5), start)
         other = asyncio.create_task(others())
         await response({"type": "http", "method": "GET"}, receive, send)
         await other

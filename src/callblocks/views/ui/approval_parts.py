@@ -41,6 +41,11 @@ class ApprovalParts:
         return bool(self._open)
 
     @property
+    def open(self) -> list[str]:
+        """The approvals whose answers are missing."""
+        return [whole(approval) for approval in dict.fromkeys(key[0] for key in self._open)]
+
+    @property
     def waiting(self) -> set[str]:
         """Who cannot go on without an answer."""
         return set(self._open.values())

@@ -15,7 +15,8 @@ has (`skip`), does not wait for answers that came with the request (`expect`), a
 What members of a team say and call side by side stands in one step: a client sends its answers by
 itself only if all questions are in the last one.
 
-An `error` ends the reading of a client, so it is the last thing but `finish`.
+An `error` ends the reading of a client, so it is the last thing but `finish`. A client that is
+known to have no way to answer gets one where the response would end for the answer.
 """
 
 from __future__ import annotations
@@ -46,12 +47,18 @@ from callblocks.views.ui.tool_parts import ToolParts
 __all__ = ("UiStream",)
 
 _CUT = "The connection ended before the turn did. Load the chat again to follow it."
+_UNANSWERABLE = (
+    "The turn waits for a person's approval ({}), which this chat client cannot give: version 5 of"
+    " the AI SDK has no approvals. Answer with `callblocks approvals` or on the server's own page"
+    " and load the chat again, or use version 6 or later."
+)
 
 
 class UiStream:
     """Takes the events of one turn. `message_id` is the same in every response of it.
 
     `is_over` says that the turn is, before the first event: nobody answers in it any more.
+    `answers` is False for a client that shows no questions and cannot answer them.
     """
 
     def __init__(
@@ -61,8 +68,10 @@ class UiStream:
         message_id: str,
         resumed: bool = False,
         is_over: bool = False,
+        answers: bool = True,
     ) -> None:
         self._version = version
+        self._answers = answers
         self._message_id = message_id
         self._texts = TextParts()
         self._tools = ToolParts(version, is_over=is_over)
@@ -75,7 +84,8 @@ class UiStream:
     @property
     def paused(self) -> bool:
         """Whether the response is to end here, until the person has answered."""
-        asks = self._version > 5 and self._approvals.is_open and not self._is_over
+        pauses = self._version > 5 or not self._answers
+        asks = pauses and self._approvals.is_open and not self._is_over
         return asks and not self._tools.is_busy and self._going <= self._approvals.waiting
 
     def feed(self, event: TurnEvent) -> list[Chunk]:
@@ -100,13 +110,14 @@ class UiStream:
             return []
         paused, begun = self.paused, self._start()
         self._is_over = True
-        if paused:
+        if paused and self._answers:
             return [*begun, *self._end_step(), {"type": "finish"}]
+        words = _UNANSWERABLE.format(", ".join(self._approvals.open)) if paused else _CUT
         return [
             *begun,
             *self._tools.end_writing(),
             *self._end_step(),
-            {"type": "error", "errorText": _CUT},
+            {"type": "error", "errorText": words},
             {"type": "finish"},
         ]
 
