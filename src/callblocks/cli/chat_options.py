@@ -90,7 +90,7 @@ def _place_options(command: F) -> F:
             "--dialect",
             "-d",
             type=MODEL_DIALECT,
-            help="The dialect that the model is taught; every one is read.  [default: that of its family]",
+            help="The dialect that the model is taught.  [default: that of its family]",
         ),
         click.option(
             "--team",
