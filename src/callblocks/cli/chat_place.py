@@ -101,7 +101,9 @@ class Place:
     def tools(self, session: Session) -> Registry:
         """All that the model may call, or anybody of the team."""
         every, recorder = self._chosen(), session.recorder
-        return in_turn(every, turn_tools(recorder, recorder.coming_turn))
+        own = turn_tools(recorder, recorder.coming_turn)
+        only = self._options["only"]
+        return in_turn(every, own.only(only) if only else own)
 
     def new_name(self) -> str:
         """The name of a chat that is not there yet: `chat-20300131-120000`."""

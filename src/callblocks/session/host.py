@@ -200,6 +200,7 @@ class Host:
             resolve=self.root.resolve,
             place=os.fspath(self.root.folder),
             root=self.root,
+            only=self.settings.only,
         )
 
     def _make_room(self) -> None:

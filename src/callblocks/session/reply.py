@@ -105,6 +105,8 @@ class Reply:
     ) -> None:
         self.written: list[WrittenCall] = []
         self.is_cut = False
+        self.is_silent = False
+        """Whether it says nothing, and the model is asked once more."""
         self.is_unheard = False
         """Whether the model was not told of its tools."""
         self.broken: list[Malformed] = []

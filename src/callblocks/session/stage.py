@@ -40,7 +40,8 @@ __all__ = ("Desk", "Stage")
 class Desk(msgspec.Struct, frozen=True, kw_only=True):
     """What running calls needs beside tools and a policy; see `Runtime` and `Approving`.
 
-    `root` is the workspace, whose files documents may show.
+    `root` is the workspace, whose files documents may show. `only` are the names or patterns of the
+    tools that are known; the tools of a turn, such as `react.read`, are too where there are none.
     """
 
     book: ApprovalBook | None = None
@@ -50,6 +51,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     resolve: Resolve | None = None
     place: str = ""
     root: Root | None = None
+    only: tuple[str, ...] = ()
 
 
 class Stage:
@@ -88,7 +90,7 @@ class Stage:
         own = turn_tools(
             recorder, turn, lambda seq: talk is None or talk.shows(seq), self.desk.root
         )
-        tools = in_turn(self._tools, own)
+        tools = in_turn(self._tools, own.only(self.desk.only) if self.desk.only else own)
         talk = Talk(recorder.timeline, self._view, turn, before)
         key = turn_key(recorder, turn)
         tainted = self._tainted(tools)

@@ -64,6 +64,7 @@ class TurnRun:
         self._tell = tell
         self._ids = CallIds(talk.turn, writing.is_taken)
         self._keys = self._broken = 0
+        self._was_silent = False
         self._calls = talk.calls
         self.ending: Ending | None = None
         self._reading: asyncio.Future[None] | None = None
@@ -97,20 +98,31 @@ class TurnRun:
     async def _round(self) -> None:
         reply = await self._ask()
         self._speaker.learn([written.call for written in reply.written])
-        # A model that never heard of its tools is asked again, in a form in which it does.
-        may_ask = reply.is_unheard and not reply.written and self.ending is None
-        reply.is_unheard = is_deaf = may_ask and self._speaker.give_up_tools()
-        # What opened like a call and is none is told to the model, while it can still be.
-        if not reply.calls and not is_deaf and (not reply.broken or self.ending is not None):
+        is_asked_again = self._is_asked_again(reply)
+        if not reply.calls and not is_asked_again:
             self._answer(reply)
             return
         self._writing.reply(reply, self._talk.round)
         await self._perform([written.call for written in reply.calls])
-        self._broken = 0 if reply.calls or is_deaf else self._broken + 1
+        self._broken = self._broken + 1 if reply.broken and not reply.calls else 0
         if self._broken == self._settings.broken:
             self._end_by(Ending.of("failed", "broken_calls"))
         if self._settings.tokens and self.usage.tokens_out >= self._settings.tokens:
             self._end_by(Ending.of("limited", "token_limit"))
+
+    def _is_asked_again(self, reply: Reply) -> bool:
+        """Return whether the model is asked again though it called nothing; a notice says why."""
+        if self.ending is not None:
+            return False
+        # It never heard of its tools: from now on the prompt teaches them.
+        may_teach = reply.is_unheard and not reply.written
+        reply.is_unheard = may_teach and self._speaker.give_up_tools()
+        # It says nothing to the results of its calls, as small models do now and then: once.
+        is_silent = reply.is_empty and not reply.is_cut and not reply.broken
+        reply.is_silent = is_silent and self._calls > 0 and not self._was_silent
+        self._was_silent = reply.is_silent
+        # What opened like a call and is none is told to it, too.
+        return reply.is_unheard or reply.is_silent or bool(reply.broken)
 
     async def _ask(self) -> Reply:
         """Read a reply to its end, or as far as it came."""

@@ -32,6 +32,7 @@ _TAUGHT = (
     "your server did not tell you of your tools; the beginning of this conversation now says how to"
     " call them; go on"
 )
+_SILENT = "you said nothing; answer the person, or call a tool"
 _CUT = "your reply was cut at its largest length, inside a call; write less at once"
 
 
@@ -119,8 +120,9 @@ def _with_files(outcome: Outcome, written: list[Entry]) -> Outcome:
 
 def _notices(reply: Reply) -> list[Notice]:
     made_up = [_made_up(one.call, one.result) for one in reply.calls if one.result is not None]
+    silent = [Notice(code="empty_reply", message=_SILENT)] if reply.is_silent else []
     taught = [Notice(code="tools_taught", message=_TAUGHT)] if reply.is_unheard else []
-    return [*made_up, *(_broken(one, reply.is_cut) for one in reply.broken), *taught]
+    return [*made_up, *(_broken(one, reply.is_cut) for one in reply.broken), *taught, *silent]
 
 
 def _made_up(call: Call, result: Result) -> Notice:

@@ -184,3 +184,12 @@ def test_the_model_is_closed_when_the_turn_is_over(tmp_path: Path) -> None:
     with some_host(tmp_path, model, session=SessionSettings(text=50)) as host:
         asyncio.run(run_turn(host.session("talk"), "Go."))
     assert model.closed == 1
+
+
+def test_a_model_that_says_nothing_to_its_results_is_asked_once_more(tmp_path: Path) -> None:
+    played = play(tmp_path, calls("tool-fence", GOOD), "", "A garden.")
+    assert played.ended == ("answered", "")
+    assert "empty_reply" in played.sent(2)[-1][1]
+    (tmp_path / "silent").mkdir()
+    silent = play(tmp_path / "silent", calls("tool-fence", GOOD), "", "", "Too late.")
+    assert silent.ended == ("failed", "empty_reply")
