@@ -259,7 +259,8 @@ def test_an_empty_reply_is_broken() -> None:
 def test_ten_megabytes_without_an_end_are_too_long(filler: bytes) -> None:
     junk = b"data: " + filler * (10_000_000 // len(filler))
     pieces = [junk[at : at + 65536] for at in range(0, len(junk), 65536)]
-    text, error = broken_off(*chat_events("Hi", end=False), *pieces)
+    start = chat_events("Hi", end=False)
+    text, error = broken_off(*start, *pieces, line_limit=1 << 20)
     assert text == "Hi"
     assert error.code == "model_too_long"
 

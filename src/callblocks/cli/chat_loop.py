@@ -29,6 +29,9 @@ from callblocks.views.tool_table import tool_table
 __all__ = ("ChatLoop",)
 
 
+_FAMILY = "the dialect of its family"
+
+
 class ChatLoop:
     """One chat after the other; `read` gives what was typed."""
 
@@ -148,9 +151,7 @@ class ChatLoop:
     async def _model(self, spec: str) -> None:
         if spec:
             self._session = await self._place.talk_with(spec, self._session.name)
-        self._note(
-            f"{self._place.who}, calls in {self._place.dialect or 'the dialect of its family'}"
-        )
+        self._note(f"{self._place.who}, calls in {self._place.dialect or _FAMILY}")
 
     async def _set(self, words: str) -> None:
         name, _, text = words.partition(" ")
@@ -163,7 +164,7 @@ class ChatLoop:
     async def _dialect(self, name: str) -> None:
         if name:
             self._session = self._place.talk_in(name, self._session.name)
-        self._note(self._place.dialect)
+        self._note(self._place.dialect or _FAMILY)
 
     async def _show(self, view: str) -> None:
         if not self._session.recorder.timeline.head().count:

@@ -19,6 +19,8 @@ from callblocks.models.wire import Choice, Chunk, NativeCall, Speech, Tokens
 
 __all__ = ("ReplyReader",)
 
+_CALL_COST = 1000
+"""Characters that a call counts for even where it says nothing: each is kept to the end."""
 _REASONS = {
     **dict.fromkeys(("eos", "eos_token", "end_turn", "stop_sequence"), "stop"),
     "max_tokens": "length",
@@ -39,6 +41,7 @@ class ReplyReader:
         self._usage: Tokens | None = None
         self._reason = ""
         self._slots = CallSlots()
+        self._calls = 0
         self.reasoning_field = ""
 
     @property
@@ -72,8 +75,9 @@ class ReplyReader:
             if isinstance(piece, Spoken | Thinking):
                 self._count(len(piece.text))
             elif isinstance(piece, NativeDelta):
-                # A call costs something even where it says nothing.
-                self._count(len(piece.text) + len(piece.name) + 1)
+                is_new = piece.slot >= self._calls
+                self._calls = max(self._calls, piece.slot + 1)
+                self._count(len(piece.text) + len(piece.name) + is_new * _CALL_COST)
             yield piece
 
     def _count(self, length: int) -> None:

@@ -185,7 +185,7 @@ def test_another_dialect_is_taught(hall: Hall) -> None:
 def test_an_unknown_dialect_changes_nothing(hall: Hall) -> None:
     shown = hall.type("/dialect latin", "/dialect", "Hello?")
     assert "no dialect 'latin'" in shown
-    assert "ⓘ tool-fence" in shown
+    assert "ⓘ the dialect of its family" in shown
     assert "first says 1." in shown
 
 

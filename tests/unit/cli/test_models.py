@@ -152,7 +152,7 @@ def test_a_chat_without_a_model_takes_the_default_and_options_go_before(
     assert run("chat", "trip", "--prompt", "Hi").exit_code == 0
     options = ("--temperature", "0", "--max-tokens", "9", "--system", "Speak up.", "--mode", "text")
     assert run("chat", "trip", "--prompt", "Hi", *options).exit_code == 0
-    first, second = (request.body for request in server.requests)
+    first, *_, second = (request.body for request in server.requests)
     assert (first["model"], first["temperature"], first["max_tokens"]) == ("qwen3", 0.5, 50)
     assert first["messages"][0]["content"].startswith("Speak low.")
     assert (second["temperature"], second["max_tokens"]) == (0, 9)
