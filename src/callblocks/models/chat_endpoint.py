@@ -19,8 +19,6 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
-import msgspec
-
 from callblocks.model.errors import ModelError
 from callblocks.models.asking import ask
 from callblocks.models.chat_messages import chat_message
@@ -32,14 +30,23 @@ from callblocks.models.request_fields import request_body
 
 __all__ = ("ChatEndpoint",)
 
-# What servers say that take no tools: llama.cpp ("tools param requires --jinja flag"), Ollama
-# ("does not support tools"), vLLM ('"auto" tool choice requires --enable-auto-tool-choice'),
-# routers ("no endpoints found that support tool use"), and validators that name the field.
-_ABOUT_TOOLS = re.compile(r"\btools?\b|tool_(?:calls?|choice|use)|function.?call", re.IGNORECASE)
+# What servers say that take no tools: Ollama ("does not support tools"), llama.cpp ("tools param
+# requires --jinja flag"), vLLM ('"auto" tool choice requires --enable-auto-tool-choice'), routers
+# ("no endpoints found that support tool use"), and validators that name the field. A server that
+# complains about one call, or about a model with such a name, says nothing of the kind.
+_TOOLS = r"(?:tools?|tool[ _-]?(?:choice|use|calls?|calling)|function[ _-]?call(?:s|ing)?)"
+_NOT = r"(?:not|n't|no|un)\W{0,2}\s*(?:support|implement|permit|allow|recogni|known)"
+_FIELD = r"(?:field|argument|parameter|propert|input|key)\w*"
+_NO_TOOLS = re.compile(
+    rf"{_NOT}\w*\W.{{0,40}}\b{_TOOLS}\b|\b{_TOOLS}\b.{{0,60}}\b{_NOT}"
+    rf"|\b{_TOOLS}\b.{{0,40}}\brequires?\s+--|\bno\b.{{0,40}}\bsupport\s+{_TOOLS}\b"
+    rf"|\b(?:extra|additional|unexpected)\b.{{0,30}}\b{_FIELD}\b.{{0,30}}\btools\b"
+    rf"|\btools\b.{{0,40}}\bextra\b",
+    re.IGNORECASE | re.DOTALL,
+)
 _REFUSALS = (400, 404, 405, 415, 422, 500, 501)
 _CHARACTERS_A_TOKEN = 8
 """More than any tokenizer packs into a token, on average over a prompt."""
-_JSON = msgspec.json.Encoder()
 
 
 class ChatEndpoint:
@@ -78,7 +85,7 @@ class ChatEndpoint:
                     if not self._has_tools and _passes_over(body, piece):
                         yield ToolsUnheard()
         except ModelError as error:
-            if not (request.tools and _is_about_tools(error)):
+            if not request.tools or self._has_tools or not _refuses_tools(error):
                 raise
             raise self._no_tools(error) from error
         finally:
@@ -89,8 +96,8 @@ class ChatEndpoint:
         await self._stream.close()
 
     def give_up_tools(self) -> None:
-        """Ask in text from now on, unless a mode was named."""
-        if self._settings.mode == "auto":
+        """Ask in text from now on, unless a mode was named, or a native call ever came."""
+        if self._settings.mode == "auto" and not self._has_tools:
             self.mode = "text"
 
     def _no_tools(self, error: ModelError) -> ModelError:
@@ -100,21 +107,22 @@ class ChatEndpoint:
         return ModelError("model_no_tools", f"{error.message}; {hint}", **error.details)
 
 
-def _is_about_tools(error: ModelError) -> bool:
-    status = error.details.get("status", _REFUSALS[0])
-    is_refusal = error.code in ("model_refused", "model_failed") and status in _REFUSALS
-    return is_refusal and bool(_ABOUT_TOOLS.search(error.message))
+def _refuses_tools(error: ModelError) -> bool:
+    """Return whether a server refused a request because of its tools, by its own words alone."""
+    words = error.details.get("words", "")
+    return error.details.get("status") in _REFUSALS and bool(_NO_TOOLS.search(words))
 
 
 def _passes_over(body: dict[str, Any], piece: Piece) -> bool:
-    """Whether the prompt had too few tokens to hold the tools.
+    """Return whether the prompt had too few tokens to hold the tools beside the messages.
 
     A server that knows no `tools` takes the request all the same, and the model never hears of
-    them. Where the tools are small beside the messages the counts cannot tell, and the answer is
-    no: the model then has what it needs, or writes that it has no tools.
+    them. The counts tell only where they are between the two: fewer than the messages alone could
+    have come from a cache or a cut prompt, and pictures cost what nobody knows. Where they do not
+    tell, the answer is no: the model then has what it needs, or says that it has no tools.
     """
-    tools = body.get("tools")
-    if not tools or not isinstance(piece, Usage) or not piece.tokens_in:
+    tools, texts = body.get("tools"), [message["content"] for message in body["messages"]]
+    if not tools or not isinstance(piece, Usage) or not all(isinstance(one, str) for one in texts):
         return False
-    least = len(_JSON.encode(body["messages"])) + len(_JSON.encode(tools)) // 2
-    return piece.tokens_in * _CHARACTERS_A_TOKEN < least
+    least, counted = sum(map(len, texts)), piece.tokens_in * _CHARACTERS_A_TOKEN
+    return least <= counted < least + len(str(tools)) // 2

@@ -117,7 +117,7 @@ class Faults:
         words = self.short(words_of(text))
         hint = _LESS if code == _CONTEXT_FULL else self._hint(status, offered)
         message = "; ".join(filter(None, (f"{said}: {words}" if words else said, hint)))
-        return self.error(code, message, status=status)
+        return self.error(code, message, status=status, words=words)
 
     def starting(self) -> str:
         """What a person does where nothing listens at the address."""

@@ -26,13 +26,17 @@ __all__ = ("CallSlots",)
 
 
 class _Slot:
-    """What is known of one call: its index and id on the wire, and whether its input is whole."""
+    """What is known of one call: its id on the wire, and whether its input is whole.
 
-    def __init__(self, number: int, index: int | None) -> None:
+    `repeated` is a name that came after the input was whole: the name of the next call, or the same
+    one said once more. Only further input tells.
+    """
+
+    def __init__(self, number: int) -> None:
         self.number = number
-        self.index = index
         self.id = ""
         self.name = ""
+        self.repeated = ""
         self._scan = JsonScan()
 
     @property
@@ -49,33 +53,38 @@ class _Slot:
 
 
 class CallSlots:
-    """Sorts the deltas of one reply."""
+    """Sorts the deltas of one reply.
+
+    A delta goes on with the newest slot of its id, else with the newest of its index, else with the
+    newest of all, unless that slot shows that it is another call.
+    """
 
     def __init__(self) -> None:
-        self._slots: list[_Slot] = []
+        self._count = 0
+        self._newest: dict[tuple[int | None, str], _Slot] = {}
 
     def take(self, call: NativeCall) -> NativeDelta:
         """Return the delta with the number of the slot that it belongs to."""
         function = call.function or Function()
         id = "" if call.id is None else str(call.id)
         name, text = function.name or "", _json_text(function.arguments)
-        slot = self._find(call.index, id, name, text)
-        if slot is None:
-            slot = _Slot(len(self._slots), call.index)
-            self._slots.append(slot)
+        slot = self._newest.get((call.index, id)) or self._newest.get((call.index, ""))
+        if slot is None or _is_other(slot, id, name, text):
+            name = name or (slot.repeated if slot and slot.is_complete else "")
+            slot = _Slot(self._count)
+            self._count += 1
+        elif slot.is_complete:
+            slot.repeated = name
+        for index in (call.index, None):
+            self._newest[index, id] = self._newest[index, ""] = slot
         return slot.take(id, name, text)
 
-    def _find(self, index: int | None, id: str, name: str, text: str) -> _Slot | None:
-        """Return the open slot that a delta goes on with."""
-        near = [one for one in self._slots if index is None or one.index == index]
-        own = [one for one in near if id and one.id == id] or near
-        if not own:
-            return None
-        last = own[-1]
-        is_other_id = bool(id and last.id and id != last.id)
-        is_other_name = bool(name and last.name and name != last.name)
-        is_second = bool(name and last.is_complete and text.strip())
-        return None if is_other_id or is_other_name or is_second else last
+
+def _is_other(slot: _Slot, id: str, name: str, text: str) -> bool:
+    """Return whether a delta opens a call of its own instead of going on with that of a slot."""
+    if (id and slot.id and id != slot.id) or (name and slot.name and name != slot.name):
+        return True
+    return bool(slot.is_complete and text.strip() and (name or slot.repeated))
 
 
 def _json_text(arguments: Any) -> str:

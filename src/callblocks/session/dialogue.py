@@ -34,6 +34,7 @@ from callblocks.models.model import Message, Role
 from callblocks.models.native_names import NativeNames
 from callblocks.parsing.dialect import Dialect
 from callblocks.session.dating import date_line
+from callblocks.session.reply import WIRE_ID
 from callblocks.timeline.emitting.call_blocks import params_of
 from callblocks.timeline.emitting.notices import ERROR_NOTICES
 from callblocks.timeline.rounds import CallKey
@@ -74,6 +75,9 @@ class Dialogue(ABC):
         """Return the messages for all that a view shows."""
         top, sections = view.split(0)
         messages = list(_joined(self._messages(sections)))
+        shown = {section.first for section in sections}
+        for first in self._written.keys() - shown:
+            del self._written[first]
         if messages and messages[0].role == "user":
             messages[0] = Message("user", (*top, *messages[0].parts))
         else:
@@ -81,30 +85,35 @@ class Dialogue(ABC):
         return (self._system, *messages)
 
     def _messages(self, sections: Sequence[Section]) -> Iterator[Message]:
+        """Yield the messages of each run of sections that one side said.
+
+        What was written before is used again where it was made of the same: the parts of the run,
+        the dates, calls and errors that belong to it, and the calls that it answers. Nothing else
+        may go into a message, or a session that is made anew would write another one.
+        """
         dates = self._dates(sections)
         calls = {section.key: _call(section) for section in sections if _is_call(section)}
         errors = {section.key: error for section in sections if (error := _error(section))}
         told = [section for section in sections if not _error(section)]
-        answered: list[Call] = []
+        answered: dict[CallKey, Call] = {}
         for role, group in groupby(told, key=_role):
             own = list(group)
+            keys = dict.fromkeys((*(section.key for section in own), *answered))
             made_of = [
                 *_flat(own),
-                *(TextPart(dates.get(one.first, "")) for one in own),
-                *(calls[one.key] for one in own if one.key in calls),
-                *answered,
+                *(TextPart(dates.get(section.first, "")) for section in own),
+                *(TextPart(errors.get(key, "")) for key in keys),
+                *(calls[key] for key in keys if key in calls),
             ]
             of, messages = self._written.get(own[0].first, (None, list[Message]()))
             if of != made_of:
-                if role == "assistant":
-                    messages = self._spoken(own)
-                else:
-                    given = _Given(own, calls, errors, dates, answered)
-                    messages = self._given(given)
+                given = _Given(own, calls, errors, dates, answered)
+                is_own = role == "assistant" and bool(_items(own))
+                messages = self._spoken(own) if is_own else self._given(given)
                 self._written[own[0].first] = made_of, messages
-            answered = [call for one in messages for call in one.calls]
+            answered = {one.key: calls[one.key] for one in own if _is_call(one)}
             yield from messages
-        yield from self._unanswered(answered)
+        yield from self._unanswered(answered.values())
 
     def _dates(self, sections: Sequence[Section]) -> dict[int, str]:
         """Return the line with the date of each turn, by the first entry that is shown of it."""
@@ -125,7 +134,7 @@ class Dialogue(ABC):
     def _given(self, given: _Given) -> list[Message]:
         """Write what the model was given: prompts, notices, results."""
 
-    def _unanswered(self, calls: Sequence[Call]) -> Iterable[Message]:
+    def _unanswered(self, calls: Iterable[Call]) -> Iterable[Message]:
         """Write what stands for the results of the last calls, where nothing follows them."""
         return ()
 
@@ -133,14 +142,15 @@ class Dialogue(ABC):
 class _Given(msgspec.Struct, frozen=True):
     """Sections that were not said by the model, and what they answer.
 
-    `calls` and `errors` are those of the whole view, `answered` those of the message before.
+    `calls` and `errors` are those of the whole view, `answered` the calls of the message before.
+    Ids are unique in one turn only, so all of them go by the key.
     """
 
     sections: Sequence[Section]
     calls: Mapping[CallKey, Call]
     errors: Mapping[CallKey, str]
     dates: Mapping[int, str]
-    answered: Sequence[Call]
+    answered: Mapping[CallKey, Call]
 
     def results(self, key: CallKey) -> list[Section]:
         """Return the sections that are results of one call."""
@@ -230,46 +240,46 @@ class NativeDialogue(Dialogue):
     def _spoken(self, sections: Sequence[Section]) -> list[Message]:
         items = _items(sections)
         text = "".join(item for item in items if isinstance(item, str))
-        calls = tuple(self._names.native(item) for item in items if isinstance(item, Call))
+        calls = _with_wire_ids(self._names.native(item) for item in items if isinstance(item, Call))
         thoughts = (section.block.meta.get("reasoning") for section in sections)
         reasoning = "".join(one for one in thoughts if isinstance(one, str)) if calls else ""
         parts = (TextPart(text),) if text else ()
-        return [Message("assistant", parts, calls, reasoning=reasoning)]
+        return [Message("assistant", parts, tuple(calls), reasoning=reasoning)]
 
     def _given(self, given: _Given) -> list[Message]:
         """Write one `tool` message for each call before, then all else as the user's."""
         messages: list[Message] = []
         pictures: list[Part] = []
-        answered: set[CallKey] = set()
-        keys = {call.id: key for key, call in given.calls.items()}
-        for call in given.answered:
-            key = keys.get(call.id)
-            own = given.results(key) if key else []
-            if key is None or not own:
-                messages.append(_tool_message(call, _NO_RESULT))
+        for key, call in zip(given.answered, _with_wire_ids(given.answered.values()), strict=True):
+            own = given.results(key)
+            if not own:
+                messages.append(_tool_message(call, given.errors.get(key) or _NO_RESULT))
                 continue
-            answered.add(key)
-            result = _result(given.calls[key], own, given.errors.get(key))
+            result = _result(call, own, given.errors.get(key))
             text = result.error if result.error is not None else str(result.output)
             messages.append(_tool_message(call, text))
             # No server takes a picture in a result: it follows as the user's.
             pictures += (part for part in _flat(own) if not isinstance(part, TextPart))
-        others = [one for one in given.sections if one.key not in answered or not _is_result(one)]
+        others = [
+            section
+            for section in given.sections
+            if section.key not in given.answered or not _is_result(section)
+        ]
         if messages:
             # Templates want the sides in turn, and take results for the user's: notices go into the
             # last result, and before a prompt stands an answer that the turn did not have.
             notices = [one for one in others if one.block.type == "react.notice"]
             messages[-1] = replace(messages[-1], parts=(*messages[-1].parts, *_flat(notices)))
             others = [one for one in others if one not in notices]
-            if others or pictures:
+            if others:
                 messages.append(Message("assistant", (TextPart(_NO_ANSWER),)))
         rest = [part for section in others for part in given.shown(section)]
         if rest or pictures:
             messages.append(Message("user", (*pictures, *rest)))
         return messages
 
-    def _unanswered(self, calls: Sequence[Call]) -> Iterable[Message]:
-        return [_tool_message(call, _NO_RESULT) for call in calls]
+    def _unanswered(self, calls: Iterable[Call]) -> Iterable[Message]:
+        return [_tool_message(call, _NO_RESULT) for call in _with_wire_ids(calls)]
 
 
 def _tagged(given: _Given, opening: str, closing: str) -> Iterator[Part]:
@@ -293,6 +303,20 @@ def _joined(messages: Iterable[Message]) -> Iterator[Message]:
             yield Message("user", tuple(part for one in own for part in one.parts))
         else:
             yield from own
+
+
+def _with_wire_ids(calls: Iterable[Call]) -> list[Call]:
+    """Return the calls of one message under the ids that the server itself gave them.
+
+    Some models are told the id in their prompt, and know it in one form only. An id that came twice
+    is used once.
+    """
+    sent: dict[str, Call] = {}
+    for call in calls:
+        given = str(call.extra.get(WIRE_ID) or call.id)
+        id = call.id if given in sent else given
+        sent[id] = replace(call, id=id)
+    return list(sent.values())
 
 
 def _tool_message(call: Call, text: str) -> Message:
@@ -334,7 +358,8 @@ def _call(section: Section, code: str | None = None) -> Call:
     given = params_of(block)
     if code is not None:
         given["code"] = code
-    return Call(id=block.call_id, name=block.tool_id, input=given)
+    extra = {WIRE_ID: block.meta[WIRE_ID]} if WIRE_ID in block.meta else {}
+    return Call(id=block.call_id, name=block.tool_id, input=given, extra=extra)
 
 
 def _result(call: Call, sections: Sequence[Section], error: str | None) -> Result:

@@ -13,6 +13,7 @@ gives it twice: then the one of the text counts, and the other one is dropped wi
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -40,13 +41,15 @@ from callblocks.model.turn_events import (
     Thought,
     TurnEvent,
 )
-from callblocks.models.model import NativeDelta
+from callblocks.models.model import NativeDelta, UsedMode
 from callblocks.parsing.engine import Engine
 from callblocks.session.call_ids import CallIds
 from callblocks.session.native_input import read_native_input
 
-__all__ = ("NATIVE", "Reply", "WrittenCall")
+__all__ = ("NATIVE", "WIRE_ID", "Reply", "WrittenCall")
 
+WIRE_ID = "wire_id"
+"""The field of a native call that keeps the id which its server gave it."""
 NATIVE = "native"
 """The dialect of a call that came in the API's own form."""
 
@@ -90,7 +93,7 @@ class Reply:
 
     With `carries` a result that the text itself has counts; without, it stays beside its call.
     `keys` counts the calls of the turn, over all its replies. `tool_name` gives a tool name for the
-    one that the model knows it by.
+    one that the model knows it by, and `mode` is that of the request.
     """
 
     def __init__(
@@ -102,6 +105,7 @@ class Reply:
         carries: bool = False,
         keys: int = 0,
         tool_name: Callable[[str], str] = str,
+        mode: UsedMode = "text",
     ) -> None:
         self.written: list[WrittenCall] = []
         self.is_cut = False
@@ -116,6 +120,7 @@ class Reply:
         self._ids = ids
         self._tell = tell
         self._carries = carries
+        self.mode: UsedMode = mode
         self._tool_name = tool_name
         self._native: dict[int, _NativeCall] = {}
         self._is_ended = False
@@ -188,7 +193,7 @@ class Reply:
         """Read what is left; no more text comes."""
         self._take(self._parser.close())
         natives = list(self._native.values())
-        in_text = [one.call for one in self.written]
+        in_text = Counter(_fingerprint(one.call.name, one.call.input) for one in self.written)
         read = [self._read_native(call, in_text) for call in natives]
         # From the last to the first: what is put in then never moves a place that is still to come.
         for call, written in reversed(list(zip(natives, read, strict=True))):
@@ -197,7 +202,7 @@ class Reply:
             else:
                 self._give_back(call, written)
 
-    def _read_native(self, call: _NativeCall, in_text: list[Call]) -> WrittenCall | str:
+    def _read_native(self, call: _NativeCall, in_text: Counter[str]) -> WrittenCall | str:
         """Read a call, or return the text that stands for it: it is none, or the text has it."""
         text, ended = "".join(call.text), True
         try:
@@ -208,10 +213,10 @@ class Reply:
             if self._is_ended or not call.name:
                 return self._break_native(call, f"a call in the API's own form: {error}")
             value, ended = {}, False
-        twins = [one for one in in_text if _is_same(one, call.name, value)]
-        if twins:
+        twin = _fingerprint(call.name, value)
+        if in_text[twin]:
             # It was announced, so its end is, too; the model need not hear of it.
-            in_text.remove(twins[0])
+            in_text[twin] -= 1
             words = f"{call.name} came twice, as text and natively: it runs once"
             self._tell(CallBroken(key=call.key, code="native.twice", text="", detail=words))
             return ""
@@ -220,6 +225,7 @@ class Reply:
             name=call.name,
             input=value,
             dialect=NATIVE,
+            extra={WIRE_ID: call.id} if call.id else {},
             ended=ended,
         )
         self._tell(CallWritten(key=call.key, call=own))
@@ -301,9 +307,9 @@ class Reply:
         self._tell(CallBroken(code=event.code, text=event.text, detail=event.detail, key=key))
 
 
-def _is_same(call: Call, name: str, value: dict[str, Any]) -> bool:
-    """Return whether two forms of a call say the same; text may say a number in quotes."""
-    return call.name == name and _as_text(call.input) == _as_text(value)
+def _fingerprint(name: str, value: dict[str, Any]) -> str:
+    """Return what is the same for two forms of one call; text may say a number in quotes."""
+    return json.dumps([name, _as_text(value)], sort_keys=True)
 
 
 def _as_text(value: Any) -> Any:

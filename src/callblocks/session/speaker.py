@@ -18,13 +18,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from callblocks.dialects import dialects, is_small
 from callblocks.model.calls import Call
 from callblocks.model.errors import ModelError, Unwritable
+from callblocks.model.specs import ToolSpecs
 from callblocks.models.model import Model, Piece, Request, UsedMode, mode_of
 from callblocks.models.native_names import NativeNames
 from callblocks.models.scenario import scenarios_of
@@ -43,7 +44,7 @@ from callblocks.session.reply import NATIVE
 from callblocks.session.settings import SessionSettings
 from callblocks.tools.registry import Registry
 
-__all__ = ("Speaker", "WrittenForms")
+__all__ = ("Exchange", "Speaker", "WrittenForms")
 
 _SHORT_CONTEXT = 16_384
 """Tokens of a context in which the whole schemas of the tools would take too much room."""
@@ -52,11 +53,24 @@ WrittenForms: TypeAlias = dict[str, WrittenMessages]
 """The messages of one conversation that were written before, by the form."""
 
 
+class Exchange(NamedTuple):
+    """One request and its reply, in one mode: another turn may change that of the model meanwhile.
+
+    `tool_name` gives a tool's name for the one that the model knows it by.
+    """
+
+    mode: UsedMode
+    dialogue: Dialogue
+    parser: Engine
+    tool_name: Callable[[str], str]
+    grammar: str = ""
+
+
 class Speaker:
     """Speaks with one model for one turn.
 
-    `has_called` says that it made calls in this conversation, and `learned` is the dialect of the
-    first of them that came as text.
+    `has_called` says that it was given tools in this conversation and called one, and `learned` is
+    the dialect of its first calls in text.
     """
 
     def __init__(
@@ -98,52 +112,48 @@ class Speaker:
         """The dialect that the model is taught in text."""
         return dialects[self._known or self._learned or DEFAULT_DIALECT]
 
-    @property
-    def grammar(self) -> str:
-        """The grammar that the next reply is held to; "" for none."""
-        if not self._settings.grammar or self.mode != "text" or not self._tools.names:
-            return ""
-        return self.dialect.grammar(self._tools, "gbnf")
-
-    def learn(self, calls: Sequence[Call]) -> None:
+    def learn(self, calls: Sequence[Call], mode: UsedMode) -> None:
         """Take the dialect of a model's first calls for its own, where its family is not known."""
-        self._has_called = self._has_called or bool(calls)
+        self._has_called = self._has_called or (bool(calls) and mode != "text")
         if not self._known and not self._learned:
             self._learned = next((one.dialect for one in calls if is_taught(one.dialect)), "")
 
-    def give_up_tools(self) -> bool:
-        """Ask in text from now on, and return whether that is new.
+    def give_up_tools(self) -> None:
+        """Ask in text from now on, where the model can be asked so.
 
         A model that called a tool before has heard of them, whatever its server counts.
         """
         give_up: Callable[[], None] | None = getattr(self.model, "give_up_tools", None)
-        before = self.mode
         if give_up is not None and not self._has_called:
             give_up()
-        return self.mode != before
 
-    def dialogue(self) -> Dialogue:
-        """Return who writes the messages of the next request."""
-        system = self._system
-        if self.mode == "text":
-            dialect = self.dialect
-            told = instructions(dialect, self._tools, system, compact=self._is_compact())
-            written = self._written.setdefault(dialect.name, {})
-            return TextDialogue(dialect, self._tools, told, self._zone, written)
-        written = self._written.setdefault(NATIVE, {})
-        told = instructions(None, self._tools, system)
-        return NativeDialogue(self._native_names(), told, self._zone, written)
+    def exchange(self) -> Exchange:
+        """Return how the next request is written and its reply read, all in one mode."""
+        mode, tools = self.mode, self._tools
+        if mode != "text":
+            names = self._native_names()
+            told = instructions(None, tools, self._system)
+            written = self._written.setdefault(NATIVE, {})
+            dialogue = NativeDialogue(names, told, self._zone, written)
+            parser = self._parser(mode, self._known, names.read_specs)
+            return Exchange(mode, dialogue, parser, names.own)
+        dialect = self.dialect
+        told = instructions(dialect, tools, self._system, compact=self._is_compact())
+        written = self._written.setdefault(dialect.name, {})
+        has_grammar = self._settings.grammar and bool(tools.names)
+        return Exchange(
+            mode,
+            TextDialogue(dialect, tools, told, self._zone, written),
+            self._parser(mode, dialect.name, tools),
+            str,
+            dialect.grammar(tools, "gbnf") if has_grammar else "",
+        )
 
-    def parser(self) -> Engine:
-        """Return a new parser for one reply."""
+    def _parser(self, mode: UsedMode, first: str, tools: ToolSpecs) -> Engine:
+        """Return a parser for one reply; in native mode only thoughts are told apart."""
         reasoning = self._settings.reasoning
-        match self.mode:
-            case "native":
-                return Engine((), reasoning=reasoning)
-            case "mixed":
-                first, tools = self._known, self._native_names().read_specs
-            case "text":
-                first, tools = self.dialect.name, self._tools
+        if mode == "native":
+            return Engine((), reasoning=reasoning)
         return Engine(
             _read_dialects(first),
             preferred=dialects[first] if first else None,
@@ -151,10 +161,6 @@ class Speaker:
             in_code_fences="whole",
             reasoning=reasoning,
         )
-
-    def tool_name(self, name: str) -> str:
-        """Return the name of the tool that a reply calls so."""
-        return name if self.mode == "text" else self._native_names().own(name)
 
     async def pieces(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Yield the reply as it comes; whatever the model raises is a `ModelError`."""

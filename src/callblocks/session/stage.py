@@ -76,7 +76,7 @@ class Stage:
         self._taints = Taints()
         self._seen = 0
         self._callers: set[str] = set()
-        """The models that made calls on this timeline, by their names."""
+        """The models that were given tools on this timeline and called one, by their names."""
         self._learned: dict[str, str] = {}
         """The dialect of each model's first calls on this timeline, by the model's name."""
         self._written: WrittenForms = {}
@@ -151,7 +151,8 @@ class Stage:
         model, dialect = (str(block.meta.get(name, "")) for name in ("model", "dialect"))
         if block.type != "react.tool.call":
             return
-        self._callers.add(model)
+        if block.meta.get("mode") in ("native", "mixed"):
+            self._callers.add(model)
         if is_taught(dialect):
             self._learned.setdefault(model, dialect)
 

@@ -29,7 +29,7 @@ from callblocks.session.call_ids import CallIds
 from callblocks.session.ending import ANSWERED, Ending
 from callblocks.session.reply import Reply
 from callblocks.session.settings import SessionSettings
-from callblocks.session.speaker import Speaker
+from callblocks.session.speaker import Exchange, Speaker
 from callblocks.session.talk import Talk
 from callblocks.session.telling import Telling
 from callblocks.session.turn_writing import TurnWriting
@@ -97,7 +97,7 @@ class TurnRun:
 
     async def _round(self) -> None:
         reply = await self._ask()
-        self._speaker.learn([written.call for written in reply.written])
+        self._speaker.learn([written.call for written in reply.written], reply.mode)
         is_asked_again = self._is_asked_again(reply)
         if not reply.calls and not is_asked_again:
             self._answer(reply)
@@ -115,8 +115,10 @@ class TurnRun:
         if self.ending is not None:
             return False
         # It never heard of its tools: from now on the prompt teaches them.
-        may_teach = reply.is_unheard and not reply.written
-        reply.is_unheard = may_teach and self._speaker.give_up_tools()
+        if reply.is_unheard and not reply.written:
+            self._speaker.give_up_tools()
+        is_taught_now = reply.mode != "text" and self._speaker.mode == "text"
+        reply.is_unheard = reply.is_unheard and not reply.written and is_taught_now
         # It says nothing to the results of its calls, as small models do now and then: once.
         is_silent = reply.is_empty and not reply.is_cut and not reply.broken
         reply.is_silent = is_silent and self._calls > 0 and not self._was_silent
@@ -129,18 +131,19 @@ class TurnRun:
         self._talk.begin_round()
         self._tell(RoundBegan(number=self._talk.round))
         while True:
-            mode = self._speaker.mode
-            reply = self._new_reply()
+            exchange = self._speaker.exchange()
+            reply = self._new_reply(exchange)
             try:
                 if self.ending is None:
-                    self._reading = asyncio.ensure_future(self._read(reply))
+                    self._reading = asyncio.ensure_future(self._read(exchange, reply))
                     await self._reading
             except asyncio.CancelledError:
                 if self.ending is None or _is_cancelled():
                     raise
             except ModelError as error:
-                # The server has no tools, and the model now knows: it is asked in text at once.
-                if error.code == "model_no_tools" and self._speaker.mode != mode:
+                # The server has no tools, and said nothing else: it is asked in text at once.
+                is_new = exchange.mode != "text" and self._speaker.mode == "text"
+                if error.code == "model_no_tools" and is_new and not reply.length:
                     continue
                 self._end_by(Ending.by(error))
             finally:
@@ -149,20 +152,19 @@ class TurnRun:
                 self._keys = reply.keys
             return reply
 
-    def _new_reply(self) -> Reply:
-        speaker = self._speaker
+    def _new_reply(self, exchange: Exchange) -> Reply:
         return Reply(
-            speaker.parser(),
+            exchange.parser,
             self._ids,
             self._tell,
-            carries=speaker.model.writes_results,
+            carries=self._speaker.model.writes_results,
             keys=self._keys,
-            tool_name=speaker.tool_name,
+            tool_name=exchange.tool_name,
+            mode=exchange.mode,
         )
 
-    async def _read(self, reply: Reply) -> None:
-        speaker = self._speaker
-        request = self._talk.request(speaker.dialogue(), self._settings, speaker.grammar)
+    async def _read(self, exchange: Exchange, reply: Reply) -> None:
+        request = self._talk.request(exchange.dialogue, self._settings, exchange.grammar)
         async with aclosing(self._speaker.pieces(request)) as pieces:
             async for piece in pieces:
                 await self._take(piece, reply)

@@ -19,7 +19,7 @@ from callblocks.model.outcomes import Notice, Outcome
 from callblocks.model.turn_events import CallEnded, TurnEvent
 from callblocks.runtime.taken_call import check_call
 from callblocks.session.call_ids import random_id
-from callblocks.session.reply import Reply, WrittenCall
+from callblocks.session.reply import WIRE_ID, Reply, WrittenCall
 from callblocks.timeline.recorder import Recorder
 from callblocks.tools.registry import Registry
 from callblocks.views.replayed_outcome import outcome_of
@@ -93,7 +93,8 @@ class TurnWriting:
         """Write the calls; what the model thought stands with the first, else it is given back."""
         thought = reply.reasoning
         for written in reply.written:
-            self._call(written, {"round": round, "reasoning": thought, "written": written.carried})
+            meta = {"round": round, "reasoning": thought, "written": written.carried}
+            self._call(written, {**meta, "mode": reply.mode})
             thought = ""
         return thought
 
@@ -101,6 +102,8 @@ class TurnWriting:
         call, before = written.call, written.before.strip("\n")
         # Who wrote it in which dialect: so that its later turns are written in the same.
         meta = {**meta, "model": self._model, "dialect": call.dialect}
+        if WIRE_ID in call.extra:
+            meta[WIRE_ID] = call.extra[WIRE_ID]
         if before.strip():
             self._recorder.notes(self._id, call, before)
         if written.carried:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from callblocks.model.calls import Call
-from callblocks.model.errors import CallerError
-from callblocks.model.parts import TextPart
+from callblocks.model.errors import CallerError, ModelError
+from callblocks.model.parts import ImagePart, TextPart
 from callblocks.model.specs import ToolSpec
 from callblocks.models.chat_endpoint import ChatEndpoint
 from callblocks.models.endpoint import EndpointSettings
@@ -71,7 +71,15 @@ def test_a_named_mode_stays_and_its_error_says_the_way_out(mode: str) -> None:
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(401, "no key for tools"), (400, "prompt is too long"), (429, "too many tool calls")],
+    [
+        (401, "tools are not allowed without a key"),
+        (400, "prompt is too long"),
+        (429, "tools are not supported this often"),
+        (404, "model 'llama3-groq-tool-use' not found, try pulling it first"),
+        (400, "tool call validation failed: attempted to call tool 'x' which was not in the list"),
+        (500, "Failed to parse tool call arguments as JSON: unexpected end of input"),
+        (400, "messages with role 'tool' must follow a message with 'tool_calls'"),
+    ],
 )
 def test_other_refusals_are_what_they_are(status: int, words: str) -> None:
     with ModelServer() as server:
@@ -82,6 +90,47 @@ def test_other_refusals_are_what_they_are(status: int, words: str) -> None:
         assert error is not None
         assert error.code != "model_no_tools"
         assert model.mode == "mixed"
+
+
+def test_the_address_of_a_server_is_none_of_its_words() -> None:
+    with ModelServer() as server:
+        server.answer(b'{"error": "bad request"}', status=400, kind="application/json")
+        url = f"{server.url}?tools-not-supported"
+        model = ChatEndpoint(EndpointSettings(base_url=url, model="no-tools-not-supported"))
+        _, error = reply_of(model, WITH_TOOLS)
+        assert error is not None
+        assert error.code == "model_refused"
+        server.invalid.clear()
+
+
+def test_a_server_that_gave_a_native_call_is_never_taken_for_one_without_tools() -> None:
+    call = {"index": 0, "id": "c", "type": "function", "function": {"name": "ls"}}
+    with ModelServer() as server:
+        model = endpoint(server)
+        server.answer(*map(event, (chat_chunk({"tool_calls": [call]}), chat_chunk({}, "stop"))))
+        server.answer(b'{"error": "tools are not supported"}', status=400)
+
+        async def ask_twice() -> ModelError | None:
+            await pieces_of(model, WITH_TOOLS)
+            _, error = await pieces_of(model, WITH_TOOLS)
+            await model.close()
+            return error
+
+        error = asyncio.run(ask_twice())
+        model.give_up_tools()
+    assert error is not None
+    assert (error.code, model.mode) == ("model_refused", "mixed")
+
+
+def test_pictures_and_halves_of_characters_tell_nothing_of_tools() -> None:
+    picture = ImagePart("image/png", "A" * 4000)
+    for part in (picture, TextPart("\ud83d" * 4)):
+        asked = Request(messages=(HELLO.messages[0], Message("user", (part,))), tools=(TOOL,))
+        with ModelServer() as server:
+            server.answer(*chat_events("Hi.", tokens=(60, 3)))
+            pieces, error = reply_of(endpoint(server), asked)
+        assert error is None
+        assert (ToolsUnheard() in pieces) == (part is not picture)
 
 
 @pytest.mark.parametrize(("tokens", "mode"), [(12, "text"), (900, "mixed"), (0, "mixed")])

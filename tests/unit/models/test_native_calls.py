@@ -94,6 +94,16 @@ def joined(*deltas: NativeCall) -> list[tuple[str, str, str]]:
             id="arguments as an object and a number for an id",
         ),
         pytest.param([delta(0, "a", "", CITY)], [("a", "", CITY)], id="no name"),
+        pytest.param(
+            [delta(0, None, "f", CITY), delta(0, None, "f"), delta(0, None, "", OTHER)],
+            [("", "f", CITY), ("", "f", OTHER)],
+            id="index 0, no id, and the name before its arguments",
+        ),
+        pytest.param(
+            [delta(0, None, "f", CITY), delta(0, None, "f")],
+            [("", "f", CITY)],
+            id="a name that is said once more",
+        ),
     ],
 )
 def test_a_slot_is_one_call(deltas: list[NativeCall], calls: list[tuple[str, str, str]]) -> None:

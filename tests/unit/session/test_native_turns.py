@@ -288,6 +288,68 @@ def test_a_model_that_calls_has_heard_of_its_tools_whatever_is_counted(tmp_path:
     assert [bool(one.tools) for one in model.requests] == [True, True]
 
 
+@pytest.mark.parametrize("mode", ["native", "mixed", "text"])
+def test_a_session_made_anew_sends_the_messages_of_the_one_that_ran(
+    tmp_path: Path, mode: str
+) -> None:
+    # The server numbers the calls of each reply from one on.
+    says: list[Any] = [native(0, GARDEN, id="call_1"), native(1, '{"place": "x"}', id="call_2")]
+    if mode == "text":
+        says = [Spoken(dialects["hermes"].write([GOOD], LOOKING))]
+    model: Any = Replies(size=10_000)
+    model.mode = mode
+    with some_host(tmp_path, model, tools=LOOKING) as host:
+        session = host.session("talk")
+        for prompt in ("One.", "Two."):
+            model.begin(list(says), "Done.")
+            asyncio.run(run_turn(session, prompt))
+        model.begin("Three.")
+        asyncio.run(run_turn(session, "Three?"))
+        (ran,) = model.requests
+    with some_host(tmp_path, model, tools=LOOKING) as host:
+        model.begin("Four.")
+        asyncio.run(run_turn(host.session("talk"), "Four?"))
+        (anew,) = model.requests
+    assert anew.messages[: len(ran.messages)] == ran.messages
+    check_native(anew)
+    if mode != "text":
+        calls = [call.id for one in anew.messages for call in one.calls]
+        assert calls == ["call_1", "call_2"] * 2
+
+
+class Fickle(Replies):
+    """A server whose mode another turn changes while a reply arrives."""
+
+    mode = "mixed"
+
+    async def reply(self, request: Request) -> Any:
+        self.mode = "text"
+        async for piece in super().reply(request):
+            yield piece
+
+
+def test_a_reply_is_read_in_the_mode_of_its_request(tmp_path: Path) -> None:
+    given = '{"path": "a.md", "content": "# A"}'
+    model = Fickle([native(0, given, name="react_write")], "Done.")
+    with some_host(tmp_path, model, tools=LOOKING) as host:
+        events = asyncio.run(run_turn(host.session("talk"), "Look."))
+    (written,) = of_type(events, CallWritten)
+    assert written.call.name == "react.write"
+
+
+def test_a_reply_that_was_told_is_kept_where_tools_are_refused_after_it(tmp_path: Path) -> None:
+    model = NoTools()
+    model.begin([Spoken("I will look."), ModelError("model_no_tools", "no")], "Done.")
+    with some_host(tmp_path, model, tools=LOOKING) as host:
+        session = host.session("talk")
+        vars(model)["mode"] = "mixed"
+        model.reply = Replies.reply.__get__(model)  # pyright: ignore[reportAttributeAccessIssue]
+        events = asyncio.run(run_turn(session, "Look."))
+        said = blocks_of(session, "assistant.completion")
+    assert events[-1].code == "model_no_tools"  # pyright: ignore[reportAttributeAccessIssue]
+    assert [one.text for one in said] == ["I will look."]
+
+
 def test_later_turns_begin_with_the_messages_of_the_one_before(tmp_path: Path) -> None:
     turn = Turn(tmp_path, [native(0, GARDEN, id="a")], "One.", "Two.", turns=2)
     *_, second, third = turn.model.requests
