@@ -1,7 +1,7 @@
 """Where a chat takes place: the model, the tools, the policy and the store, as options say.
 
 --model scripted            calls in every dialect are read: its scripts have them all
---model http://…#name       tool-fence, which the model is taught
+--model http://…#name       the model is taught the dialect of its family; every one is read
 --model NAME                as the config file says
 --team team.toml            models, tools and dialects are those of the file
 """

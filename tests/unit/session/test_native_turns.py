@@ -343,7 +343,7 @@ def test_a_reply_that_was_told_is_kept_where_tools_are_refused_after_it(tmp_path
     with some_host(tmp_path, model, tools=LOOKING) as host:
         session = host.session("talk")
         vars(model)["mode"] = "mixed"
-        model.reply = Replies.reply.__get__(model)  # pyright: ignore[reportAttributeAccessIssue]
+        model.reply = Replies.reply.__get__(model)
         events = asyncio.run(run_turn(session, "Look."))
         said = blocks_of(session, "assistant.completion")
     assert events[-1].code == "model_no_tools"  # pyright: ignore[reportAttributeAccessIssue]
