@@ -18,6 +18,7 @@ from itertools import groupby
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.errors import Unwritable
@@ -29,7 +30,7 @@ from callblocks.timeline.emitting.call_blocks import params_of
 from callblocks.timeline.emitting.notices import ERROR_NOTICES
 from callblocks.timeline.rounds import CallKey
 from callblocks.tools.registry import Registry
-from callblocks.views.model_view.neutral import neutralize
+from callblocks.views.model_view.neutral import Neutral
 from callblocks.views.model_view.section import Section
 from callblocks.views.model_view.view import ModelView
 
@@ -45,6 +46,7 @@ class Dialogue:
         self._zone = zone
         self._dialect = dialect
         self._tools = tools
+        self._neutral = Neutral(tools)
         self._system = Message("system", (TextPart(system),))
         self._written: dict[int, tuple[list[Part | Call], list[Part]]] = {}
 
@@ -62,7 +64,8 @@ class Dialogue:
 
     def _said(self, sections: Sequence[Section]) -> Iterable[tuple[Role, list[Part]]]:
         calls = {section.key: _call(section) for section in sections if _is_call(section)}
-        errors = {section.key: error for section in sections if (error := _error(section))}
+        said = {section.key: error for section in sections if (error := _error(section))}
+        errors = {key: self._neutral(error) for key, error in said.items()}
         told = [section for section in sections if not _error(section)]
         for role, group in groupby(told, key=_role):
             own = list(group)
@@ -83,7 +86,8 @@ class Dialogue:
             if block.type == "react.tool.code":
                 code = block.text
             elif _is_call(section):
-                items.append(_call(section, code))
+                call = _call(section, code)
+                items.append(replace(call, input=self._neutral.input(call.input)))
                 code = None
             else:
                 items.append(f"{(block.text or '').rstrip()}\n")
@@ -170,7 +174,7 @@ def _error(section: Section) -> str:
         return ""
     if said.code not in ERROR_NOTICES:
         return ""
-    return neutralize(f"{said.error.get('code', said.code)}: {said.message}")
+    return f"{said.error.get('code', said.code)}: {said.message}"
 
 
 class _ErrorNotice(msgspec.Struct):

@@ -35,6 +35,7 @@ from callblocks.model.turn_events import (
 )
 from callblocks.parser import Parser
 from callblocks.session.call_ids import CallIds
+from callblocks.views.model_view.neutral import restore_input
 
 __all__ = ("Reply", "WrittenCall")
 
@@ -62,7 +63,8 @@ class Reply:
     """Takes the text of one reply; `written` are all its calls.
 
     With `carries` a result that the text itself has counts; without, it stays beside its call.
-    `keys` counts the calls of the turn, over all its replies.
+    `keys` counts the calls of the turn, over all its replies. `signed` says that the model was
+    shown texts with signs: they are taken out of what it copied.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Reply:
         *,
         carries: bool = False,
         keys: int = 0,
+        signed: bool = False,
     ) -> None:
         self.written: list[WrittenCall] = []
         self.is_cut = False
@@ -83,6 +86,7 @@ class Reply:
         self._ids = ids
         self._tell = tell
         self._carries = carries
+        self._signed = signed
         self._prose: list[str] = []
         self._thinking: list[str] = []
         self._open: dict[int, tuple[int, str]] = {}
@@ -160,7 +164,8 @@ class Reply:
 
     def _ready(self, index: int, call: Call) -> None:
         key, id = self._open.pop(index)
-        own = msgspec.structs.replace(call, id=id or self._ids.give(call.id))
+        given = restore_input(call.input) if self._signed else call.input
+        own = msgspec.structs.replace(call, id=id or self._ids.give(call.id), input=given)
         self._at[index] = written = WrittenCall(own, self.rest)
         self.written.append(written)
         self._prose.clear()

@@ -71,7 +71,7 @@ class Stage:
         self._tools = tools
         self._policy = policy
         self._settings = settings
-        self._view = ModelView(tokens=recorder.holdings.tokens, budget=settings.budget)
+        self._view: ModelView | None = None
         self._taints = Taints()
         self._seen = 0
         self._approving: Approving | None = None
@@ -88,6 +88,10 @@ class Stage:
         _, writes = taught_dialects(self.offers.chosen(choice).dialect)
         told = instructions(writes, tools, settings.system)
         dialogue = Dialogue(writes, tools, told, machine_zone())
+        if self._view is None:
+            self._view = ModelView(
+                tokens=recorder.holdings.tokens, budget=settings.budget, tools=tools
+            )
         talk = Talk(recorder.timeline, self._view, dialogue, turn, before)
         key = turn_key(recorder, turn)
         return TurnRun(

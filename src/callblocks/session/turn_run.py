@@ -13,6 +13,7 @@ from contextlib import aclosing
 from callblocks.model.calls import Call
 from callblocks.model.errors import ModelError
 from callblocks.model.outcomes import Failure, Outcome
+from callblocks.model.parts import text_of
 from callblocks.model.turn_events import RoundBegan
 from callblocks.models.model import Piece, Request, Spoken, Stopped, Thinking, Usage
 from callblocks.runtime.runtime import Runtime
@@ -25,6 +26,7 @@ from callblocks.session.speaker import Speaker
 from callblocks.session.talk import Talk
 from callblocks.session.telling import Telling
 from callblocks.session.turn_writing import TurnWriting
+from callblocks.views.model_view.neutral import signed
 
 __all__ = ("TurnRun",)
 
@@ -109,6 +111,7 @@ class TurnRun:
             self._tell,
             carries=self._speaker.model.writes_results,
             keys=self._keys,
+            signed=signed(text_of(list(one.parts)) for one in request.messages[1:]),
         )
         self._tell(RoundBegan(number=request.round))
         try:
