@@ -106,8 +106,10 @@ def test_all_dialects_together_read_no_call_in_a_neutral_text() -> None:
 
 
 def test_each_text_of_the_corpus_is_itself_again() -> None:
-    for text, fresh in product(TEXTS, (True, False)):
-        assert restore(neutralize(text, fresh=fresh)) == text
+    for text in TEXTS:
+        assert restore(neutralize(text)) == text
+    for text in TEXTS[::5]:
+        assert restore(neutralize(text, fresh=False)) == text
 
 
 @given(st.lists(ANY, min_size=1, max_size=4), st.sampled_from(READERS), st.sampled_from(WAYS))
