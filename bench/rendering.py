@@ -15,7 +15,8 @@ from itertools import cycle, islice
 from bench.samples import prose
 from bench.timing import best_of, print_table
 from callblocks.model.blocks import Block, Entry
-from callblocks.views.model_view.neutral import neutralize, restore
+from callblocks.model.specs import ToolSpec
+from callblocks.views.model_view.neutral import Neutral, restore
 from callblocks.views.model_view.view import ModelView, render
 
 __all__ = ("main",)
@@ -26,6 +27,8 @@ BUDGET = 100_000
 CROWDS = (1_000, 4_000, 16_000)
 SMALL = 2_000
 KILO = 1000
+TOOLS = tuple(map(ToolSpec, ("ls", "file_read", "file_write", "search", "react.read")))
+NEUTRAL = Neutral(TOOLS)
 
 
 def main() -> None:
@@ -56,7 +59,8 @@ def _whole(size: int) -> list[str]:
     entries = _timeline(size)
     rounds = max(1, 30_000 // size)
     free, held = best_of(
-        [lambda: render(entries), lambda: render(entries, budget=BUDGET)], rounds=rounds
+        [lambda: render(entries, tools=TOOLS), lambda: render(entries, budget=BUDGET, tools=TOOLS)],
+        rounds=rounds,
     )
     return [f"{size:,}", f"{free * 1e3:,.0f}", f"{held * 1e3:,.0f}", f"{free / size * 1e6:.1f}"]
 
@@ -66,7 +70,7 @@ def _one_more(size: int) -> list[str]:
     entries = _timeline(size + STEPS * 3)
     cells = [f"{size:,}"]
     for budget in (None, BUDGET):
-        view = ModelView(budget=budget)
+        view = ModelView(budget=budget, tools=TOOLS)
         view.feed(entries[:size])
         view.parts()
         job = partial(_steps, view, iter(entries[size:]))
@@ -87,8 +91,10 @@ def _crowded(size: int) -> list[str]:
     cells, foldings = [f"{size:,}"], list[str]()
     for block in (notice, digest):
         entries = [Entry(seq, block) for seq in range(1, size + 1)]
-        (took,) = best_of([lambda entries=entries: render(entries, budget=SMALL)], rounds=1)
-        view = ModelView(budget=SMALL)
+        (took,) = best_of(
+            [lambda entries=entries: render(entries, budget=SMALL, tools=TOOLS)], rounds=1
+        )
+        view = ModelView(budget=SMALL, tools=TOOLS)
         view.feed(entries)
         cells.append(f"{took / size * 1e6:,.1f}")
         foldings.append(f"{view.generation:,}")
@@ -96,10 +102,10 @@ def _crowded(size: int) -> list[str]:
 
 
 def _neutral(label: str, text: str) -> list[str]:
-    neutral = neutralize(text)
-    there, back = best_of([lambda: neutralize(text), lambda: restore(neutral)], rounds=5)
+    shown = NEUTRAL(text)
+    there, back = best_of([lambda: NEUTRAL(text), lambda: restore(shown)], rounds=2)
     size = len(text) / 1e6
-    signs = len(neutral) - len(text)
+    signs = len(shown) - len(text)
     return [label, f"{size / there:,.1f}", f"{size / back:,.1f}", f"{signs:,}"]
 
 

@@ -10,7 +10,10 @@ from typing import TypeAlias
 
 import msgspec
 
-__all__ = ("DocumentPart", "ImagePart", "Part", "TextPart", "binary_line", "text_of")
+__all__ = ("ESCAPE", "DocumentPart", "ImagePart", "Part", "TextPart", "binary_line", "text_of")
+
+ESCAPE = "␛"
+"""The sign in a text for a model that keeps it from acting; a copy of the text comes without it."""
 
 
 class TextPart(msgspec.Struct, frozen=True, tag="text"):

@@ -1,7 +1,7 @@
 """A file of weights in memory, by llama-cpp-python: messages in, pieces out.
 
 The library takes words like `<|im_end|>` for the ends of messages wherever they stand, and ends
-the program at a grammar that it cannot read. So such words are written apart in what others say,
+the program at a grammar that it cannot read. So a sign goes into such words in what others say,
 and a grammar is tried before it is used.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from callblocks.model.errors import ModelError
-from callblocks.model.parts import text_of
+from callblocks.model.parts import ESCAPE, text_of
 from callblocks.models.model import Message, Piece, Request, Spoken, Stopped, Usage
 
 __all__ = ("LlamaWeights", "import_llama")
@@ -76,7 +76,7 @@ class LlamaWeights:
         self._llama.close()
 
     def _said(self, message: Message) -> dict[str, str]:
-        text = self._controls.sub(_apart, text_of(list(message.parts)))
+        text = self._controls.sub(_signed, text_of(list(message.parts)))
         return {"role": message.role, "content": text}
 
     def _read_controls(self) -> re.Pattern[str]:
@@ -102,5 +102,5 @@ class LlamaWeights:
         return library.LlamaGrammar.from_string(grammar, verbose=False)
 
 
-def _apart(word: re.Match[str]) -> str:
-    return f"{word[0][0]} {word[0][1:]}"
+def _signed(word: re.Match[str]) -> str:
+    return f"{word[0][0]}{ESCAPE}{word[0][1:]}"

@@ -8,9 +8,8 @@ r"""Messages as one text, for a model that only goes on writing.
 No format writes the sign that begins a text (`<s>`, `<|begin_of_text|>`): servers put it there.
 An image or a document is one line.
 
-A content cannot end its message or begin another: a backslash goes into every marker that stands
-in it, as in `<\|im_end|>`. It can be seen, so that nobody looks for an invisible sign in a file
-that a model copies.
+A content cannot end its message or begin another: the sign `␛` goes into every marker that stands
+in it, as in `<␛|im_end|>`. A session takes it out of what a model copies from there.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from itertools import groupby
 import msgspec
 
 from callblocks.model.errors import CallerError
-from callblocks.model.parts import text_of
+from callblocks.model.parts import ESCAPE, text_of
 from callblocks.models.model import Message
 
-__all__ = ("PROMPT_FORMATS", "PromptFormat", "prompt_format")
+__all__ = ("MARKED", "PROMPT_FORMATS", "PromptFormat", "prompt_format")
 
 _BAR = re.compile(r"<(?=\|[A-Za-z0-9_]{1,64}\|>)")
 _BRACKET = re.compile(
@@ -35,9 +34,12 @@ _BRACKET = re.compile(
 )
 # At the start of a line, whatever a model may take for one.
 _NAME = re.compile(
-    r"(?<![^\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(?=[^\S\n]{0,8}(?:user|assistant|system)[^\S\n]*:)",
+    r"(?<![^\n\r\v\f\x1c-\x1e\x85\u2028\u2029])[^\S\n]{0,8}"
+    r"(?:u(?=ser[^\S\n]*:)|a(?=ssistant[^\S\n]*:)|s(?=ystem[^\S\n]*:))",
     re.IGNORECASE,
 )
+MARKED = re.compile("|".join((_BAR.pattern, _BRACKET.pattern, f"(?i:{_NAME.pattern})")))
+"""Matches where some format puts a sign into a content."""
 
 
 class PromptFormat(msgspec.Struct, frozen=True):
@@ -60,9 +62,9 @@ def prompt_format(name: str) -> PromptFormat:
 
 
 def _content(message: Message, marker: re.Pattern[str]) -> str:
-    """The text of a message with a backslash in, or before, each marker of the format."""
+    """The text of a message with a sign in each marker of the format."""
     text = text_of(list(message.parts)).strip("\n")
-    return marker.sub(r"\g<0>\\", text)
+    return marker.sub(rf"\g<0>{ESCAPE}", text)
 
 
 def _chatml(messages: Iterable[Message]) -> str:

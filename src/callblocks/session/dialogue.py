@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.errors import Unwritable
 from callblocks.model.parts import Part, TextPart, text_of
-from callblocks.model.specs import ToolSpec
+from callblocks.model.specs import ToolSpec, ToolSpecs
 from callblocks.models.model import Message, Role
 from callblocks.models.native_names import NativeNames
 from callblocks.parsing.dialect import Dialect
@@ -39,7 +39,7 @@ from callblocks.timeline.emitting.call_blocks import params_of
 from callblocks.timeline.emitting.notices import ERROR_NOTICES
 from callblocks.timeline.rounds import CallKey
 from callblocks.tools.registry import Registry
-from callblocks.views.model_view.neutral import neutralize
+from callblocks.views.model_view.neutral import Neutral
 from callblocks.views.model_view.section import Section
 from callblocks.views.model_view.view import ModelView
 
@@ -65,9 +65,14 @@ class Dialogue(ABC):
     """The tools that go to the server beside the messages."""
 
     def __init__(
-        self, system: str, zone: str = "UTC", written: WrittenMessages | None = None
+        self,
+        system: str,
+        tools: ToolSpecs,
+        zone: str = "UTC",
+        written: WrittenMessages | None = None,
     ) -> None:
         self._zone = zone
+        self._neutral = Neutral(tools)
         self._system = Message("system", (TextPart(system),))
         self._written: WrittenMessages = {} if written is None else written
 
@@ -93,7 +98,8 @@ class Dialogue(ABC):
         """
         dates = self._dates(sections)
         calls = {section.key: _call(section) for section in sections if _is_call(section)}
-        errors = {section.key: error for section in sections if (error := _error(section))}
+        failures = {section.key: error for section in sections if (error := _error(section))}
+        errors = {key: self._neutral(error) for key, error in failures.items()}
         told = [section for section in sections if not _error(section)]
         answered: dict[CallKey, Call] = {}
         for role, group in groupby(told, key=_role):
@@ -108,12 +114,31 @@ class Dialogue(ABC):
             of, messages = self._written.get(own[0].first, (None, list[Message]()))
             if of != made_of:
                 given = _Given(own, calls, errors, dates, answered)
-                is_own = role == "assistant" and bool(_items(own))
-                messages = self._spoken(own) if is_own else self._given(given)
+                items = self._items(own) if role == "assistant" else []
+                messages = self._spoken(own, items) if items else self._given(given)
                 self._written[own[0].first] = made_of, messages
             answered = {one.key: calls[one.key] for one in own if _is_call(one)}
             yield from messages
         yield from self._unanswered(answered.values())
+
+    def _items(self, sections: Sequence[Section]) -> list[Item]:
+        """Return what the model said, with the code of each call back in its input.
+
+        What it copied from others has no signs on the timeline: here it has them again.
+        """
+        items: list[Item] = []
+        code: str | None = None
+        for section in sections:
+            block = section.block
+            if block.type == "react.tool.code":
+                code = block.text
+            elif _is_call(section):
+                call = _call(section, code)
+                items.append(replace(call, input=self._neutral.input(call.input)))
+                code = None
+            else:
+                items.append(f"{(block.text or '').rstrip()}\n")
+        return items
 
     def _dates(self, sections: Sequence[Section]) -> dict[int, str]:
         """Return the line with the date of each turn, by the first entry that is shown of it."""
@@ -127,7 +152,7 @@ class Dialogue(ABC):
         return dates
 
     @abstractmethod
-    def _spoken(self, sections: Sequence[Section]) -> list[Message]:
+    def _spoken(self, sections: Sequence[Section], items: Sequence[Item]) -> list[Message]:
         """Write what the model said: prose, and calls."""
 
     @abstractmethod
@@ -177,13 +202,13 @@ class TextDialogue(Dialogue):
         zone: str = "UTC",
         written: WrittenMessages | None = None,
     ) -> None:
-        super().__init__(system, zone, written)
+        super().__init__(system, tools, zone, written)
         self._dialect = dialect
         self._known = tools
 
-    def _spoken(self, sections: Sequence[Section]) -> list[Message]:
+    def _spoken(self, sections: Sequence[Section], items: Sequence[Item]) -> list[Message]:
         try:
-            text = self._dialect.write(_items(sections), self._known)
+            text = self._dialect.write(items, self._known)
         except Unwritable:
             return [Message("assistant", tuple(_flat(sections)))]
         return [Message("assistant", (TextPart(text),))]
@@ -233,12 +258,11 @@ class NativeDialogue(Dialogue):
         zone: str = "UTC",
         written: WrittenMessages | None = None,
     ) -> None:
-        super().__init__(system, zone, written)
+        super().__init__(system, names.read_specs, zone, written)
         self._names = names
         self.tools = names.specs
 
-    def _spoken(self, sections: Sequence[Section]) -> list[Message]:
-        items = _items(sections)
+    def _spoken(self, sections: Sequence[Section], items: Sequence[Item]) -> list[Message]:
         text = "".join(item for item in items if isinstance(item, str))
         calls = _with_wire_ids(self._names.native(item) for item in items if isinstance(item, Call))
         thoughts = (section.block.meta.get("reasoning") for section in sections)
@@ -323,22 +347,6 @@ def _tool_message(call: Call, text: str) -> Message:
     return Message("tool", (TextPart(text),), call_id=call.id)
 
 
-def _items(sections: Sequence[Section]) -> list[Item]:
-    """Return what the model said, with the code of each call back in its input."""
-    items: list[Item] = []
-    code: str | None = None
-    for section in sections:
-        block = section.block
-        if block.type == "react.tool.code":
-            code = block.text
-        elif _is_call(section):
-            items.append(_call(section, code))
-            code = None
-        else:
-            items.append(f"{(block.text or '').rstrip()}\n")
-    return items
-
-
 def _role(section: Section) -> Role:
     """Who says it; what stands for something that is not shown was not said by the model."""
     return "assistant" if section.block.type in _SPOKEN and section.is_whole else "user"
@@ -381,7 +389,7 @@ def _error(section: Section) -> str:
         return ""
     if said.code not in ERROR_NOTICES:
         return ""
-    return neutralize(f"{said.error.get('code', said.code)}: {said.message}")
+    return f"{said.error.get('code', said.code)}: {said.message}"
 
 
 class _ErrorNotice(msgspec.Struct):

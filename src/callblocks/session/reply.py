@@ -45,6 +45,7 @@ from callblocks.models.model import NativeDelta, UsedMode
 from callblocks.parsing.engine import Engine
 from callblocks.session.call_ids import CallIds
 from callblocks.session.native_input import read_native_input
+from callblocks.views.model_view.neutral import restore_input
 
 __all__ = ("NATIVE", "WIRE_ID", "Reply", "WrittenCall")
 
@@ -93,7 +94,8 @@ class Reply:
 
     With `carries` a result that the text itself has counts; without, it stays beside its call.
     `keys` counts the calls of the turn, over all its replies. `tool_name` gives a tool name for the
-    one that the model knows it by, and `mode` is that of the request.
+    one that the model knows it by, and `mode` is that of the request. `signed` says that the model
+    was shown texts with signs: they are taken out of what it copied.
     """
 
     def __init__(
@@ -106,6 +108,7 @@ class Reply:
         keys: int = 0,
         tool_name: Callable[[str], str] = str,
         mode: UsedMode = "text",
+        signed: bool = False,
     ) -> None:
         self.written: list[WrittenCall] = []
         self.is_cut = False
@@ -124,6 +127,7 @@ class Reply:
         self._tool_name = tool_name
         self._native: dict[int, _NativeCall] = {}
         self._is_ended = False
+        self._signed = signed
         self._prose: list[str] = []
         self._thinking: list[str] = []
         self._open: dict[int, tuple[int, str]] = {}
@@ -208,7 +212,7 @@ class Reply:
         try:
             if not call.name:
                 raise ValueError("it names no tool")
-            value = read_native_input(text, is_cut=not self._is_ended)
+            value = self._restored(read_native_input(text, is_cut=not self._is_ended))
         except ValueError as error:
             if self._is_ended or not call.name:
                 return self._break_native(call, f"a call in the API's own form: {error}")
@@ -286,12 +290,18 @@ class Reply:
     def _ready(self, index: int, call: Call) -> None:
         key, id = self._open.pop(index)
         own = msgspec.structs.replace(
-            call, id=id or self._ids.give(call.id), name=self._tool_name(call.name)
+            call,
+            id=id or self._ids.give(call.id),
+            name=self._tool_name(call.name),
+            input=self._restored(call.input),
         )
         self._at[index] = written = WrittenCall(own, self.rest)
         self.written.append(written)
         self._prose.clear()
         self._tell(CallWritten(key=key, call=own))
+
+    def _restored(self, given: dict[str, Any]) -> dict[str, Any]:
+        return restore_input(given) if self._signed else given
 
     def _result(self, written: WrittenCall, result: Result) -> None:
         if written.result is not None:

@@ -8,6 +8,7 @@ import msgspec
 
 from callblocks.model.blocks import Block
 from callblocks.model.turn_events import CallAnswered, CallAsked, TurnEvent
+from callblocks.models.native_names import NativeNames
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approving import Approving
 from callblocks.runtime.asking import Answer, Asker, Question, Settled
@@ -72,7 +73,7 @@ class Stage:
         self._tools = tools
         self._policy = policy
         self._settings = settings
-        self._view = ModelView(tokens=recorder.holdings.tokens, budget=settings.budget)
+        self._view: ModelView | None = None
         self._taints = Taints()
         self._seen = 0
         self._callers: set[str] = set()
@@ -91,6 +92,12 @@ class Stage:
             recorder, turn, lambda seq: talk is None or talk.shows(seq), self.desk.root
         )
         tools = in_turn(self._tools, own.only(self.desk.only) if self.desk.only else own)
+        if self._view is None:
+            # A model that is given tools natively knows them by other names: those act, too.
+            known = NativeNames(tools).read_specs
+            self._view = ModelView(
+                tokens=recorder.holdings.tokens, budget=settings.budget, tools=known
+            )
         talk = Talk(recorder.timeline, self._view, turn, before)
         key = turn_key(recorder, turn)
         tainted = self._tainted(tools)

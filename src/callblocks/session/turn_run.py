@@ -13,10 +13,12 @@ from contextlib import aclosing
 from callblocks.model.calls import Call
 from callblocks.model.errors import ModelError
 from callblocks.model.outcomes import Failure, Outcome
+from callblocks.model.parts import text_of
 from callblocks.model.turn_events import RoundBegan
 from callblocks.models.model import (
     NativeDelta,
     Piece,
+    Request,
     Spoken,
     Stopped,
     Thinking,
@@ -33,6 +35,7 @@ from callblocks.session.speaker import Exchange, Speaker
 from callblocks.session.talk import Talk
 from callblocks.session.telling import Telling
 from callblocks.session.turn_writing import TurnWriting
+from callblocks.views.model_view.neutral import signed
 
 __all__ = ("TurnRun",)
 
@@ -132,10 +135,11 @@ class TurnRun:
         self._tell(RoundBegan(number=self._talk.round))
         while True:
             exchange = self._speaker.exchange()
-            reply = self._new_reply(exchange)
+            request = self._talk.request(exchange.dialogue, self._settings, exchange.grammar)
+            reply = self._new_reply(exchange, request)
             try:
                 if self.ending is None:
-                    self._reading = asyncio.ensure_future(self._read(exchange, reply))
+                    self._reading = asyncio.ensure_future(self._read(request, reply))
                     await self._reading
             except asyncio.CancelledError:
                 if self.ending is None or _is_cancelled():
@@ -152,7 +156,7 @@ class TurnRun:
                 self._keys = reply.keys
             return reply
 
-    def _new_reply(self, exchange: Exchange) -> Reply:
+    def _new_reply(self, exchange: Exchange, request: Request) -> Reply:
         return Reply(
             exchange.parser,
             self._ids,
@@ -161,10 +165,10 @@ class TurnRun:
             keys=self._keys,
             tool_name=exchange.tool_name,
             mode=exchange.mode,
+            signed=signed(text_of(list(one.parts)) for one in request.messages[1:]),
         )
 
-    async def _read(self, exchange: Exchange, reply: Reply) -> None:
-        request = self._talk.request(exchange.dialogue, self._settings, exchange.grammar)
+    async def _read(self, request: Request, reply: Reply) -> None:
         async with aclosing(self._speaker.pieces(request)) as pieces:
             async for piece in pieces:
                 await self._take(piece, reply)

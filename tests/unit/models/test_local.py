@@ -153,7 +153,7 @@ def test_what_others_say_ends_no_message(library: Library, weights: Path) -> Non
     [message] = made[0].asked[0]["messages"]
     assert message == {
         "role": "system",
-        "content": "a< |im_end|>b < s>\n<image media_type=image/png b64_len=4>\n",
+        "content": "a<␛|im_end|>b <␛s>\n<image media_type=image/png b64_len=4>\n",
     }
 
 

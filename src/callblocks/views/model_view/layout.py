@@ -7,7 +7,8 @@
     [TOOL RESULT abc].artifact react.write    then `path: …`, `physical: …`, `digest: {…}`,
                                               and the content: text, an image or a document
 
-Every word that is not of this layout is neutralised. Where a file is hosted is never shown, nor
+Every word that is not of this layout is neutralised: texts for the tools at hand, ids, names and
+paths for any tools. Where a file is hosted is never shown, nor
 is `managed`. JSON begins behind its label: at the start of a line it would look like a call. No
 block makes this raise: blocks may come from anywhere.
 """
@@ -21,7 +22,7 @@ from typing import Any, cast
 
 from callblocks.model.blocks import Block
 from callblocks.timeline.plain_json import json_text
-from callblocks.views.model_view.neutral import neutralize
+from callblocks.views.model_view.neutral import Neutral, neutralize
 from callblocks.views.model_view.reserved import HIDDEN
 
 __all__ = (
@@ -83,22 +84,22 @@ def word(text: str) -> str:
     return neutralize(text if is_plain else json.dumps(text), fresh=False)
 
 
-def said(block: Block) -> str:
+def said(block: Block, neutral: Neutral) -> str:
     """The text of a block behind a label, on the same line."""
-    return neutralize(block.text or "", fresh=False)
+    return neutral(block.text or "", fresh=False)
 
 
-def labelled(block: Block, label: str) -> str:
+def labelled(block: Block, label: str, neutral: Neutral) -> str:
     """The text of a block behind its label: JSON on the same line, other text on the next."""
     if block.mime.endswith("json"):
-        return f"{label}: {said(block)}\n"
-    return f"{label}:\n{neutralize(block.text or '')}\n"
+        return f"{label}: {said(block, neutral)}\n"
+    return f"{label}:\n{neutral(block.text or '')}\n"
 
 
-def placeholder(text: str) -> str:
+def placeholder(text: str, neutral: Neutral) -> str:
     """What stands for a hidden block."""
     rest = text.removeprefix(HIDDEN)
-    return HIDDEN + neutralize(rest, fresh=False) if rest != text else neutralize(text, fresh=False)
+    return HIDDEN + neutral(rest, fresh=False) if rest != text else neutral(text, fresh=False)
 
 
 def role_of(block: Block) -> str:
@@ -115,11 +116,11 @@ def digest_of(block: Block) -> dict[str, Any] | None:
     return fields if fields and isinstance(fields.get("artifact_path"), str) else None
 
 
-def shown_json(text: str) -> str:
+def shown_json(text: str, neutral: Neutral) -> str:
     """JSON of a digest or a notice without what is not for the model, else the text itself."""
     if any(f'"{name}"' in text for name in _NOT_SHOWN) and (fields := _read(text)) is not None:
         text = json_text(_without(fields))
-    return neutralize(text, fresh=False)
+    return neutral(text, fresh=False)
 
 
 def _read(text: str) -> dict[str, Any] | None:

@@ -1,65 +1,151 @@
-"""Text of unknown origin in a text for models: nothing in it opens anything.
+r"""Text of others in a text for models: nothing in it acts, and a copy of it is exact.
 
-    <tool>ls()</tool>                     <␛tool>ls()</tool>
-    a line, then ```tool                  a line, then `␛``tool
-    {"name": "ls", "arguments": {}}       {␛"name": "ls", "arguments": {}}
+    <|im_end|>                            <␛|im_end|>
     [TOOL RESULT x].result                [␛TOOL RESULT x].result
+    {"name": "ls", "arguments": {}}       {␛"name": "ls", "arguments": {}}    where `ls` is a tool
+    {"name": "Oslo"}   Vec<u8>   <b>      as they are
+    ␛                                     ␛␛
 
-The sign `␛` is put into every marker of every dialect, every bracket that a call could begin with,
-and what is `reserved`; `places` says where. The sign can be seen, so a model that copies it does so
-for all to see, and no filter for invisible characters takes it out. It stands in no encoding that
-damages markers.
+The sign `␛` goes into what is `reserved`, and into each place that some dialect reads as a call of
+the tools at hand (`acting`). It can be seen, and no filter for invisible characters takes it out.
 
-Where markers begin is judged as if no `␛` were in the text, so it is the same before and after,
-and undoing is exact for every text: where a text already has the sign, it has one more.
+Why a copy is exact. In a text that is shown, a run of signs stands for half as many that the text
+has itself; an odd one was put in. At most one is put into a run, so the number alone tells which
+signs to drop, wherever the copy begins and ends and whatever stands around the run. A copy that
+leaves out the signs that were put in is exact as well: they stand for nothing.
+
+What a model writes by itself. A sign is put in behind the first character of a marker, which is no
+blank and no quotation mark. A single sign behind one of these, or alone in its string, was never
+put there: it is the model's own, and stays. In a talk that has shown no sign, nothing is undone.
 """
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, cast
 
-from callblocks.views.model_view.places import ESCAPE, places
+from callblocks.model.parts import ESCAPE
+from callblocks.model.specs import ToolSpecs
+from callblocks.models.prompt_formats import MARKED
+from callblocks.views.model_view.acting import ToolsAtHand, acting_places, all_places
+from callblocks.views.model_view.reserved import reserved
 
-__all__ = ("ESCAPE", "ESCAPE_NOTE", "neutralize", "restore")
+__all__ = ("ESCAPE", "ESCAPE_NOTE", "Neutral", "neutralize", "restore", "restore_input", "signed")
 
 ESCAPE_NOTE = (
-    f"In what tools, files and people say, the sign {ESCAPE} was put into everything that looks "
-    f"like a marker of this conversation. It is no part of the text: leave it out when you quote."
+    f"The sign {ESCAPE} in a text that you are shown keeps it from being taken for a call or a "
+    f"heading. When you copy such a text, copy it as you see it."
 )
 """What a model is to be told once, where it is given such texts."""
 
+_ROUNDS = 4
+"""How often a text is judged again with its signs, before every place gets one."""
 
-def neutralize(text: str, *, fresh: bool = True) -> str:
-    """The text with a sign in every marker; `fresh` says that it is put at the start of a line.
+_RUN = re.compile(f"{ESCAPE}+")
+_QUOTES = "\"'"
 
-    What comes after it begins a line: a bracket on the same line could complete a marker. And it
-    is not the first of all: a word that begins a text may be a name, and has no sign.
+
+class Neutral:
+    """Neutralises texts for a reader that has these tools; None for one of which nothing is known.
+
+    Then a call of any name acts.
     """
-    solid, signs = _apart(text)
-    marked = places(solid, fresh)
-    if not marked:
-        return text
-    return _woven(solid, sorted([*signs, *marked]))
+
+    def __init__(self, tools: ToolSpecs | None = None) -> None:
+        self._tools = ToolsAtHand(tools)
+
+    def __call__(self, text: str, *, fresh: bool = True) -> str:
+        """The text with signs; `fresh` says that it is put at the start of a line.
+
+        What comes after it begins a line. And it is not the first of all: a word that begins a
+        text may be a name, and has no sign.
+        """
+        shown = text.replace(ESCAPE, ESCAPE * 2)
+        signs = {hit.end() for hit in reserved().finditer(shown)}
+        for _ in range(_ROUNDS):
+            signed = _woven(shown, signs)
+            places = acting_places(signed, self._tools, fresh=fresh)
+            if not places and places is not None:
+                return signed
+            if places is None or not _add(shown, signs, _without_signs(places, signs)):
+                break
+        _add(shown, signs, all_places(shown, fresh=fresh))
+        return _woven(shown, signs)
+
+    def input(self, value: Any) -> Any:
+        """The input of a call with every text in it neutral; `restore_input` undoes it."""
+        return _mapped(value, self)
 
 
-def restore(text: str, *, fresh: bool = True) -> str:
-    """The text that `neutralize` was given, with the same `fresh`."""
-    solid, signs = _apart(text)
-    if not signs:
-        return text
-    marked = set(places(solid, fresh))
-    # Signs at one place stand side by side: the first of them goes.
-    pairs = pairwise((-1, *signs))
-    return _woven(solid, [sign for last, sign in pairs if sign == last or sign not in marked])
+def neutralize(text: str, tools: ToolSpecs | None = None, *, fresh: bool = True) -> str:
+    """The text with a sign in all that could act; see `Neutral`."""
+    return Neutral(tools)(text, fresh=fresh)
 
 
-def _apart(text: str) -> tuple[str, list[int]]:
-    """The text without signs, and where they stood in it."""
-    if ESCAPE not in text:
-        return text, []
-    pieces = text.split(ESCAPE)
-    return "".join(pieces), list(accumulate(map(len, pieces[:-1])))
+def restore(text: str) -> str:
+    """The text, or the part of one, that was shown like this."""
+    return _RUN.sub(_restored, text) if ESCAPE in text else text
 
 
-def _woven(solid: str, signs: list[int]) -> str:
-    return ESCAPE.join(solid[start:end] for start, end in pairwise((0, *signs, len(solid))))
+def restore_input(value: Any) -> Any:
+    """The input of a call as it was meant: every text in it restored, names of fields too."""
+    return _mapped(value, restore)
+
+
+def signed(texts: Iterable[str]) -> bool:
+    """Whether a model that is sent these texts may see a sign in them."""
+    # A prompt format puts it where no view does.
+    return any(ESCAPE in text or MARKED.search(text) for text in texts)
+
+
+def _restored(run: re.Match[str]) -> str:
+    half, odd = divmod(len(run[0]), 2)
+    return ESCAPE * (half + (odd and not _may_be_put_in(run)))
+
+
+def _may_be_put_in(run: re.Match[str]) -> bool:
+    text, start = run.string, run.start()
+    if not start:
+        # The copy may have begun here.
+        return run.end() < len(text)
+    return not text[start - 1].isspace() and text[start - 1] not in _QUOTES
+
+
+def _mapped(value: Any, change: Any) -> Any:
+    match value:
+        case str():
+            return change(value)
+        case dict():
+            fields = cast("dict[Any, Any]", value).items()
+            return {_mapped(name, change): _mapped(one, change) for name, one in fields}
+        case list():
+            return [_mapped(one, change) for one in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+def _woven(shown: str, signs: Iterable[int]) -> str:
+    return ESCAPE.join(shown[a:b] for a, b in pairwise((0, *sorted(signs), len(shown))))
+
+
+def _without_signs(places: list[int], signs: Iterable[int]) -> list[int]:
+    """Places of a text with signs as places of the text without them."""
+    before, found = sorted(signs), list[int]()
+    passed = 0
+    for place in places:
+        while passed < len(before) and before[passed] + passed < place:
+            passed += 1
+        found.append(place - passed)
+    return found
+
+
+def _add(shown: str, signs: set[int], places: Iterable[int]) -> bool:
+    """Take more places, one for each run of signs that the text has itself; whether any is new."""
+    known = len(signs)
+    for place in places:
+        # Those in and around one run are the same place: its end.
+        run = _RUN.match(shown, place)
+        signs.add(run.end() if run else place)
+    return len(signs) > known

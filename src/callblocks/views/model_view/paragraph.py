@@ -22,6 +22,7 @@ from callblocks.views.model_view.layout import (
     shown_json,
     word,
 )
+from callblocks.views.model_view.neutral import Neutral
 from callblocks.views.model_view.pictures import binary_part
 
 __all__ = ("Paragraph", "Rendered")
@@ -48,8 +49,9 @@ class Paragraph:
     `left_out` is how many tokens it had, where there is no room for them.
     """
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Entry, neutral: Neutral) -> None:
         self.first = entry
+        self._neutral = neutral
         self.digest = digest_of(entry.block)
         self.left_out = 0
         self._rendered: Rendered | None = None
@@ -105,7 +107,7 @@ class Paragraph:
 
     def hide(self, seq: int, text: str) -> None:
         """Lay a placeholder over the entry of that number."""
-        self._hidden[seq], self._rendered = placeholder(text), None
+        self._hidden[seq], self._rendered = placeholder(text, self._neutral), None
 
     def leave_out(self, tokens: int) -> None:
         """Show only the header and the path of what costs so many tokens."""
@@ -179,10 +181,10 @@ class Paragraph:
             return ""
         physical = self.digest.get("physical_path")
         line = f"physical: {_path(physical)}\n" if isinstance(physical, str) else ""
-        return f"{line}digest: {shown_json(block.text or '')}\n"
+        return f"{line}digest: {shown_json(block.text or '', self._neutral)}\n"
 
     def _message(self, block: Block) -> str:
-        return self._instead(self.first, block.path) or said(block)
+        return self._instead(self.first, block.path) or said(block, self._neutral)
 
     def _body(self, label: str) -> str:
         """The text of the content with its label, or what stands for it."""
@@ -191,8 +193,8 @@ class Paragraph:
         if instead := self._instead(entry, self.path):
             return f"{label}: {instead}\n"
         if label == "notice" or role_of(block) == "digest":
-            return f"{label}: {shown_json(block.text or '')}\n"
-        return "" if block.text is None else labelled(block, label)
+            return f"{label}: {shown_json(block.text or '', self._neutral)}\n"
+        return "" if block.text is None else labelled(block, label, self._neutral)
 
     def _instead(self, entry: Entry, path: str) -> str:
         if (hidden := self._hidden.get(entry.seq)) is not None:

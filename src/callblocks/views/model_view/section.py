@@ -24,6 +24,7 @@ from callblocks.model.parts import Part, TextPart
 from callblocks.timeline.rounds import CallKey, call_key
 from callblocks.timeline.tokens import Tokens
 from callblocks.views.model_view.layout import header, word
+from callblocks.views.model_view.neutral import Neutral
 from callblocks.views.model_view.paragraph import Paragraph
 
 __all__ = ("Owned", "Scale", "Section")
@@ -44,11 +45,12 @@ class Owned(NamedTuple):
 
 
 class Scale:
-    """Weighs parts in tokens; without a limit nothing is weighed."""
+    """Weighs parts in tokens; without a limit nothing is weighed. `neutral` shows their texts."""
 
-    def __init__(self, tokens: Tokens, limit: int | None) -> None:
+    def __init__(self, tokens: Tokens, limit: int | None, neutral: Neutral) -> None:
         self._tokens = tokens
         self.limit = limit
+        self.neutral = neutral
 
     def text(self, text: str) -> int:
         """What a text costs."""
@@ -113,7 +115,7 @@ class Section:
         if self.paragraphs and self.paragraphs[-1].awaits(entry.block):
             self.paragraphs[-1].attach(entry)
         else:
-            self.paragraphs.append(Paragraph(entry))
+            self.paragraphs.append(Paragraph(entry, self._scale.neutral))
             self._costs.append(0)
         at = len(self.paragraphs) - 1
         self._weigh(at)

@@ -22,10 +22,12 @@ from msgspec import structs
 from callblocks.model.blocks import RECORDS, Entry
 from callblocks.model.errors import CallerError
 from callblocks.model.parts import Part, TextPart
+from callblocks.model.specs import ToolSpecs
 from callblocks.timeline.rounds import CacheSettings
 from callblocks.timeline.state import State
 from callblocks.timeline.tokens import Tokens
 from callblocks.views.model_view.folding import Folding
+from callblocks.views.model_view.neutral import Neutral
 from callblocks.views.model_view.section import Owned, Scale, Section
 
 __all__ = ("ModelView", "render")
@@ -34,7 +36,9 @@ __all__ = ("ModelView", "render")
 class ModelView:
     """Fed entries, gives message parts. `budget` is a number of tokens, or None for no limit.
 
-    The settings of the cache point are those that the timeline says, else those given.
+    The settings of the cache point are those that the timeline says, else those given. `tools` are
+    those that the model can call: no text of others is a call of one (see `neutral`). Without them
+    none is a call of any tool.
     """
 
     def __init__(
@@ -42,11 +46,12 @@ class ModelView:
         settings: CacheSettings | None = None,
         tokens: Tokens | None = None,
         budget: int | None = None,
+        tools: ToolSpecs | None = None,
     ) -> None:
         if budget is not None and budget < 1:
             raise CallerError(f"a budget is a number of tokens, not {budget}")
         self._state = State(settings)
-        self._scale = Scale(tokens or Tokens(), budget)
+        self._scale = Scale(tokens or Tokens(), budget, Neutral(tools))
         self._folding = Folding(self._scale)
         self._sections: list[Section] = []
         self._cost = 0
@@ -186,8 +191,9 @@ def render(
     settings: CacheSettings | None = None,
     tokens: Tokens | None = None,
     budget: int | None = None,
+    tools: ToolSpecs | None = None,
 ) -> list[Part]:
     """The parts of a whole timeline."""
-    view = ModelView(settings, tokens, budget)
+    view = ModelView(settings, tokens, budget, tools)
     view.feed(entries)
     return view.parts()

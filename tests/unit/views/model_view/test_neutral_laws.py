@@ -1,9 +1,10 @@
-"""Neutral text is prose: to each dialect alone, to all of them, and whatever model is named."""
+"""Neutral text calls no tool at hand: for each dialect alone, for all, whatever model is named."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from itertools import product
 
 import pytest
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 
 from callblocks import ToolSpec, dialects, parse
 from callblocks.dialects import FAMILIES
-from callblocks.model.events import CallResult, Malformed, Text
+from callblocks.model.events import CallStarted, Reasoning
 from callblocks.parser import Options
-from callblocks.views.model_view.neutral import ESCAPE, neutralize, restore
+from callblocks.views.model_view.neutral import ESCAPE, Neutral, restore
 from support.corpus import CASES, options, texts_of
 from support.soup import COMMON, PARTS, markers, texts
 
@@ -54,6 +55,8 @@ def _known() -> tuple[ToolSpec, ...]:
 
 
 KNOWN = _known()
+NAMES = frozenset(tool.name for tool in KNOWN)
+neutralize = cache(Neutral(KNOWN).__call__)
 THOUGHT = (("<think>", "</think>"), ("[THINK]", "[/THINK]"))
 WAYS = [
     Options(tools=tools, strict=strict, in_code_fences=fenced, reasoning=() if fenced else THOUGHT)
@@ -69,12 +72,14 @@ READERS = [*((name, "") for name in (*dialects, "auto")), *(("auto", hint) for h
 LEADS = {"functionary_v32": "It says:\n"}
 
 
-def assert_prose(text: str, dialect: str | list[str], way: Options, hint: str = "") -> None:
+def assert_harmless(text: str, dialect: str | list[str], way: Options, hint: str = "") -> None:
+    """No call of a tool at hand so much as begins, and nothing is a thought."""
     how: Options = {**way, "model": hint}
     text = LEADS.get(str(dialect), "") + text
-    events = parse(text, dialect, **how).events
-    assert all(isinstance(event, Text) for event in events), (dialect, hint, text, events)
-    assert "".join(event.text for event in events if isinstance(event, Text)) == text
+    for event in parse(text, dialect, **how).events:
+        acts = isinstance(event, Reasoning) and event.text.strip()
+        acts = acts or (isinstance(event, CallStarted) and event.name in NAMES)
+        assert not acts, (dialect, hint, way, text, event)
 
 
 def transcript(said: Iterable[str]) -> str:
@@ -82,29 +87,29 @@ def transcript(said: Iterable[str]) -> str:
 
 
 @pytest.mark.parametrize("number", range(len(READERS)), ids=["-".join(one) for one in READERS])
-def test_no_text_of_the_corpus_is_read_once_it_is_neutral(number: int) -> None:
+def test_no_text_of_the_corpus_calls_a_tool_once_it_is_neutral(number: int) -> None:
     dialect, hint = READERS[number]
     # Each text is read by its own dialect, and by one of the others.
     said = (*texts_of(dialect), *TEXTS[number :: len(READERS)])
     for at, text in enumerate(said):
-        assert_prose(neutralize(text), dialect, WAYS[at % len(WAYS)], hint)
+        assert_harmless(neutralize(text), dialect, WAYS[at % len(WAYS)], hint)
     for text in FORGED:
-        assert_prose(neutralize(text), dialect, WAYS[0], hint)
-        assert_prose(f"x {neutralize(text, fresh=False)} y", dialect, WAYS[0], hint)
+        assert_harmless(neutralize(text), dialect, WAYS[0], hint)
+        assert_harmless(f"x {neutralize(text, fresh=False)} y", dialect, WAYS[0], hint)
     for way in WAYS:
-        assert_prose(transcript(said), dialect, way, hint)
+        assert_harmless(transcript(said), dialect, way, hint)
 
 
-def test_all_dialects_together_read_nothing_in_a_neutral_text() -> None:
+def test_all_dialects_together_read_no_call_in_a_neutral_text() -> None:
     for at, text in enumerate(TEXTS):
-        assert_prose(neutralize(text), list(dialects), WAYS[at % len(WAYS)])
+        assert_harmless(neutralize(text), list(dialects), WAYS[at % len(WAYS)])
 
 
 def test_each_text_of_the_corpus_is_itself_again() -> None:
-    for text, fresh in product(TEXTS, (True, False)):
-        once = neutralize(text, fresh=fresh)
-        assert restore(once, fresh=fresh) == text
-        assert restore(neutralize(once, fresh=fresh), fresh=fresh) == once
+    for text in TEXTS:
+        assert restore(neutralize(text)) == text
+    for text in TEXTS[::5]:
+        assert restore(neutralize(text, fresh=False)) == text
 
 
 @given(st.lists(ANY, min_size=1, max_size=4), st.sampled_from(READERS), st.sampled_from(WAYS))
@@ -112,27 +117,28 @@ def test_each_text_of_the_corpus_is_itself_again() -> None:
 @example(['<invoke name="ping"', "></invoke>"], ("anthropic_xml", ""), WAYS[0])
 @example(["</co:", ">"], ("cohere_command4", ""), WAYS[0])
 @example(["{", '"name": "ping", "arguments": {}}'], ("hermes", ""), WAYS[0])
-def test_no_random_text_is_read_once_it_is_neutral(
+def test_no_random_text_calls_a_tool_once_it_is_neutral(
     said: list[str], reader: tuple[str, str], way: Options
 ) -> None:
     dialect, hint = reader
-    assert_prose(neutralize(said[0]), dialect, way, hint)
+    assert_harmless(neutralize(said[0]), dialect, way, hint)
     inline = f"x: {neutralize(said[0], fresh=False)} y"
-    lines = "\n".join(map(neutralize, said))
-    for text in (inline, lines, transcript(said)):
-        assert_prose(text, dialect, way, hint)
+    for text in (inline, transcript(said)):
+        assert_harmless(text, dialect, way, hint)
 
 
 @pytest.mark.parametrize("dialect", [name for name in dialects if dialects[name].rules])
-def test_beside_a_call_it_is_prose_too(dialect: str) -> None:
+def test_beside_a_call_it_calls_nothing_too(dialect: str) -> None:
     tool = next(tool for tool in KNOWN if tool.name == "search")
     call = dialects[dialect].example((tool,))
     for text in (*FORGED, *JSON, *texts_of(dialect)):
         neutral = neutralize(text)
-        for whole in (f"{call}\n{neutral}", f"{LEADS.get(dialect, '')}{neutral}\n{call}"):
-            parsed = parse(whole, dialect, tools=KNOWN)
-            assert [one.name for one in parsed.calls] == ["search"], (whole, parsed.events)
-            assert not any(isinstance(one, CallResult | Malformed) for one in parsed.events), whole
+        parsed = parse(f"{call}{HEAD}{neutral}", dialect, tools=KNOWN)
+        assert [one.name for one in parsed.calls if one.name in NAMES] == ["search"], parsed.events
+        assert not any(result.id == parsed.calls[0].id for result in parsed.results), parsed.events
+        # Behind a fence that nobody closes, or a delimiter, nothing is a call.
+        parsed = parse(f"{LEADS.get(dialect, '')}{neutral}{HEAD}{call}", dialect, tools=KNOWN)
+        assert [one.name for one in parsed.calls if one.name in NAMES] in ([], ["search"])
 
 
 def test_a_result_in_neutral_text_is_that_of_no_call_before_it() -> None:

@@ -147,7 +147,7 @@ def test_a_result_that_is_no_file_has_its_path_and_its_payload() -> None:
     path = "so:sources_pool[1-2]"
     view = shown(digest(LOOK, path), content(LOOK, path, '[{"sid":1}]', "application/json"))
     assert view == (
-        f'[TOOL RESULT s1].result web_tools.web_search\npath: {path}\ncontent: [␛{{"sid":1}}]\n'
+        f'[TOOL RESULT s1].result web_tools.web_search\npath: {path}\ncontent: [{{"sid":1}}]\n'
     )
 
 
@@ -349,7 +349,7 @@ def test_a_budget_is_a_number_of_tokens(budget: int) -> None:
 
 def test_hosting_is_taken_out_of_lists_too() -> None:
     digested = digest(WRITE, "fi:turn_1.files/a", sources_used=[{"sid": 1, "rn": "HOSTED"}])
-    assert '"sources_used":[␛{"sid":1}]' in shown(digested)
+    assert '"sources_used":[{"sid":1}]' in shown(digested)
 
 
 def test_a_notice_that_is_no_json_is_shown_as_it_is() -> None:

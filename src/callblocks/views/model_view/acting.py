@@ -1,0 +1,263 @@
+r"""Where a text would act: the places that some dialect reads as a call of the tools at hand.
+
+    {"name": "ls", "arguments": {}}       a call of `ls`, if there is such a tool: it acts
+    {"name": "Oslo", "size": 3}           data
+    Vec<u8>, <b>bold</b>, ```rust         code and HTML
+    {"text": "                            at the end of a text: what comes after it could be a call
+
+Strategy. One search over the markers of all dialects gives every place where a block may open. At
+each of them every dialect whose marker stands there reads one block, on a stage of its own. A place
+acts if such a block names a tool at hand, says that it is the result of a call before it, or has
+not ended where the text ends: then another text, behind the next header, could complete it.
+
+Why places and not the calls that a parser finds in the whole text: what a parser finds at a place
+depends on all that was read before, on its dialects, on fences and thoughts that are open. What a
+dialect reads at a place depends on the text from there on alone. So a place that does not act here
+acts in no text around it, and a call in the input of another one is seen at once.
+
+A sign that is put into one block may change how another is read. So the text with its signs is
+judged again, until nothing acts. Blocks in blocks cost what they hold each; where that passes
+`_WORK` characters for each one of the text, every place gets the sign, which needs no reading. So
+no text costs more than by its length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import product
+
+from callblocks.dialects import dialects
+from callblocks.model.events import CallResult, CallStarted, Event
+from callblocks.model.parts import ESCAPE
+from callblocks.model.specs import ToolSpec, ToolSpecs, specs_by_name
+from callblocks.parsing.block import Block
+from callblocks.parsing.limits import Limits
+from callblocks.parsing.markers import Markers
+from callblocks.parsing.openers import Openers, Setting
+from callblocks.parsing.reader import Reader
+from callblocks.parsing.stage import Keep, Speak, Stage
+
+__all__ = ("ToolsAtHand", "acting_places", "all_places")
+
+_LIMITS = Limits(depth=100, input_size=10**12, calls=10**9)
+_WORK, _LEAST, _TRIAL = 100, 100_000, 10
+"""How many characters may be read for each of a text, how many for any, and what a trial costs."""
+
+# What the view puts before a text, and what may come after it: a header of the view, other words,
+# or nothing at all.
+_BEFORE = {True: "x\n", False: "x "}
+_HEADER = "\n[TOOL RESULT a].result a\npath: a\n"
+_TAILS = (_HEADER, "\nx\n", "")
+# A sign goes behind no blank, no quotation mark and no other sign: so it can be told from those
+# that a text has itself (see `neutral`).
+_solid = re.compile(f"[^\\s\"'{ESCAPE}]").search
+_GAP = "[\\W_]"
+_SIGNS = re.compile(f"{_GAP}+")
+_ANYTHING = re.compile("")
+_ESCAPES = r"\\[uxN0-7]|&[#\w]"
+_WAYS = tuple(product((True, False), (False, True), (False,)))
+"""Whether a dialect is read alone, whether strictly, and whether nothing stands before the text."""
+_STARTING = (*_WAYS, *((alone, strict, True) for alone, strict, _ in _WAYS))
+
+
+class _AnyTool(Mapping[str, ToolSpec]):
+    """Every name is that of a tool: for texts of which nobody knows who will read them."""
+
+    def __getitem__(self, name: str) -> ToolSpec:
+        return ToolSpec(name)
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 1
+
+
+class ToolsAtHand:
+    """The tools whose calls act; None for any."""
+
+    def __init__(self, tools: ToolSpecs | None) -> None:
+        self.specs: Mapping[str, ToolSpec] = _AnyTool() if tools is None else specs_by_name(tools)
+        self._names = frozenset(map(_squeeze, self.specs))
+        self.find = _ANYTHING.search if tools is None else _name_pattern(tuple(self.specs)).search
+        """Finds a name of a tool in a text, or a character written as others, maybe of one."""
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.specs or _squeeze(name) in self._names
+
+
+class _Acts(Exception):
+    """An answer, no error: the block names a tool at hand, or is the result of a call."""
+
+
+class _Trial(Stage):
+    """One block of a text, read from a place on."""
+
+    def __init__(self, text: str, at: int, tools: ToolsAtHand) -> None:
+        super().__init__((), _LIMITS)
+        self.tools = tools.specs
+        self.scan.text, self.scan.pos, self.scan.fresh = text, at, False
+        self.said = at
+        # A call stands before the text, whose result it might say that it is.
+        self.calls, self.ready = 1, [("a", 0)]
+        self._known = tools
+
+    def say(self, event: Event) -> None:
+        super().say(event)
+        match event:
+            case CallStarted(name=name) if name in self._known:
+                raise _Acts
+            case CallResult(index=0):
+                raise _Acts
+            case _:
+                pass
+
+    def settle(self, search: object, speak: Speak | None, keep: Keep | None) -> None:
+        """Every piece resumes the reader: nobody hears what it says."""
+
+
+class _Work:
+    """Reads blocks and counts what that costs; `is_over` says that it was too much."""
+
+    def __init__(self, text: str, tools: ToolsAtHand, fresh: bool) -> None:
+        self._tools = tools
+        self._end = len(_BEFORE[fresh]) + len(text)
+        solid = _solid(text)
+        self._start = len(_BEFORE[fresh]) + (solid.start() if solid else 0)
+        self._texts = [_BEFORE[fresh] + text + tail for tail in _TAILS]
+        self._left = max(_WORK * len(text), _LEAST)
+
+    @property
+    def is_over(self) -> bool:
+        return self._left < 0
+
+    def acting(self) -> Iterator[int]:
+        """The places that act: each is the number of the character after which a sign goes."""
+        for place in _openings(self._texts[0], self._end):
+            if self.is_over:
+                return
+            if self._acts(place):
+                yield _after_first(self._texts[0], place)
+
+    def _acts(self, place: int) -> bool:
+        readers = _openers().at(self._texts[0][place], False)
+        return any(
+            markers.growing.match(self._texts[0], place) and self._opens(reader, markers, place)
+            for reader, markers in readers
+        )
+
+    def _opens(self, reader: Reader, markers: Markers, place: int) -> bool:
+        """Whether a block of this reader opens here and acts, read in any way.
+
+        The first way is the most lenient: it keeps the most blocks open and reads the farthest.
+        Where it meets no name of a tool, the others meet none.
+        """
+        first, *others = _WAYS if place > self._start else _STARTING
+        acts, end = self._reads(reader, markers, place, first)
+        if not acts and not self._tools.find(self._texts[0], place, end):
+            return False
+        return acts or any(self._reads(reader, markers, place, way)[0] for way in others)
+
+    def _reads(
+        self, reader: Reader, markers: Markers, place: int, way: tuple[bool, bool, bool]
+    ) -> tuple[bool, int]:
+        """Whether a block acts, and up to where it was read."""
+        end = place
+        for text in self._texts:
+            trial = _Trial(text, place, self._tools)
+            trial.alone, trial.strict, starts = way
+            trial.solid = not starts
+            trial.scan.closed = text is self._texts[-1]
+            marker, certain = trial.scan.match(markers)
+            if not certain:
+                # The next text could complete it.
+                return True, end
+            if marker is None:
+                continue
+            acts = _acts(reader, Block(trial, reader.name, marker))
+            self._left -= trial.scan.offset - place + _TRIAL
+            end = max(end, trial.scan.offset)
+            if acts:
+                return True, end
+            # What ended before the text does ended so whatever comes after.
+            if _solid(text, trial.scan.offset, self._end):
+                break
+        return False, end
+
+
+def _acts(reader: Reader, block: Block) -> bool:
+    """Whether a block says so, or asks for more text than there is."""
+    try:
+        next(reader.read(block))
+    except StopIteration:
+        return False
+    except _Acts:
+        return True
+    return True
+
+
+def acting_places(text: str, tools: ToolsAtHand, *, fresh: bool) -> list[int] | None:
+    """After which characters of a text a sign goes, or None where that is too much work.
+
+    `fresh` says that it is put at the start of a line.
+    """
+    first = len(_BEFORE[fresh])
+    if next(_openings(_BEFORE[fresh] + text + _HEADER, first + len(text)), None) is None:
+        return []
+    work = _Work(text, tools, fresh)
+    places = sorted({place - first for place in work.acting()})
+    return None if work.is_over else places
+
+
+def all_places(text: str, *, fresh: bool) -> list[int]:
+    """The same for every place where any block may open, in any dialect."""
+    before = _BEFORE[fresh]
+    whole, end = before + text + _HEADER, len(before) + len(text)
+    openings = _openings(whole, end)
+    return sorted({_after_first(whole, place) - len(before) for place in openings})
+
+
+@cache
+def _openers() -> Openers:
+    """Every dialect with all markers that open its blocks in any setting."""
+    settings = [Setting(*flags) for flags in product((True, False), repeat=len(Setting._fields))]
+    return Openers(
+        [
+            (one, tuple(dict.fromkeys(row for way in settings for row in one.openers(way))))
+            for one in dialects.values()
+        ]
+    )
+
+
+def _openings(whole: str, end: int) -> Iterator[int]:
+    """Where markers begin, or could be completed by what comes after; they may overlap."""
+    search = _openers().markers.growing.search
+    hit = search(whole, 1)
+    while hit and hit.start() < end:
+        solid = _solid(whole, hit.start())
+        if solid and solid.start() < end:
+            yield hit.start()
+        hit = search(whole, hit.start() + 1)
+
+
+def _after_first(whole: str, place: int) -> int:
+    """Behind the first character of a marker that is no blank."""
+    solid = _solid(whole, place)
+    return solid.end() if solid else place
+
+
+def _squeeze(name: str) -> str:
+    """A name as somebody might write it who does not care for its signs."""
+    return _SIGNS.sub("", name).casefold()
+
+
+def _name_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    spelled = {f"{_GAP}{{0,3}}".join(map(re.escape, _SIGNS.split(name))) for name in names}
+    # In a quoted text the end of a line before a name may be written as `\\n`.
+    words = f"(?:(?<![^\\W_])|(?<=\\\\[a-z]))(?:{'|'.join(spelled)})(?![^\\W_])"
+    return re.compile(f"{words}|{_ESCAPES}" if names else _ESCAPES, re.IGNORECASE)
