@@ -308,15 +308,22 @@ class NativeDialogue(Dialogue):
 
 def _tagged(given: _Given, opening: str, closing: str) -> Iterator[Part]:
     """Yield all parts, each result between the tags in which the model's family knows results."""
-    for section in given.sections:
-        parts = given.shown(section)
-        text = text_of([part for part in parts if isinstance(part, TextPart)]).rstrip("\n")
-        # A text that holds the closing tag would end its own result.
-        if not _is_result(section) or closing in text:
-            yield from parts
+    tagged: set[CallKey] = set()
+    # The tags name no call: results stand in the order of the calls, whichever ended first.
+    for key, call in given.answered.items():
+        sections = given.results(key)
+        if not sections:
             continue
-        yield TextPart(f"{opening}\n{text}\n{closing}\n")
-        yield from (part for part in parts if not isinstance(part, TextPart))
+        result = _result(call, sections, given.errors.get(key))
+        text = str(result.output if result.error is None else result.error).rstrip("\n")
+        # A text that holds the closing tag would end its own result.
+        if closing not in text:
+            tagged.add(key)
+            yield TextPart(f"{opening}\n{text}\n{closing}\n")
+            yield from (part for part in _flat(sections) if not isinstance(part, TextPart))
+    for section in given.sections:
+        if section.key not in tagged or not _is_result(section):
+            yield from given.shown(section)
 
 
 def _joined(messages: Iterable[Message]) -> Iterator[Message]:
@@ -376,6 +383,9 @@ def _result(call: Call, sections: Sequence[Section], error: str | None) -> Resul
     if error and len(sections) == 1 and first.first == first.last:
         return Result(id=call.id, error=error)
     text = "".join(text_of(section.parts()) for section in sections)
+    if len(sections) == 1 and first.plain_text is not None:
+        # It belongs to its call: a heading and a path would only be more to copy.
+        text = first.plain_text
     return Result(id=call.id, error=text) if error else Result(id=call.id, output=text)
 
 

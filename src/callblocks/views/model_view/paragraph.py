@@ -122,6 +122,17 @@ class Paragraph:
                 self._rendered = Rendered(self._parts(), self._listing())
         return self._rendered
 
+    @property
+    def plain_text(self) -> str | None:
+        """The text of a result that is text and nothing else, as shown; None for any other."""
+        block = self.first.block
+        is_plain = self.digest is None and not self.is_report and not self.is_artifact
+        if not is_plain or not self.is_whole or block.text is None or block.base64 is not None:
+            return None
+        return (
+            said(block, self._neutral) if block.mime.endswith("json") else self._neutral(block.text)
+        )
+
     def _listing(self) -> str:
         """The row of an artifact in the summary of its call."""
         if not self.is_artifact:

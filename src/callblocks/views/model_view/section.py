@@ -159,6 +159,12 @@ class Section:
             self._parts = [one.part for one in self.owned()]
         return self._parts
 
+    @property
+    def plain_text(self) -> str | None:
+        """The text of a result that is text and nothing else, as shown; None for any other."""
+        is_one = self.line is None and len(self.paragraphs) == 1 and not self._goes_on
+        return self.paragraphs[0].plain_text if is_one else None
+
     def owned(self) -> list[Owned]:
         """Its parts, each with the entries that it shows."""
         if self.line is None:

@@ -80,7 +80,14 @@ def _even(run: re.Match[str]) -> str:
     return run[0][: len(run[0]) // 2 * 2]
 
 
-@given(st.recursive(ANY | st.integers(), lambda of: st.lists(of) | st.dictionaries(ANY, of)))
+VALUES = st.recursive(
+    ANY | st.integers(),
+    lambda of: st.lists(of, max_size=3) | st.dictionaries(ANY, of, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(VALUES)
 def test_an_input_is_itself_again(value: object) -> None:
     assert restore_input(neutral.input(value)) == value
 
