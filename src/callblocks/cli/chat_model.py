@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from callblocks.cli.dialect_name import AUTO
 from callblocks.cli.exits import say
@@ -115,17 +115,9 @@ def suited_dialect(spec: str, named: str | None) -> str:
     return named or (AUTO if scripted else "")
 
 
-def session_settings(options: ModelOptions, first: Offered, config: Config) -> SessionSettings:
-    """How a session is set up with a model: what it is told, and how much of the timeline.
-
-    Half of a short context is for the timeline; the rest is for tools, system prompt and reply.
-    """
-    given: dict[str, Any] = {}
-    entry = config.models.get(first.label)
-    if entry is not None and entry.context is not None:
-        most = SessionSettings().budget or entry.context
-        given["budget"] = max(1, min(most, entry.context // 2))
-    return SessionSettings(system=first.system or "", max_tokens=options["max_tokens"], **given)
+def session_settings(options: ModelOptions, first: Offered) -> SessionSettings:
+    """Return how a session is set up with a model that speaks unless another is chosen."""
+    return SessionSettings(system=first.system or "", max_tokens=options["max_tokens"])
 
 
 def _has_office(workspace: str) -> bool:

@@ -121,7 +121,7 @@ async def _try(spec: str | None, dialect: str | None, options: ModelOptions) -> 
     models = ChatModels({"dialect": dialect, "office": "", "workspace": ".", **options})
     offered = models.open(spec or models.default)
     try:
-        return await try_model(offered, session_settings(options, offered, models.config))
+        return await try_model(offered, session_settings(options, offered))
     finally:
         await offered.model.close()
 
@@ -151,9 +151,9 @@ async def _ask(config: Config, name: str) -> Listed:
     )
     if shown.missing or not is_endpoint(own.address):
         return shown
-    settings = locate(own.address, own.settings())
-    shown = msgspec.structs.replace(shown, url=settings.shown_url, model=settings.model)
     try:
+        settings = locate(own.address, own.settings())
+        shown = msgspec.structs.replace(shown, url=settings.shown_url, model=settings.model)
         return msgspec.structs.replace(shown, models=await ask_server(settings))
     except (CallerError, ModelError) as error:
         return msgspec.structs.replace(shown, error=str(error))

@@ -35,6 +35,7 @@ __all__ = (
     "ToolsUnheard",
     "Usage",
     "UsedMode",
+    "context_of",
     "mode_of",
 )
 
@@ -159,6 +160,11 @@ class Model(Protocol):
     async def close(self) -> None:
         """Let go of connections and memory."""
         ...
+
+
+def context_of(model: Model) -> int | None:
+    """Return how many tokens a model takes in and writes together; None where it does not say."""
+    return getattr(model, "context", None)
 
 
 def mode_of(model: Model) -> UsedMode:

@@ -92,6 +92,25 @@ def test_a_server_that_is_gone_and_a_key_that_is_missing_are_told(tmp_path: Path
     assert "not asked: NO_SUCH_KEY is not set" in result.stdout
 
 
+def test_a_wrong_variable_is_told_beside_its_model_alone(
+    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk abc ")
+    monkeypatch.setenv("HOUSE_TEAM", "two\nlines")
+    configure(
+        tmp_path,
+        f'[models.coder]\naddress = "{server.url}#qwen3"\nkey_env = "HOUSE_KEY"\n'
+        '[models.rented]\naddress = "openai:gpt-x"\n'
+        '[models.house]\naddress = "http://h/v1#x"\nheaders_env = {x-team = "HOUSE_TEAM"}\n',
+    )
+    monkeypatch.setenv("HOUSE_KEY", "k")
+    result = run("models")
+    assert result.exit_code == 0
+    assert f"{server.url} has qwen3" in result.stdout
+    assert "the model's key has a blank" in result.stdout
+    assert "the header 'x-team'" in result.stdout
+
+
 def test_without_a_config_it_is_said_how_to_write_one(tmp_path: Path) -> None:
     result = run("models")
     assert result.exit_code == 0
@@ -222,7 +241,8 @@ def test_a_server_offers_the_default_and_all_that_can_be_used(
 ) -> None:
     configure(tmp_path, f'default = "calm"\n{TWO}')
     place = serving()
-    assert place.host.settings.session.budget == 4000
+    budgets = [place.host.settings.session.budget_of(one.model) for one in place.host.offered]
+    assert budgets == [4000, 100_000]
     assert offered(place) == ["calm", "small"]
     said = capsys.readouterr().err
     assert "rented is not offered" in said
