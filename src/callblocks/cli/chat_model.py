@@ -7,7 +7,8 @@ anything else   a name of the config file, or as `callblocks.models.opening` rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,31 +83,42 @@ class ChatModels:
                 raise CallerError(f"{where}, dialect: {error}") from error
         return opened
 
-    def configured(self, apart: str) -> Iterable[Offered]:
-        """All further models of the config file that can be used; it is said why others cannot."""
-        for name in self.config.models:
-            if name != apart and (found := self._usable(name)) is not None:
-                yield found
+    def configured(self, apart: str) -> Iterator[Offered]:
+        """Open all further models of the config file that can be used; say why others cannot."""
+        names = [name for name in self.config.models if name != apart]
+        # A server may be asked for its models, and take seconds to say nothing: all at once.
+        with ThreadPoolExecutor(max(1, len(names))) as workers:
+            tried = list(workers.map(self._try, names))
+        for name, found in zip(names, tried, strict=True):
+            if (usable := _told(name, found)) is not None:
+                yield usable
 
     def first(self, spec: str) -> Offered:
         """The model that replies without a choice where nobody named it on the command line.
 
         A server starts also where that one cannot be used: then the scripts reply.
         """
-        return self._usable(spec) or self.open(SCRIPTED)
+        return _told(spec, self._try(spec)) or self.open(SCRIPTED)
 
-    def _usable(self, spec: str) -> Offered | None:
+    def _try(self, spec: str) -> Offered | CallerError | ModelError:
         try:
             return self.open(spec)
         except (CallerError, ModelError) as error:
-            say(f"{spec} is not offered: {error}")
-            return None
+            return error
 
     def _plays_office(self, spec: str) -> bool:
         if spec != SCRIPTED or spec in self.config.models or overrides_of(self._options).named:
             return False
         options = self._options
         return options["office"] == "local" and _has_office(options["workspace"])
+
+
+def _told(spec: str, found: Offered | CallerError | ModelError) -> Offered | None:
+    """Return a model that can be used, or say why it cannot."""
+    if isinstance(found, Offered):
+        return found
+    say(f"{spec} is not offered: {found}")
+    return None
 
 
 def suited_dialect(spec: str, named: str | None) -> str:

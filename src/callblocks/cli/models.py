@@ -225,13 +225,15 @@ def _trial_rows(trial: Trial, width: int) -> list[Row]:
 
 
 def _verdict(trial: Trial) -> str:
-    from callblocks.cli.model_trial import NATIVE
+    from callblocks.models.model import NATIVE
 
+    mode = f"mode {trial.mode}"
     times = f"{trial.first_seconds:.1f} s to the first, {trial.seconds:.1f} s in all"
     if not trial.dialect:
-        return f"no call came ({times})" if trial.said else f"nothing came ({trial.seconds:.1f} s)"
+        none = f"no call came ({mode}; {times})"
+        return none if trial.said else f"nothing came ({mode}; {trial.seconds:.1f} s)"
     came = "a native call" if trial.dialect == NATIVE else f"a call as text, in {trial.dialect},"
-    return f"{came} came and {'ran' if trial.ran else 'did not run'} ({times})"
+    return f"{came} came and {'ran' if trial.ran else 'did not run'} ({mode}; {times})"
 
 
 def _short(value: object) -> str:

@@ -107,12 +107,12 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stall_seconds: float | None = None
 
     def missing(self) -> list[str]:
-        """The environment variables that it names and that are not set."""
+        """Return the environment variables that it names and that are not set."""
         named = (self.key_env, *self.headers_env.values())
         return [name for name in named if name and name not in os.environ]
 
     def settings(self) -> EndpointSettings:
-        """How it is asked; a variable that is not set is a `CallerError`."""
+        """Return how it is asked; a variable that is not set is a `CallerError`."""
         if missing := self.missing():
             raise CallerError(f"{missing[0]} is not set in the environment; export it")
         same = ("model", "mode", "context", "tokens_field", "grammar_field")
@@ -133,7 +133,7 @@ class Config(msgspec.Struct, frozen=True):
     path: str = ""
 
     def where(self, name: str) -> str:
-        """The place of a model in the file, for a message."""
+        """Return the place of a model in the file, for a message."""
         return f"{self.path or 'config'}: models.{name}"
 
 
@@ -150,7 +150,7 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def named(self) -> str:
-        """An option that only a server obeys; "" where none was given."""
+        """Return the option that was given and only a server obeys; "" where none was."""
         given = ("mode", self.mode), ("temperature", self.temperature)
         return next((f"--{name}" for name, value in given if value is not None), "")
 
@@ -199,7 +199,7 @@ def open_named(
 
 
 def config_path() -> Path | None:
-    """Where the file is, or would be; None on a machine without a home."""
+    """Return where the file is, or would be; None on a machine without a home."""
     if named := os.environ.get(VARIABLE):
         return Path(named).expanduser().absolute()
     folder = Path(os.environ.get("XDG_CONFIG_HOME", ""))
@@ -254,7 +254,7 @@ def _config(found: _Table, path: str) -> Config:
 
 
 def _check_default(default: str, models: Iterable[str]) -> None:
-    """A default may be any form, too; one of no form is a mistyped name."""
+    """Refuse a default that is no form of a model either: it is a mistyped name."""
     if not is_form(default):
         raise CallerError(f"default: {unknown_model(default, models)}")
 
@@ -293,7 +293,7 @@ def _check_keys(where: str, table: _Table, known: Iterable[str]) -> None:
 
 
 def _check_entry(where: str, table: _Table, entry: ModelEntry) -> None:
-    """All that can be known of a model before it is used."""
+    """Check all that can be known of a model before it is used."""
     _check_variables(where, entry)
     for name in entry.headers:
         if name.lower() in _SECRET_HEADERS or is_secret_key(name):
@@ -374,7 +374,7 @@ def _with(
 
 
 def _wrong_type(where: str, problem: str) -> str:
-    """What msgspec says about a value, in the words of the file; values are not shown."""
+    """Put what msgspec says about a value into the words of the file; values are not shown."""
     said, _, place = problem.partition(" - at `$")
     key = place.strip("`.").partition("[")[0].partition(".")[0]
     if said.startswith("Object missing"):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = (
     "CALL_MODES",
+    "NATIVE",
     "CallMode",
     "Message",
     "Model",
@@ -102,6 +103,10 @@ class Thinking(msgspec.Struct, frozen=True):
     """A piece of reasoning that the model gives apart from its reply."""
 
     text: str
+
+
+NATIVE = "native"
+"""The dialect of a call that came in the API's own form."""
 
 
 class NativeDelta(msgspec.Struct, frozen=True):

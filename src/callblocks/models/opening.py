@@ -225,7 +225,7 @@ def _environment_key(
 
 
 def _without_login(spec: str) -> str:
-    """Return the text without what stands before an `@`, and without a query, as secrets may."""
+    """Return the text without what stands before an `@`, and without a query: secrets."""
     head, scheme, rest = spec.partition("://")
     address, mark, model = rest.partition("#")
     plain = address.rpartition("@")[2].partition("?")[0]

@@ -40,15 +40,12 @@ from callblocks.model.turn_events import (
     Thought,
     TurnEvent,
 )
-from callblocks.models.model import NativeDelta
+from callblocks.models.model import NATIVE, NativeDelta
 from callblocks.parsing.engine import Engine
 from callblocks.session.call_ids import CallIds
 from callblocks.session.native_input import read_native_input
 
 __all__ = ("NATIVE", "Reply", "WrittenCall")
-
-NATIVE = "native"
-"""The dialect of a call that came in the API's own form."""
 
 
 class WrittenCall(msgspec.Struct, eq=False):
