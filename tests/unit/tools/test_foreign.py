@@ -227,11 +227,11 @@ class Dumps:
 
 
 def test_an_object_of_an_sdk_gives_all_its_tools_and_what_it_says_of_them() -> None:
-    two = Dumps(functionDeclarations=[{"name": "one", "annotations": HINTS}, {"name": "two"}])
+    two: Any = Dumps(functionDeclarations=[{"name": "one", "annotations": HINTS}, {"name": "two"}])
     listed = Registry.from_json([two], trust_hints=True)
     assert listed.names == Registry([two]).names == ("one", "two")
     assert [tool.traits.read_only for tool in listed.tools] == [True, False]
-    flat = Dumps(name="search", inputSchema={"type": "object"}, annotations=HINTS)
+    flat: Any = Dumps(name="search", inputSchema={"type": "object"}, annotations=HINTS)
     assert Registry([flat], trust_hints=True)["search"].traits.read_only
     assert not Registry([flat])["search"].traits.read_only
 

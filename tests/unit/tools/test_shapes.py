@@ -321,7 +321,7 @@ class Search:
 
 
 class LateSearch(Search):
-    async def __call__(self, query: str) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+    async def __call__(self, query: str) -> str:
         return f"found {query}"
 
 
