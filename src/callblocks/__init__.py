@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from callblocks.model.errors import ToolError
     from callblocks.model.outcomes import Failure, Outcome
     from callblocks.model.specs import ToolSpec
+    from callblocks.models.endpoint import EndpointSettings
+    from callblocks.models.opening import open_model
     from callblocks.parser import Parser, conversion, convert, parse
     from callblocks.parsing.limits import Limits
     from callblocks.runtime.files.root import Root
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from callblocks.runtime.policy.rules import Rule
     from callblocks.runtime.runtime import Runtime
     from callblocks.session.session import Session
+    from callblocks.session.settings import SessionSettings
     from callblocks.timeline.recorder import Recorder
     from callblocks.timeline.timeline import Timeline
     from callblocks.toolkits.react import react_tools
@@ -47,6 +50,7 @@ __all__ = (
     "Call",
     "Context",
     "DelimiterParser",
+    "EndpointSettings",
     "Failure",
     "Limits",
     "ModelView",
@@ -60,6 +64,7 @@ __all__ = (
     "Rule",
     "Runtime",
     "Session",
+    "SessionSettings",
     "Timeline",
     "ToolError",
     "ToolSpec",
@@ -71,6 +76,7 @@ __all__ = (
     "dialects",
     "format_tool_combined",
     "format_tool_started",
+    "open_model",
     "open_recorder",
     "parse",
     "parse_emoji_brackets",
@@ -89,6 +95,7 @@ _HOMES = {
     "Call": "model.calls",
     "Context": "tools.context",
     "DelimiterParser": "views.delimiter",
+    "EndpointSettings": "models.endpoint",
     "Failure": "model.outcomes",
     "Limits": "parsing.limits",
     "ModelView": "views.model_view.view",
@@ -102,6 +109,7 @@ _HOMES = {
     "Rule": "runtime.policy.rules",
     "Runtime": "runtime.runtime",
     "Session": "session.session",
+    "SessionSettings": "session.settings",
     "Timeline": "timeline.timeline",
     "ToolError": "model.errors",
     "ToolSpec": "model.specs",
@@ -112,6 +120,7 @@ _HOMES = {
     "create_stream_chunks": "views.ui_stream",
     "format_tool_combined": "views.tool_events",
     "format_tool_started": "views.tool_events",
+    "open_model": "models.opening",
     "open_recorder": "toolkits.recording",
     "parse": "parser",
     "parse_emoji_brackets": "views.emoji_brackets",

@@ -9,11 +9,19 @@ import callblocks
 
 NAMES = (
     *("MAX_TOOL_RESULT_DISPLAY_CHARS", "SCISSORS_CAT_DELIMITER", "Call", "Context"),
-    *("DelimiterParser", "Failure", "Limits", "ModelView", "Outcome", "Parser", "Policy"),
-    *("Recorder", "Registry", "Result", "Root", "Rule", "Runtime", "Session", "Timeline"),
-    *("ToolError", "ToolSpec", "ToolTraceEntry", "complete_pending_tool_block", "conversion"),
+    *("DelimiterParser", "EndpointSettings", "Failure", "Limits", "ModelView", "Outcome", "Parser"),
+    *("Policy", "Recorder", "Registry", "Result", "Root", "Rule", "Runtime", "Session"),
+    *(
+        "SessionSettings",
+        "Timeline",
+        "ToolError",
+        "ToolSpec",
+        "ToolTraceEntry",
+        "complete_pending_tool_block",
+        "conversion",
+    ),
     *("convert", "create_stream_chunks", "dialects", "format_tool_combined"),
-    *("format_tool_started", "open_recorder", "parse", "parse_emoji_brackets"),
+    *("format_tool_started", "open_model", "open_recorder", "parse", "parse_emoji_brackets"),
     *("parse_llm_output", "parse_markdown_into_chunks", "react_tools", "tool"),
     *("validate_tool_call",),
 )

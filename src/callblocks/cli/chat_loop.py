@@ -170,8 +170,8 @@ class ChatLoop:
         if not self._session.recorder.timeline.head().count:
             self._note("there is nothing in this chat yet")
             return
-        width, budget = self._screen.width, self._place.host.settings.session.budget
-        self._screen.page(view_rows(self._entries(), view, width, budget))
+        budget = self._place.host.settings.session.budget_of(self._place.model)
+        self._screen.page(view_rows(self._entries(), view, self._screen.width, budget))
 
     async def _new(self, name: str) -> None:
         self._session = self._place.session(name or self._place.new_name())

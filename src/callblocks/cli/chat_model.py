@@ -7,9 +7,10 @@ anything else   a name of the config file, or as `callblocks.models.opening` rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from callblocks.cli.dialect_name import AUTO
 from callblocks.cli.exits import say
@@ -82,25 +83,28 @@ class ChatModels:
                 raise CallerError(f"{where}, dialect: {error}") from error
         return opened
 
-    def configured(self, apart: str) -> Iterable[Offered]:
-        """All further models of the config file that can be used; it is said why others cannot."""
-        for name in self.config.models:
-            if name != apart and (found := self._usable(name)) is not None:
-                yield found
+    def configured(self, apart: str) -> Iterator[Offered]:
+        """Open all further models of the config file that can be used; say why others cannot."""
+        names = [name for name in self.config.models if name != apart]
+        # A server may be asked for its models, and take seconds to say nothing: all at once.
+        with ThreadPoolExecutor(max(1, len(names))) as workers:
+            tried = list(workers.map(self._try, names))
+        for name, found in zip(names, tried, strict=True):
+            if (usable := _told(name, found)) is not None:
+                yield usable
 
     def first(self, spec: str) -> Offered:
         """The model that replies without a choice where nobody named it on the command line.
 
         A server starts also where that one cannot be used: then the scripts reply.
         """
-        return self._usable(spec) or self.open(SCRIPTED)
+        return _told(spec, self._try(spec)) or self.open(SCRIPTED)
 
-    def _usable(self, spec: str) -> Offered | None:
+    def _try(self, spec: str) -> Offered | CallerError | ModelError:
         try:
             return self.open(spec)
         except (CallerError, ModelError) as error:
-            say(f"{spec} is not offered: {error}")
-            return None
+            return error
 
     def _plays_office(self, spec: str) -> bool:
         if spec != SCRIPTED or spec in self.config.models or overrides_of(self._options).named:
@@ -109,23 +113,23 @@ class ChatModels:
         return options["office"] == "local" and _has_office(options["workspace"])
 
 
+def _told(spec: str, found: Offered | CallerError | ModelError) -> Offered | None:
+    """Return a model that can be used, or say why it cannot."""
+    if isinstance(found, Offered):
+        return found
+    say(f"{spec} is not offered: {found}")
+    return None
+
+
 def suited_dialect(spec: str, named: str | None) -> str:
     """The dialect that was named, or the one that suits a model."""
     scripted = spec.partition(":")[0] == SCRIPTED
     return named or (AUTO if scripted else "")
 
 
-def session_settings(options: ModelOptions, first: Offered, config: Config) -> SessionSettings:
-    """How a session is set up with a model: what it is told, and how much of the timeline.
-
-    Half of a short context is for the timeline; the rest is for tools, system prompt and reply.
-    """
-    given: dict[str, Any] = {}
-    entry = config.models.get(first.label)
-    if entry is not None and entry.context is not None:
-        most = SessionSettings().budget or entry.context
-        given["budget"] = max(1, min(most, entry.context // 2))
-    return SessionSettings(system=first.system or "", max_tokens=options["max_tokens"], **given)
+def session_settings(options: ModelOptions, first: Offered) -> SessionSettings:
+    """Return how a session is set up with a model that speaks unless another is chosen."""
+    return SessionSettings(system=first.system or "", max_tokens=options["max_tokens"])
 
 
 def _has_office(workspace: str) -> bool:

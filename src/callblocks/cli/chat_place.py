@@ -227,7 +227,7 @@ class Place:
                 skills=self._skills,
                 own=tuple(path for path in steering if path),
                 team=self._team,
-                session=session_settings(options, first, self._opener.config),
+                session=session_settings(options, first),
             )
         )
 

@@ -20,6 +20,7 @@ from callblocks.model.turn_events import (
     TurnEnded,
     TurnEvent,
 )
+from callblocks.models.model import mode_of
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rules import Rule
 from callblocks.session.choosing import Offered
@@ -28,10 +29,7 @@ from callblocks.session.settings import SessionSettings
 from callblocks.toolkits.recording import open_recorder
 from callblocks.tools.declare import tool
 
-__all__ = ("NATIVE", "Trial", "try_model")
-
-NATIVE = "native"
-"""The dialect of a call that came in the API's own form."""
+__all__ = ("Trial", "try_model")
 
 _PROMPT = "Add 19 and 23 with the tool add_numbers. Then say the sum in one short sentence."
 _SUM = "42"
@@ -41,13 +39,15 @@ _ROUNDS = 3
 class Trial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What came of it.
 
-    `dialect` is that of the first call, `native` for one in the API's own form and "" where none
-    came. `ran` says whether a call ran, `used` whether the answer has its result. `first_seconds`
-    is the time to the first call or word, `seconds` to the end. `broken` are the codes of calls
-    that could not be read.
+    `mode` is the one in which the model is asked in the end: what `auto` came to. `dialect` is that
+    of the first call, `native` for one in the API's own form and "" where none came. `ran` says
+    whether a call ran, `used` whether the answer has its result. `first_seconds` is the time to the
+    first call or word, `seconds` to the end. `broken` are the codes of calls that could not be
+    read.
     """
 
     model: str
+    mode: str = ""
     dialect: str = ""
     ran: bool = False
     used: bool = False
@@ -111,6 +111,7 @@ def _trial(
     answer = _said(events[starts[-1] :] if starts else events)
     return Trial(
         model=offered.name,
+        mode=mode_of(offered.model),
         dialect=(calls[0].dialect or "text") if calls else "",
         ran=any(outcome.ok for outcome in outcomes),
         used=_SUM in answer,

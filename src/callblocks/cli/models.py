@@ -121,7 +121,7 @@ async def _try(spec: str | None, dialect: str | None, options: ModelOptions) -> 
     models = ChatModels({"dialect": dialect, "office": "", "workspace": ".", **options})
     offered = models.open(spec or models.default)
     try:
-        return await try_model(offered, session_settings(options, offered, models.config))
+        return await try_model(offered, session_settings(options, offered))
     finally:
         await offered.model.close()
 
@@ -151,9 +151,9 @@ async def _ask(config: Config, name: str) -> Listed:
     )
     if shown.missing or not is_endpoint(own.address):
         return shown
-    settings = locate(own.address, own.settings())
-    shown = msgspec.structs.replace(shown, url=settings.shown_url, model=settings.model)
     try:
+        settings = locate(own.address, own.settings())
+        shown = msgspec.structs.replace(shown, url=settings.shown_url, model=settings.model)
         return msgspec.structs.replace(shown, models=await ask_server(settings))
     except (CallerError, ModelError) as error:
         return msgspec.structs.replace(shown, error=str(error))
@@ -225,13 +225,15 @@ def _trial_rows(trial: Trial, width: int) -> list[Row]:
 
 
 def _verdict(trial: Trial) -> str:
-    from callblocks.cli.model_trial import NATIVE
+    from callblocks.models.model import NATIVE
 
+    mode = f"mode {trial.mode}"
     times = f"{trial.first_seconds:.1f} s to the first, {trial.seconds:.1f} s in all"
     if not trial.dialect:
-        return f"no call came ({times})" if trial.said else f"nothing came ({trial.seconds:.1f} s)"
+        none = f"no call came ({mode}; {times})"
+        return none if trial.said else f"nothing came ({mode}; {trial.seconds:.1f} s)"
     came = "a native call" if trial.dialect == NATIVE else f"a call as text, in {trial.dialect},"
-    return f"{came} came and {'ran' if trial.ran else 'did not run'} ({times})"
+    return f"{came} came and {'ran' if trial.ran else 'did not run'} ({mode}; {times})"
 
 
 def _short(value: object) -> str:

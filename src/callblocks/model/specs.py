@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
 import msgspec
 
@@ -38,7 +38,8 @@ __all__ = (
     "ToolSpec",
     "ToolSpecs",
     "entries",
-    "flat_entries",
+    "is_declared",
+    "read_annotated",
     "read_entry",
     "read_specs",
     "specs_by_name",
@@ -195,20 +196,31 @@ def entries(tools: object) -> Iterable[object]:
 
 def read_entry(entry: object, at: int) -> Iterator[ToolSpec]:
     """Read one entry, the `at`-th of its list; a Gemini tool may hold several."""
+    return (spec for spec, _ in read_annotated(entry, at))
+
+
+def read_annotated(entry: object, at: int) -> Iterator[tuple[ToolSpec, Mapping[str, Any]]]:
+    """Read one entry: each specification, with the `annotations` that a dict has for it."""
     if isinstance(entry, ToolSpec):
-        yield entry
+        yield entry, {}
+    elif is_declared(entry):
+        yield _declared(entry, at), {}
     elif spec := _spec_of(entry):
-        yield spec
+        yield spec, {}
     elif isinstance(dumped := _dumped(entry), Mapping):
-        for flat in flat_entries(cast("Mapping[str, Any]", dumped), at):
-            yield _read_flat(flat, at)
-    elif callable(entry):
-        yield _declared(entry, at)
+        for flat in _flat_entries(cast("Mapping[str, Any]", dumped), at):
+            hints: Any = flat.get("annotations")
+            yield _read_flat(flat, at), hints if isinstance(hints, Mapping) else {}
     else:
         raise BadSpec(f"tool {at} is {brief(entry)}; a tool is {KNOWN_SHAPES}")
 
 
-def flat_entries(entry: Mapping[str, Any], at: int) -> Iterator[Mapping[str, Any]]:
+def is_declared(entry: object) -> TypeGuard[Callable[..., Any]]:
+    """Return whether only the signature or the fields of an entry say what it takes."""
+    return callable(entry) and _spec_of(entry) is None and not isinstance(_dumped(entry), Mapping)
+
+
+def _flat_entries(entry: Mapping[str, Any], at: int) -> Iterator[Mapping[str, Any]]:
     """Take a dict out of what wraps it: each that is left has a name and a schema itself."""
     for key in _SEVERAL:
         several = entry.get(key)
@@ -216,7 +228,7 @@ def flat_entries(entry: Mapping[str, Any], at: int) -> Iterator[Mapping[str, Any
             for one in cast("Iterable[object]", several):
                 if not isinstance(inner := _dumped(one), Mapping):
                     raise BadSpec(f"tool {at}: `{key}` has {brief(one)}, which is no declaration")
-                yield from flat_entries(cast("Mapping[str, Any]", inner), at)
+                yield from _flat_entries(cast("Mapping[str, Any]", inner), at)
             return
     for key in _WRAPPERS:
         if isinstance(inner := entry.get(key), Mapping):

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from callblocks.models.asking import ask
-from callblocks.models.endpoint import EndpointSettings
+from callblocks.models.endpoint import EndpointSettings, check_is_text
 from callblocks.models.http_stream import HttpStream
 from callblocks.models.model import Piece, Request, Spoken
 from callblocks.models.prompt_formats import prompt_format
@@ -28,6 +28,7 @@ class CompletionEndpoint:
     writes_results = False
 
     def __init__(self, settings: EndpointSettings, format: str = "chatml") -> None:
+        check_is_text(settings.mode)
         self._settings = settings
         self._format = prompt_format(format)
         self._stream = HttpStream(settings)

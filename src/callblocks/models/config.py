@@ -30,9 +30,17 @@ import msgspec
 from callblocks.model.brief import brief
 from callblocks.model.errors import CallerError, ModelError
 from callblocks.model.redaction import is_secret_key, redact
-from callblocks.models.endpoint import EndpointSettings
+from callblocks.model.toml_text import parse_toml
+from callblocks.models.endpoint import EndpointSettings, check_is_text
 from callblocks.models.model import CALL_MODES, CallMode, Model
-from callblocks.models.opening import is_endpoint, is_form, locate, open_model, unknown_model
+from callblocks.models.opening import (
+    is_endpoint,
+    is_form,
+    key_hint,
+    locate,
+    open_model,
+    unknown_model,
+)
 from callblocks.tools.names import close_to
 
 __all__ = (
@@ -77,8 +85,8 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     address. `headers` are sent as they stand, `headers_env` with the values of the variables that
     they name. `mode`, `dialect`, `system`, `temperature` and `max_tokens` are what the options of
     the same name say, for this model. `context` is how many tokens it takes in and writes
-    together. `extra` is laid over the body of each request. The others are those of
-    `EndpointSettings`.
+    together; half of it is for the timeline, in each turn in which this model speaks. `extra` is
+    laid over the body of each request. The others are those of `EndpointSettings`.
     """
 
     address: str
@@ -99,19 +107,19 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stall_seconds: float | None = None
 
     def missing(self) -> list[str]:
-        """The environment variables that it names and that are not set."""
+        """Return the environment variables that it names and that are not set."""
         named = (self.key_env, *self.headers_env.values())
         return [name for name in named if name and name not in os.environ]
 
     def settings(self) -> EndpointSettings:
-        """How it is asked; a variable that is not set is a `CallerError`."""
+        """Return how it is asked; a variable that is not set is a `CallerError`."""
         if missing := self.missing():
             raise CallerError(f"{missing[0]} is not set in the environment; export it")
         same = ("model", "mode", "context", "tokens_field", "grammar_field")
         given = {name: getattr(self, name) for name in (*same, "first_seconds", "stall_seconds")}
         if self.key_env:
             given["key"] = os.environ[self.key_env]
-            given["key_hint"] = _key_hint(self.key_env, given["key"])
+            given["key_hint"] = key_hint(self.key_env, given["key"])
         own = {name: value for name, value in given.items() if value is not None}
         sent = {name: os.environ[variable] for name, variable in self.headers_env.items()}
         return EndpointSettings(headers={**self.headers, **sent}, extra=self.extra, **own)
@@ -125,7 +133,7 @@ class Config(msgspec.Struct, frozen=True):
     path: str = ""
 
     def where(self, name: str) -> str:
-        """The place of a model in the file, for a message."""
+        """Return the place of a model in the file, for a message."""
         return f"{self.path or 'config'}: models.{name}"
 
 
@@ -142,7 +150,7 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def named(self) -> str:
-        """An option that only a server obeys; "" where none was given."""
+        """Return the option that was given and only a server obeys; "" where none was."""
         given = ("mode", self.mode), ("temperature", self.temperature)
         return next((f"--{name}" for name, value in given if value is not None), "")
 
@@ -155,7 +163,7 @@ class NamedModel(msgspec.Struct, frozen=True, kw_only=True):
     """A model that is open.
 
     `spec` is its form with the file's names resolved. `name` is how the file calls it, and
-    `dialect`, `system` and `context` are what the file says; each is empty where it says nothing.
+    `dialect` and `system` are what the file says; each is empty where it says nothing.
     """
 
     model: Model
@@ -163,7 +171,6 @@ class NamedModel(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     dialect: str = ""
     system: str = ""
-    context: int | None = None
 
 
 def open_named(
@@ -174,10 +181,9 @@ def open_named(
     if entry is None:
         if not is_form(spec):
             raise unknown_model(spec, config.models)
-        return NamedModel(model=_open(spec, None, overrides), spec=spec)
+        return NamedModel(model=_open(spec, EndpointSettings(), overrides), spec=spec)
     try:
-        settings = entry.settings() if is_endpoint(entry.address) else None
-        model = _open(entry.address, _asked(entry, settings), overrides)
+        model = _open(entry.address, _asked(entry, entry.settings()), overrides)
     except CallerError as error:
         raise CallerError(f"{config.where(spec)}: {error}") from error
     except ModelError as error:
@@ -189,12 +195,11 @@ def open_named(
         name=spec,
         dialect=entry.dialect,
         system=entry.system,
-        context=entry.context,
     )
 
 
 def config_path() -> Path | None:
-    """Where the file is, or would be; None on a machine without a home."""
+    """Return where the file is, or would be; None on a machine without a home."""
     if named := os.environ.get(VARIABLE):
         return Path(named).expanduser().absolute()
     folder = Path(os.environ.get("XDG_CONFIG_HOME", ""))
@@ -231,18 +236,8 @@ def read_config() -> Config:
 
 
 def parse_config(text: str, path: str = "") -> Config:
-    """The config that a text describes; `path` stands before every complaint about it."""
-    import tomllib
-
-    where = f"{path}: " if path else ""
-    try:
-        return _config(tomllib.loads(text), path)
-    except tomllib.TOMLDecodeError as error:
-        raise CallerError(f"{where}not TOML: {error}") from error
-    except RecursionError as error:
-        raise CallerError(f"{where}nested too deep to be a config") from error
-    except CallerError as error:
-        raise CallerError(f"{where}{error}") from error
+    """Return the config that a text describes; `path` stands before every complaint about it."""
+    return parse_toml(text, "config", path, lambda found: _config(found, path))
 
 
 def _config(found: _Table, path: str) -> Config:
@@ -259,7 +254,7 @@ def _config(found: _Table, path: str) -> Config:
 
 
 def _check_default(default: str, models: Iterable[str]) -> None:
-    """A default may be any form, too; one of no form is a mistyped name."""
+    """Refuse a default that is no form of a model either: it is a mistyped name."""
     if not is_form(default):
         raise CallerError(f"default: {unknown_model(default, models)}")
 
@@ -298,7 +293,7 @@ def _check_keys(where: str, table: _Table, known: Iterable[str]) -> None:
 
 
 def _check_entry(where: str, table: _Table, entry: ModelEntry) -> None:
-    """All that can be known of a model before it is used."""
+    """Check all that can be known of a model before it is used."""
     _check_variables(where, entry)
     for name in entry.headers:
         if name.lower() in _SECRET_HEADERS or is_secret_key(name):
@@ -307,16 +302,16 @@ def _check_entry(where: str, table: _Table, entry: ModelEntry) -> None:
     if "@" in entry.address.partition("://")[2].partition("/")[0]:
         words = "a name and password stand before the @; give them in headers_env or key_env"
         raise CallerError(f"{where}, address: {words}")
+    for key in ("max_tokens", "context"):
+        value = getattr(entry, key)
+        if value is not None and value < 1:
+            raise CallerError(f"{where}, {key}: {value} is less than 1")
     if not is_endpoint(entry.address):
         for key in _OF_ENDPOINTS:
             if key in table:
                 words = "is for a model behind an address"
                 raise CallerError(f"{where}, {key}: {words}; {brief(entry.address)} is none")
         return
-    for key in ("max_tokens", "context"):
-        value = getattr(entry, key)
-        if value is not None and value < 1:
-            raise CallerError(f"{where}, {key}: {value} is less than 1")
     _check_settings(where, entry)
 
 
@@ -334,53 +329,52 @@ def _check_variables(where: str, entry: ModelEntry) -> None:
 
 
 def _check_settings(where: str, entry: ModelEntry) -> None:
-    """Have the settings check what does not come from the environment."""
+    """Have the settings check what does not come from the environment.
+
+    What the environment says is for the one who opens this model: a wrong variable is no fault of
+    the file, and all other models can be used.
+    """
     bare = msgspec.structs.replace(entry, key_env="", headers_env={})
     try:
-        locate(entry.address, _asked(bare, bare.settings()))
+        located = locate(entry.address, _asked(bare, bare.settings()), environment={})
+        if entry.address.startswith("completion:"):
+            check_is_text(located.mode)
     except CallerError as error:
         raise CallerError(f"{where}: {error}") from error
 
 
-def _asked(entry: ModelEntry, settings: EndpointSettings | None) -> EndpointSettings | None:
-    """The settings with the temperature and the most tokens of a reply."""
+def _asked(entry: ModelEntry, settings: EndpointSettings) -> EndpointSettings:
+    """Return the settings with the temperature and the most tokens of a reply."""
     return _with(settings, entry.temperature, entry.max_tokens, entry.address)
 
 
-def _open(spec: str, settings: EndpointSettings | None, overrides: Overrides) -> Model:
+def _open(spec: str, settings: EndpointSettings, overrides: Overrides) -> Model:
     if not is_endpoint(spec):
-        model = open_model(spec)
+        model = open_model(spec, settings)
         if overrides.named:
             raise CallerError(
                 f"{overrides.named} is for a model behind an address, not {model.name}"
             )
         return model
-    own = settings or EndpointSettings()
     if overrides.mode is not None:
-        own = msgspec.structs.replace(own, mode=overrides.mode)
-    return open_model(spec, _with(own, overrides.temperature, overrides.max_tokens, spec))
+        settings = msgspec.structs.replace(settings, mode=overrides.mode)
+    return open_model(spec, _with(settings, overrides.temperature, overrides.max_tokens, spec))
 
 
 def _with(
-    settings: EndpointSettings | None, temperature: float | None, tokens: int | None, spec: str
-) -> EndpointSettings | None:
+    settings: EndpointSettings, temperature: float | None, tokens: int | None, spec: str
+) -> EndpointSettings:
     """Lay both over the body of each request: so they hold whoever asks the model."""
-    if settings is None:
-        return None
-    field = locate(spec, settings).tokens_field
+    if not is_endpoint(spec):
+        return settings
+    field = locate(spec, settings, environment={}).tokens_field
     given = {"temperature": temperature, field: tokens}
     named = {name: value for name, value in given.items() if value is not None}
     return msgspec.structs.replace(settings, extra={**settings.extra, **named})
 
 
-def _key_hint(variable: str, key: str) -> str:
-    if key:
-        return f"the key that was sent is that of {variable}; check it there"
-    return f"no key was sent: {variable} is empty; put the key there"
-
-
 def _wrong_type(where: str, problem: str) -> str:
-    """What msgspec says about a value, in the words of the file; values are not shown."""
+    """Put what msgspec says about a value into the words of the file; values are not shown."""
     said, _, place = problem.partition(" - at `$")
     key = place.strip("`.").partition("[")[0].partition(".")[0]
     if said.startswith("Object missing"):

@@ -20,7 +20,7 @@ from callblocks.model.brief import brief
 from callblocks.model.errors import CallerError
 from callblocks.models.model import CALL_MODES, CallMode
 
-__all__ = ("EndpointSettings", "is_loopback", "plain_url")
+__all__ = ("EndpointSettings", "check_is_text", "is_loopback", "plain_url")
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 # Blanks and tabs stand in a header, but at neither end, and no key has any.
@@ -117,6 +117,12 @@ class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
         yield address.netloc.rpartition("@")[0]
         yield address.password or ""
         yield address.query
+
+
+def check_is_text(mode: CallMode) -> None:
+    """Refuse a mode with native calls, for an API that has none."""
+    if mode not in ("auto", "text"):
+        raise CallerError(f"mode {mode}: a plain completions API has no tools; leave mode out")
 
 
 def plain_url(url: str) -> str:

@@ -101,7 +101,7 @@ class Faults:
         location: str = "",
         offered: tuple[str, ...] | None = None,
     ) -> ModelError:
-        """A response that is no reply; `offered` are the models that the server has, if known."""
+        """Return the error for a response that is no reply; `offered` are the server's models."""
         if 300 <= status < 400:
             return self._moved(status, location)
         text = body.decode("utf-8", "replace")
@@ -120,14 +120,14 @@ class Faults:
         return self.error(code, message, status=status, words=words)
 
     def starting(self) -> str:
-        """What a person does where nothing listens at the address."""
+        """Say what a person does where nothing listens at the address."""
         server = self._server
         if server is None or not server.start:
             return "check the address, and that the server runs"
         return f"{server.about} is probably not running; start it: {server.start}"
 
     def bad_proxy(self) -> ModelError:
-        """The environment names a proxy that is none."""
+        """Return the error for an environment that names a proxy which is none."""
         return self.error(
             "model_unreachable",
             "is asked through a proxy that cannot be used; check HTTP_PROXY, HTTPS_PROXY and "
@@ -139,7 +139,7 @@ class Faults:
         return SERVERS.get(self._settings.server) or server_at(self._settings.base_url)
 
     def _hint(self, status: int, offered: tuple[str, ...] | None) -> str:
-        """What a person does about a status."""
+        """Say what a person does about a status."""
         if status in (401, 403) and self._settings.key_hint:
             return self._settings.key_hint
         name = self._settings.model
@@ -197,7 +197,7 @@ def code_of_status(status: int) -> str:
 
 
 def is_model_unknown(status: int, body: bytes) -> bool:
-    """Whether a response may say that the server has no model of that name."""
+    """Return whether a response may say that the server has no model of that name."""
     if status not in _UNKNOWN_STATUS:
         return False
     text = _classified(body.decode("utf-8", "replace"))
@@ -205,7 +205,7 @@ def is_model_unknown(status: int, body: bytes) -> bool:
 
 
 def _classified(text: str) -> str:
-    """The code, the type and the message of a body: never what it quotes of the request."""
+    """Return code, type and message of a body: never what it quotes of the request."""
     try:
         return _kinds(msgspec.json.decode(text))
     except (msgspec.MsgspecError, ValueError, RecursionError):

@@ -78,7 +78,7 @@ def check_host(settings: EndpointSettings) -> None:
 
 
 def unreachable(faults: Faults, error: Exception) -> ModelError:
-    """The error for a server that gave no connection, with what is probably not running."""
+    """Return the error for a server that gave no connection; it says what may not be running."""
     if isinstance(error, httpx2.TimeoutException):
         return faults.error("model_timeout", "gave no connection in time; check the address")
     said = f"cannot be reached: {words_of_error(faults, error)}"
@@ -86,5 +86,5 @@ def unreachable(faults: Faults, error: Exception) -> ModelError:
 
 
 def words_of_error(faults: Faults, error: Exception) -> str:
-    """What the network library says, without secrets; the kind of error where it says nothing."""
+    """Return what the network library says, without secrets, or else the kind of the error."""
     return faults.short(str(error)) or type(error).__name__

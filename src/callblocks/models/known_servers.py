@@ -10,7 +10,7 @@ A row of the table is all that a further server needs.
 from __future__ import annotations
 
 import ipaddress
-import os
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 import msgspec
@@ -37,9 +37,9 @@ class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
     get: str = ""
     tokens_field: str = "max_tokens"
 
-    def base_url(self) -> str:
-        """The address of the API; for Ollama as its own variable says."""
-        host = os.environ.get("OLLAMA_HOST", "") if self.name == "ollama" else ""
+    def base_url(self, environment: Mapping[str, str]) -> str:
+        """Return the address of the API; for Ollama as its own variable says."""
+        host = environment.get("OLLAMA_HOST", "") if self.name == "ollama" else ""
         return _ollama_url(host) if host.strip(" \"'") else self.address
 
 
@@ -99,8 +99,10 @@ def server_at(base_url: str) -> KnownServer | None:
 
     if not is_loopback(base_url):
         return None
+    # An address without a port has the one of its scheme, at which none of these listens.
     port = urlsplit(base_url).port
-    return next((one for one in SERVERS.values() if urlsplit(one.address).port == port), None)
+    local = (one for one in SERVERS.values() if is_loopback(one.address))
+    return next((one for one in local if urlsplit(one.address).port == port), None)
 
 
 def _ollama_url(host: str) -> str:

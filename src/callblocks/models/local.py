@@ -21,7 +21,10 @@ from callblocks.model.errors import ModelError
 from callblocks.models.llama_weights import LlamaWeights, import_llama
 from callblocks.models.model import Piece, Request
 
-__all__ = ("LocalModel", "smollm2_path")
+__all__ = ("CONTEXT", "LocalModel", "smollm2_path")
+
+CONTEXT = 4096
+"""Tokens that a model takes in and writes together where nobody says how many."""
 
 _INSTALL = "pip install 'callblocks[llm]'"
 
@@ -39,7 +42,7 @@ class LocalModel:
     writes_results = False
 
     def __init__(
-        self, path: Path, *, name: str = "", context: int = 4096, threads: int | None = None
+        self, path: Path, *, name: str = "", context: int = CONTEXT, threads: int | None = None
     ) -> None:
         self._library = import_llama()
         if not path.is_file():

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = (
     "CALL_MODES",
+    "NATIVE",
     "CallMode",
     "Message",
     "Model",
@@ -35,6 +36,7 @@ __all__ = (
     "ToolsUnheard",
     "Usage",
     "UsedMode",
+    "context_of",
     "mode_of",
 )
 
@@ -103,6 +105,10 @@ class Thinking(msgspec.Struct, frozen=True):
     text: str
 
 
+NATIVE = "native"
+"""The dialect of a call that came in the API's own form."""
+
+
 class NativeDelta(msgspec.Struct, frozen=True):
     """A part of a call in the API's own form.
 
@@ -159,6 +165,11 @@ class Model(Protocol):
     async def close(self) -> None:
         """Let go of connections and memory."""
         ...
+
+
+def context_of(model: Model) -> int | None:
+    """Return how many tokens a model takes in and writes together; None where it does not say."""
+    return getattr(model, "context", None)
 
 
 def mode_of(model: Model) -> UsedMode:

@@ -25,7 +25,7 @@ OPENAI_API_KEY. All but the first are sent over https or to this machine only.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,15 @@ from callblocks.tools.names import close_to, listed
 if TYPE_CHECKING:
     from callblocks.models.endpoint import EndpointSettings
 
-__all__ = ("MODEL_FORMS", "is_endpoint", "is_form", "locate", "open_model", "unknown_model")
+__all__ = (
+    "MODEL_FORMS",
+    "is_endpoint",
+    "is_form",
+    "key_hint",
+    "locate",
+    "open_model",
+    "unknown_model",
+)
 
 MODEL_FORMS = (
     "scripted",
@@ -57,8 +65,9 @@ _ADDRESS_KEYS = (ANY_KEY, "OPENAI_API_KEY")
 
 
 def open_model(spec: str, settings: EndpointSettings | None = None) -> Model:
-    """The model that a text names; `settings` are for one behind an address.
+    """Open the model that a text names; `settings` are for one behind an address.
 
+    Others take the `context` of them alone.
     The address and the model's name are those of the text. Raises `CallerError` for a text of
     no known form, and `ModelError` where a package or a file is missing, or a server that was to
     say which models it has cannot be asked.
@@ -66,29 +75,34 @@ def open_model(spec: str, settings: EndpointSettings | None = None) -> Model:
     kind, _, rest = spec.partition(":")
     if is_endpoint(spec):
         return _endpoint(spec, settings)
+    context = settings.context if settings else None
     match kind:
         case "scripted" if rest or spec == kind:
             from callblocks.models.scripted import ScriptedModel
 
-            return ScriptedModel(Path(rest).expanduser() if rest else None)
+            return ScriptedModel(Path(rest).expanduser() if rest else None, context=context)
         case "smollm2" | "llama" if bool(rest) == (kind == "llama"):
-            return _local(rest)
+            return _local(rest, context)
         case _:
             raise unknown_model(spec)
 
 
 def is_endpoint(spec: str) -> bool:
-    """Whether a text is the form of a model behind an address."""
+    """Return whether a text is the form of a model behind an address."""
     return spec.startswith(_SCHEMES) or spec.partition(":")[0] in ("completion", *SERVERS)
 
 
 def is_form(spec: str) -> bool:
-    """Whether a text begins as one of the forms does."""
+    """Return whether a text begins as one of the forms does."""
     return is_endpoint(spec) or spec.partition(":")[0] in ("scripted", "smollm2", "llama")
 
 
-def locate(spec: str, settings: EndpointSettings | None = None) -> EndpointSettings:
-    """The settings with the address, the key and the model's name of a form, where it has one.
+def locate(
+    spec: str,
+    settings: EndpointSettings | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> EndpointSettings:
+    """Return the settings with the address, the key and the model's name of a form.
 
     Nothing is asked: `model` is "" where neither the text nor the settings name one.
     """
@@ -99,14 +113,14 @@ def locate(spec: str, settings: EndpointSettings | None = None) -> EndpointSetti
     own = settings or EndpointSettings()
     kind, _, rest = spec.partition(":")
     if server := SERVERS.get(kind):
-        base_url, model = server.base_url(), rest
+        base_url, model = server.base_url(environment), rest
         if own.tokens_field == EndpointSettings().tokens_field:
             own = msgspec.structs.replace(own, tokens_field=server.tokens_field)
     else:
         server, address = None, _split_format(spec)[1]
         base_url, _, model = address.partition("#")
     if own.key is None:
-        key, hint = _environment_key(base_url, server)
+        key, hint = _environment_key(base_url, server, environment)
         own = msgspec.structs.replace(own, key=key, key_hint=hint)
     return msgspec.structs.replace(
         own, base_url=base_url, model=model or own.model, server=server.name if server else ""
@@ -114,7 +128,7 @@ def locate(spec: str, settings: EndpointSettings | None = None) -> EndpointSetti
 
 
 def unknown_model(spec: str, configured: Iterable[str] = ()) -> CallerError:
-    """The error for a text that names no model, with what may have been meant."""
+    """Return the error for a text that names no model, with what may have been meant."""
     known = list(configured)
     shown = _without_login(redact(spec))[:120]
     near = close_to(spec, (*known, *SERVERS, *MODEL_FORMS))
@@ -142,7 +156,7 @@ def _endpoint(spec: str, settings: EndpointSettings | None) -> Model:
 
 
 def _only_model(settings: EndpointSettings) -> str:
-    """The only model of a server that no name was given for."""
+    """Return the only model of a server that no name was given for."""
     from callblocks.models.model_list import models_at
 
     way = f"{settings.server}:MODEL" if settings.server else f"{settings.shown_url}#MODEL"
@@ -161,7 +175,7 @@ def _only_model(settings: EndpointSettings) -> str:
 
 
 def _split_format(spec: str) -> tuple[str, str]:
-    """The format of a prompt and the address, of a form with an address."""
+    """Return the format of a prompt and the address, of a form with an address."""
     if spec.startswith(_SCHEMES):
         return "", spec
     format, rest = "chatml", spec.partition(":")[2]
@@ -172,37 +186,46 @@ def _split_format(spec: str) -> tuple[str, str]:
     return format, rest
 
 
-def _local(path: str) -> Model:
-    from callblocks.models.local import LocalModel, smollm2_path
+def _local(path: str, context: int | None) -> Model:
+    from callblocks.models.local import CONTEXT, LocalModel, smollm2_path
 
     if path:
-        return LocalModel(Path(path).expanduser())
-    return LocalModel(smollm2_path(), name="smollm2")
+        return LocalModel(Path(path).expanduser(), context=context or CONTEXT)
+    return LocalModel(smollm2_path(), name="smollm2", context=context or CONTEXT)
 
 
-def _environment_key(base_url: str, server: KnownServer | None) -> tuple[str, str]:
-    """The key that the environment has for an address, and what to say where it is refused."""
+def key_hint(variable: str, key: str) -> str:
+    """Return what to say of the key that a variable has, where it is refused."""
+    if key:
+        return f"the key that was sent is that of {variable}; check it there"
+    return f"no key was sent: {variable} is empty; put the key there"
+
+
+def _environment_key(
+    base_url: str, server: KnownServer | None, environment: Mapping[str, str]
+) -> tuple[str, str]:
+    """Return the key of the environment for an address, and what to say where it is refused."""
     from callblocks.models.endpoint import is_loopback
 
     names = server.keys if server else _ADDRESS_KEYS
     is_safe = base_url.startswith("https://") or is_loopback(base_url)
-    problem = f"set {' or '.join(names)} to the key"
+    hint = f"no key was sent: set {' or '.join(names)} to the key"
     for name in names:
-        key = os.environ.get(name)
+        key = environment.get(name)
         if key is None:
             continue
-        if key and (is_safe or name == ANY_KEY):
-            return key, f"the key that was sent is that of {name}; check it there"
-        problem = f"{name} is empty; put the key there"
-        if key:
-            problem = f"{name} goes over https or to this machine only; {ANY_KEY} goes anywhere"
-        elif name == ANY_KEY:
-            break
-    return "", f"no key was sent: {problem}"
+        if not key or is_safe or name == ANY_KEY:
+            hint = key_hint(name, key)
+            if key or name == ANY_KEY:
+                return key, hint
+        else:
+            way = f"{name} goes over https or to this machine only; {ANY_KEY} goes anywhere"
+            hint = f"no key was sent: {way}"
+    return "", hint
 
 
 def _without_login(spec: str) -> str:
-    """The text without what stands before an `@`, and without a query: either may be secret."""
+    """Return the text without what stands before an `@`, and without a query: secrets."""
     head, scheme, rest = spec.partition("://")
     address, mark, model = rest.partition("#")
     plain = address.rpartition("@")[2].partition("?")[0]

@@ -34,6 +34,7 @@ class ScriptedModel:
     """Replies from a folder of scripts; None is the one that comes with callblocks.
 
     `more` are further folders, whose scripts are among them by their names.
+    `context` is how many tokens it is to be sent, as by a model that takes no more.
     `pace` is in characters a second and goes before what a script says: 0 is at once, None the
     script's own pace, or a natural one.
     """
@@ -46,11 +47,13 @@ class ScriptedModel:
         *,
         pace: float | None = None,
         more: Iterable[Path] = (),
+        context: int | None = None,
     ) -> None:
         if pace is not None and not (math.isfinite(pace) and pace >= 0):
             raise CallerError(f"the pace is in characters a second, from 0 on, not {pace}")
         self._scripts = ScriptFolder(EMBEDDED if folder is None else folder, more)
         self._pace = pace
+        self.context = context
         self.name = "scripted" if folder is None else f"scripted:{folder.absolute().name}"
 
     @property

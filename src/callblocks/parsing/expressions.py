@@ -8,6 +8,7 @@ hyphen at either end stands for itself. Expressions are values: equal ones are t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import msgspec
@@ -32,6 +33,7 @@ __all__ = (
     "opt",
     "repeat",
     "seq",
+    "within",
 )
 
 
@@ -137,6 +139,19 @@ def many(body: Expr, least: int = 0) -> Expr:
 def opt(body: Expr) -> Expr:
     """`body` or nothing."""
     return repeat(body, 0, 1)
+
+
+def within(expr: Expr) -> Iterator[Expr]:
+    """Walk over an expression and all that it is made of, in the order of the text."""
+    yield expr
+    match expr:
+        case Seq(inner) | Alt(inner):
+            for part in inner:
+                yield from within(part)
+        case Repeat(body):
+            yield from within(body)
+        case _:
+            pass
 
 
 def _parts(expr: Expr) -> tuple[Expr, ...]:

@@ -53,10 +53,11 @@ class Grammar:
             raise CallerError(f"no calls={calls!r}; choose from: {', '.join(get_args(Calls))}")
         self.known = tuple(known)
         self.counts_calls = False
-        """Whether the rules were told how many calls there may be."""
+        """Whether `row`, `repeated` or `text` made rules of how many calls there may be."""
         self.blocks: tuple[tuple[str, ...], Expr] | None = None
         """The markers that prose lacks, and a block, where the text is prose and blocks."""
-        self._calls: Calls = calls
+        self.calls: Calls = calls
+        """How many calls a text must have."""
         self.words = {"true": "true", "false": "false", "null": "null"}
         """How JSON's three words are spelled."""
         self._rules: dict[str, Expr | None] = {}
@@ -90,14 +91,9 @@ class Grammar:
             self.define(self._shared[name], build())
         return self._shared[name]
 
-    @property
-    def calls(self) -> Calls:
-        """How many calls a text must have."""
-        self.counts_calls = True
-        return self._calls
-
     def row(self, call: Expr, between: Expr = EMPTY) -> Expr:
         """Return calls that stand in one block, `between` parting them."""
+        self.counts_calls = True
         return call if self.calls == "one" else seq(call, many(seq(between, call)))
 
     def repeated(self, first: Expr, further: Expr | None = None) -> Expr:
@@ -105,6 +101,7 @@ class Grammar:
 
         `further` is a part that follows another, where it does not look like the first.
         """
+        self.counts_calls = True
         if self.calls == "one":
             return first
         least = int(self.calls == "required")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from callblocks.model.errors import CallerError
-from callblocks.parsing.expressions import Alt, Chars, Expr, Lit, Ref, Repeat, Seq
+from callblocks.parsing.expressions import Alt, Chars, Expr, Lit, Ref, Repeat, Seq, within
 
 __all__ = ("check",)
 
@@ -19,7 +19,7 @@ def check(rules: Mapping[str, Expr]) -> None:
     """Raise `CallerError` for the first rule that may loop without taking a character."""
     empty = _nullable(rules)
     for name, expr in rules.items():
-        if any(_loops(part, empty) for part in _within(expr)):
+        if any(_loops(part, empty) for part in within(expr)):
             raise CallerError(f"rule {name} repeats without end what may be empty")
     first = {name: set(_leftmost(expr, empty)) for name, expr in rules.items()}
     for name in rules:
@@ -56,19 +56,6 @@ def _may_be_empty(expr: Expr, empty: set[str]) -> bool:
 
 def _loops(expr: Expr, empty: set[str]) -> bool:
     return isinstance(expr, Repeat) and expr.most is None and _may_be_empty(expr.body, empty)
-
-
-def _within(expr: Expr) -> Iterator[Expr]:
-    """The expression and all that it is made of."""
-    yield expr
-    match expr:
-        case Seq(inner) | Alt(inner):
-            for part in inner:
-                yield from _within(part)
-        case Repeat(body):
-            yield from _within(body)
-        case _:
-            pass
 
 
 def _leftmost(expr: Expr, empty: set[str]) -> Iterator[str]:

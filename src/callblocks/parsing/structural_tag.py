@@ -22,11 +22,11 @@ prose and blocks, or whose blocks begin otherwise, is one format: all of its rul
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from callblocks.parsing import gbnf
-from callblocks.parsing.expressions import Alt, Expr, Lit, Ref, Repeat, Seq, seq
+from callblocks.parsing.expressions import Alt, Expr, Lit, Ref, Seq, seq, within
 
 __all__ = ("printed",)
 
@@ -43,7 +43,7 @@ def printed(
 def _text(
     rules: Mapping[str, Expr], markers: Sequence[str], block: Expr, calls: str
 ) -> dict[str, Any] | None:
-    """The format of prose and blocks, or None where triggers cannot say it."""
+    """Return the format of prose and blocks, or None where triggers cannot say it."""
     tags = [_tag(way, rules) for way in _ways(block, rules)]
     shortest = [one for one in markers if not any(one.startswith(o) for o in markers if o != one)]
     triggers = [one for one in shortest if any(tag["begin"].startswith(one) for tag in tags)]
@@ -68,7 +68,7 @@ def _text(
 
 
 def _ways(expr: Expr, rules: Mapping[str, Expr]) -> list[tuple[Expr, ...]]:
-    """The block as rows, as many as it has beginnings; each begins with a literal if it can."""
+    """Split a block into rows, one for each beginning; each begins with a literal if it can."""
     match expr:
         case Ref(name):
             return _ways(rules[name], rules)
@@ -94,7 +94,7 @@ def _tag(way: Sequence[Expr], rules: Mapping[str, Expr]) -> dict[str, Any]:
 
 
 def _literals(parts: Sequence[Expr]) -> tuple[list[str], Sequence[Expr]]:
-    """The literals that a row begins with, and the rest of it."""
+    """Return the literals that a row begins with, and the rest of it."""
     texts: list[str] = []
     for part in parts:
         if not isinstance(part, Lit):
@@ -104,25 +104,12 @@ def _literals(parts: Sequence[Expr]) -> tuple[list[str], Sequence[Expr]]:
 
 
 def _grammar(root: Expr, rules: Mapping[str, Expr]) -> dict[str, Any]:
-    """A format of these rules alone that the root needs."""
+    """Return a format of those rules alone that the root needs."""
     needed: dict[str, Expr] = {"root": root}
     waiting = [root]
     while waiting:
-        for name in _references(waiting.pop()):
-            if name not in needed:
-                needed[name] = rules[name]
-                waiting.append(rules[name])
+        for part in within(waiting.pop()):
+            if isinstance(part, Ref) and part.name not in needed:
+                needed[part.name] = rules[part.name]
+                waiting.append(rules[part.name])
     return {"type": "grammar", "grammar": gbnf.printed(needed)}
-
-
-def _references(expr: Expr) -> Iterator[str]:
-    match expr:
-        case Ref(name):
-            yield name
-        case Seq(inner) | Alt(inner):
-            for part in inner:
-                yield from _references(part)
-        case Repeat(body):
-            yield from _references(body)
-        case _:
-            pass

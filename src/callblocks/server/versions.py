@@ -94,7 +94,7 @@ def _is_of_version_5(parts: Sequence[dict[str, Any]]) -> bool:
 
 
 def _asked_call(part: dict[str, Any]) -> object:
-    """The call of a question that has no answer; None for all others."""
+    """Return the call of a question that has no answer; None for all others."""
     data: Any = part.get("data")
     if not isinstance(data, dict) or "approved" in data:
         return None

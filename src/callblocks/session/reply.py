@@ -41,7 +41,7 @@ from callblocks.model.turn_events import (
     Thought,
     TurnEvent,
 )
-from callblocks.models.model import NativeDelta, UsedMode
+from callblocks.models.model import NATIVE, NativeDelta, UsedMode
 from callblocks.parsing.engine import Engine
 from callblocks.session.call_ids import CallIds
 from callblocks.session.native_input import read_native_input
@@ -51,8 +51,6 @@ __all__ = ("NATIVE", "WIRE_ID", "Reply", "WrittenCall")
 
 WIRE_ID = "wire_id"
 """The field of a native call that keeps the id which its server gave it."""
-NATIVE = "native"
-"""The dialect of a call that came in the API's own form."""
 
 
 class WrittenCall(msgspec.Struct, eq=False):

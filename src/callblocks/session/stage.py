@@ -8,6 +8,7 @@ import msgspec
 
 from callblocks.model.blocks import Block
 from callblocks.model.turn_events import CallAnswered, CallAsked, TurnEvent
+from callblocks.models.model import Model
 from callblocks.models.native_names import NativeNames
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approving import Approving
@@ -73,7 +74,8 @@ class Stage:
         self._tools = tools
         self._policy = policy
         self._settings = settings
-        self._view: ModelView | None = None
+        self._views: dict[int | None, ModelView] = {}
+        """What models are shown, by their budgets: each view keeps its own prefix."""
         self._taints = Taints()
         self._seen = 0
         self._callers: set[str] = set()
@@ -92,16 +94,10 @@ class Stage:
             recorder, turn, lambda seq: talk is None or talk.shows(seq), self.desk.root
         )
         tools = in_turn(self._tools, own.only(self.desk.only) if self.desk.only else own)
-        if self._view is None:
-            # A model that is given tools natively knows them by other names: those act, too.
-            known = NativeNames(tools).read_specs
-            self._view = ModelView(
-                tokens=recorder.holdings.tokens, budget=settings.budget, tools=known
-            )
-        talk = Talk(recorder.timeline, self._view, turn, before)
+        offered = self.offers.chosen(choice)
+        talk = Talk(recorder.timeline, self._view(offered.model, tools), turn, before)
         key = turn_key(recorder, turn)
         tainted = self._tainted(tools)
-        offered = self.offers.chosen(choice)
         speaker = Speaker(
             offered,
             choice,
@@ -145,6 +141,16 @@ class Stage:
             keep=desk.keep or self.recorder.holdings.artifacts,
             resolve=desk.resolve,
         )
+
+    def _view(self, model: Model, tools: Registry) -> ModelView:
+        """Return the view for a model; models of one budget share it."""
+        budget = self._settings.budget_of(model)
+        if budget not in self._views:
+            tokens = self.recorder.holdings.tokens
+            # A model that is given tools natively knows them by other names: those act, too.
+            known = NativeNames(tools).read_specs
+            self._views[budget] = ModelView(tokens=tokens, budget=budget, tools=known)
+        return self._views[budget]
 
     def _tainted(self, tools: Registry) -> tuple[str, ...]:
         """Read what is new on the timeline; return where text of others came from."""

@@ -27,6 +27,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import CallerError, ModelError, UnknownDialect
+from callblocks.model.toml_text import parse_toml
 from callblocks.models.config import NamedModel, open_named
 from callblocks.runtime.policy.rule_fault import hint
 from callblocks.session.team_settings import Member, TeamSettings, Voice
@@ -66,17 +67,7 @@ def read_team(path: str | os.PathLike[str], opening: _Opening = open_named) -> T
 
 def parse_team(text: str, name: str = "", opening: _Opening = open_named) -> TeamSettings:
     """The team that a text describes; `name` stands before every complaint about it."""
-    import tomllib
-
-    where = f"{name}: " if name else ""
-    try:
-        return _team(tomllib.loads(text), opening)
-    except tomllib.TOMLDecodeError as error:
-        raise CallerError(f"{where}not TOML: {error}") from error
-    except RecursionError as error:
-        raise CallerError(f"{where}nested too deep to be a team") from error
-    except CallerError as error:
-        raise CallerError(f"{where}{error}") from error
+    return parse_toml(text, "team", name, lambda found: _team(found, opening))
 
 
 def _team(found: _Table, opening: _Opening) -> TeamSettings:

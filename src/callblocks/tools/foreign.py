@@ -12,45 +12,49 @@ where the caller trusts it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import msgspec
 
 from callblocks.model.errors import BadSpec
-from callblocks.model.specs import ToolSpec, entries, flat_entries, read_entry
+from callblocks.model.specs import ToolSpec
 from callblocks.tools.names import is_name
 from callblocks.tools.schema_check import SchemaCheck
 from callblocks.tools.tool import Tool
 from callblocks.tools.traits import Traits
 
-__all__ = ("Run", "foreign_tool", "foreign_tools")
+__all__ = ("Run", "foreign_tool", "run_by")
 
 Run: TypeAlias = Callable[[str, dict[str, Any]], Any]
 """Runs a tool by its name and input, sync or async; it answers with an envelope."""
 
 
-def foreign_tools(
-    value: object, run: Run | None = None, *, trust_hints: bool = False
-) -> tuple[Tool, ...]:
-    """Make tools of a list of specifications; without `run` they are known but cannot run."""
-    return tuple(
-        foreign_tool(spec, run, hints if trust_hints else {})
-        for at, entry in enumerate(entries(value))
-        for spec, hints in zip(read_entry(entry, at), _hints(entry, at), strict=False)
-    )
+def foreign_tool(
+    spec: ToolSpec, hints: Mapping[str, Any], own: Callable[..., Any] | None = None
+) -> Tool:
+    """Make a tool of a specification; `hints` are what its list says of it.
 
-
-def foreign_tool(spec: ToolSpec, run: Run | None, hints: Mapping[str, Any] | None = None) -> Tool:
-    """Make a tool of a specification; `hints` are what its list says of it."""
+    `own` is the object that has the specification, where it can be called; without, the tool is
+    known but cannot run.
+    """
     if not is_name(spec.name):
         raise BadSpec(f"{spec.name!r:.80} is no name for a tool; use letters, digits and `_-.:/`")
     _require_object(spec)
     return Tool(
         spec=spec,
         check=SchemaCheck(spec.name, spec.parameters),
-        function=None if run is None else _runner(spec.name, run),
-        traits=_traits(hints or {}),
-        origin="external",
+        function=own and _caller(own),
+        traits=_traits(hints),
+        origin="external" if own is None else "function",
     )
+
+
+def run_by(tool: Tool, run: Run) -> Tool:
+    """Return the tool with `run` as its function, if it has none itself."""
+    if tool.function is not None:
+        return tool
+    return msgspec.structs.replace(tool, function=_runner(tool.name, run))
 
 
 def _require_object(spec: ToolSpec) -> None:
@@ -62,10 +66,8 @@ def _require_object(spec: ToolSpec) -> None:
 
 
 def _runner(name: str, run: Run) -> Callable[..., Any]:
-    """The function of one tool: it stays async if the caller's is."""
-    if inspect.iscoroutinefunction(run) or inspect.iscoroutinefunction(
-        getattr(run, "__call__", None)  # noqa: B004 an object may be called and be async
-    ):
+    """Return the function of one tool: it stays async if the caller's is."""
+    if _is_async(run):
 
         async def answer_later(**values: Any) -> Any:
             return await run(name, values)
@@ -78,14 +80,20 @@ def _runner(name: str, run: Run) -> Callable[..., Any]:
     return answer
 
 
-def _hints(entry: object, at: int) -> Iterator[Mapping[str, Any]]:
-    """What is said of each tool of an entry; all but dicts say nothing."""
-    if not isinstance(entry, Mapping):
-        yield {}
-        return
-    for flat in flat_entries(cast("Mapping[str, Any]", entry), at):
-        given = flat.get("annotations")
-        yield cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
+def _caller(own: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls an object, and is async where the object is."""
+    if not _is_async(own):
+        return own
+
+    async def answer_later(**values: Any) -> Any:
+        return await own(**values)
+
+    return answer_later
+
+
+def _is_async(run: Callable[..., Any]) -> bool:
+    called = getattr(run, "__call__", None)  # noqa: B004 an object may be called and be async
+    return inspect.iscoroutinefunction(run) or inspect.iscoroutinefunction(called)
 
 
 def _traits(hints: Mapping[str, Any]) -> Traits:

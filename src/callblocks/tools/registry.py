@@ -17,11 +17,18 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, cast
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import BadTool, UnknownTool
-from callblocks.model.specs import ToolLike, ToolSpec, ToolSpecs, entries, read_entry
+from callblocks.model.specs import (
+    ToolLike,
+    ToolSpec,
+    ToolSpecs,
+    entries,
+    is_declared,
+    read_annotated,
+)
 from callblocks.tools.names import close_to
 from callblocks.tools.tool import Tool
 
@@ -33,18 +40,25 @@ class Registry:
 
     `tools` are in any of the shapes that `callblocks.model.specs` names, mixed. A plain function is
     declared. What has a schema only is known but cannot run, unless `run(name, input)` runs it.
+    `trust_hints` takes what dicts say of their tools, as MCP's `annotations`, at its word.
     """
 
     def __init__(
-        self, tools: ToolSpecs = (), run: Callable[[str, dict[str, Any]], Any] | None = None
+        self,
+        tools: ToolSpecs = (),
+        run: Callable[[str, dict[str, Any]], Any] | None = None,
+        *,
+        trust_hints: bool = False,
     ) -> None:
         self._tools: dict[str, Tool | _Later] = {}
         if isinstance(tools, Registry):
             self._tools.update(tools._tools)
-            return
-        for at, entry in enumerate(entries(tools)):
-            for tool in _tools_of(entry, at, run):
-                self._add(tool)
+        else:
+            for at, entry in enumerate(entries(tools)):
+                for tool in _tools_of(entry, at, trust_hints=trust_hints):
+                    self._add(tool)
+        if run is not None:
+            self._tools = _run_by(self._tools, run)
 
     @classmethod
     def from_module(cls, module: str | os.PathLike[str]) -> Registry:
@@ -61,17 +75,12 @@ class Registry:
         *,
         trust_hints: bool = False,
     ) -> Registry:
-        """The tools of a list of dicts; `run(name, input)` runs each of them.
-
-        `trust_hints` takes what the list says of its tools, as MCP's `annotations`, at its word.
-        """
-        from callblocks.tools.foreign import foreign_tools
-
-        return cls(foreign_tools(value, run, trust_hints=trust_hints))
+        """Return the tools of a value that was read from JSON, as `Registry(…)` takes them."""
+        return cls(cast("ToolSpecs", value), run, trust_hints=trust_hints)
 
     def add(self, tool: ToolLike) -> Tool:
         """Add one tool; a second of the same name is refused."""
-        made = _tools_of(tool, 0, None)
+        made = _tools_of(tool, 0)
         if len(made) != 1:
             raise BadTool(f"{brief(tool)} is {len(made)} tools; `Registry(…)` takes them")
         return self._add(made[0])
@@ -212,20 +221,42 @@ def _holding(tools: dict[str, Tool | _Later]) -> Registry:
     return registry
 
 
-def _tools_of(
-    entry: object, at: int, run: Callable[[str, dict[str, Any]], Any] | None
-) -> Sequence[Tool]:
-    """The tool that an entry is or declares, or those that it describes."""
+def _run_by(
+    tools: dict[str, Tool | _Later], run: Callable[[str, dict[str, Any]], Any]
+) -> dict[str, Tool | _Later]:
+    """Have `run` run those that have no function; what is made later stays so."""
+    from callblocks.tools.foreign import run_by
+
+    kits: dict[_Later, _Later] = {}
+    ran: dict[str, Tool | _Later] = {}
+    for name, tool in tools.items():
+        if isinstance(tool, _Later):
+            made = _Later(
+                tool.names, lambda kit=tool: [run_by(one, run) for one in kit.tools.values()]
+            )
+            ran[name] = kits.setdefault(tool, made)
+        else:
+            ran[name] = run_by(tool, run)
+    return ran
+
+
+def _tools_of(entry: object, at: int, *, trust_hints: bool = False) -> Sequence[Tool]:
+    """Return the tool that an entry is or declares, or those that it describes."""
     if isinstance(entry, Tool):
         return (entry,)
     from callblocks.tools.declare import is_model
     from callblocks.tools.declare import tool as declare
 
-    if callable(entry) and not is_model(entry):
+    if is_declared(entry) and not is_model(entry):
         return (declare(entry),)
     from callblocks.tools.foreign import foreign_tool
 
-    return [foreign_tool(spec, run) for spec in read_entry(entry, at)]
+    has_spec = isinstance(getattr(entry, "spec", None), ToolSpec)
+    own = entry if has_spec and callable(entry) and not isinstance(entry, type) else None
+    return [
+        foreign_tool(spec, hints if trust_hints else {}, own)
+        for spec, hints in read_annotated(entry, at)
+    ]
 
 
 def _origin(tool: Tool) -> str:

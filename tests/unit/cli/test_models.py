@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
 
+from callblocks.cli.chat_model import ChatModels
 from callblocks.cli.chat_place import Place
 from callblocks.cli.model_trial import Trial
 from callblocks.cli.models import _trial_rows
@@ -92,6 +94,25 @@ def test_a_server_that_is_gone_and_a_key_that_is_missing_are_told(tmp_path: Path
     assert "not asked: NO_SUCH_KEY is not set" in result.stdout
 
 
+def test_a_wrong_variable_is_told_beside_its_model_alone(
+    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk abc ")
+    monkeypatch.setenv("HOUSE_TEAM", "two\nlines")
+    configure(
+        tmp_path,
+        f'[models.coder]\naddress = "{server.url}#qwen3"\nkey_env = "HOUSE_KEY"\n'
+        '[models.rented]\naddress = "openai:gpt-x"\n'
+        '[models.house]\naddress = "http://h/v1#x"\nheaders_env = {x-team = "HOUSE_TEAM"}\n',
+    )
+    monkeypatch.setenv("HOUSE_KEY", "k")
+    result = run("models")
+    assert result.exit_code == 0
+    assert f"{server.url} has qwen3" in result.stdout
+    assert "the model's key has a blank" in result.stdout
+    assert "the header 'x-team'" in result.stdout
+
+
 def test_without_a_config_it_is_said_how_to_write_one(tmp_path: Path) -> None:
     result = run("models")
     assert result.exit_code == 0
@@ -115,7 +136,7 @@ def test_a_model_that_calls_as_text_is_told_with_its_dialect(server: ModelServer
     server.answer(*chat_events("It is 42."))
     result = run("models", "test")
     assert result.exit_code == 0, result.output
-    assert "coder: a call as text, in tool-fence, came and ran" in result.stdout
+    assert "coder: a call as text, in tool-fence, came and ran (mode mixed; " in result.stdout
     body = server.requests[0].body
     assert (body["temperature"], body["max_tokens"]) == (0.5, 50)
     assert body["messages"][0]["content"].startswith("Speak low.")
@@ -126,7 +147,8 @@ def test_a_model_that_makes_no_call_is_told_with_what_it_said(server: ModelServe
     server.answer(*chat_events("It is 42, I think."))
     result = run("models", "test", "coder")
     assert result.exit_code == 1
-    assert "no call came" in result.stdout
+    # Its server counts no tokens for the tools, so `auto` has gone over to text.
+    assert "no call came (mode text; " in result.stdout
     assert "it said: It is 42, I think." in result.stdout
     assert "--mode" in result.stdout
 
@@ -136,13 +158,13 @@ def test_a_model_that_fails_in_its_test_is_told_with_the_way_out(server: ModelSe
     result = run("models", "test", f"{server.url}#qwen2", "--json")
     assert result.exit_code == 1
     told = json.loads(result.stdout)
-    assert told["code"] == "model_refused"
+    assert (told["code"], told["mode"]) == ("model_refused", "mixed")
     assert "did you mean qwen3?" in told["message"]
 
 
 def test_a_native_call_is_told_as_one() -> None:
-    trial = Trial(model="m", dialect="native", ran=True, used=True, status="answered")
-    assert plain(_trial_rows(trial, 80)[0]).startswith("m: a native call came and ran")
+    trial = Trial(model="m", mode="native", dialect="native", ran=True, status="answered")
+    assert plain(_trial_rows(trial, 80)[0]).startswith("m: a native call came and ran (mode native")
     assert trial.ok
 
 
@@ -222,13 +244,34 @@ def test_a_server_offers_the_default_and_all_that_can_be_used(
 ) -> None:
     configure(tmp_path, f'default = "calm"\n{TWO}')
     place = serving()
-    assert place.host.settings.session.budget == 4000
+    budgets = [place.host.settings.session.budget_of(one.model) for one in place.host.offered]
+    assert budgets == [4000, 100_000]
     assert offered(place) == ["calm", "small"]
     said = capsys.readouterr().err
     assert "rented is not offered" in said
     assert "NO_SUCH_KEY is not set" in said
     assert "late is not offered" in said
     assert "cannot be reached" in said
+
+
+def test_a_server_opens_all_its_models_at_once_and_tells_of_them_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("one", "two", "three")
+    configure(tmp_path, "".join(f"[models.{name}]\naddress = 'scripted'\n" for name in names))
+    # Nobody passes before all have come; one after another, the first breaks it.
+    all_came = Barrier(len(names), timeout=5)
+
+    def open_none(spec: str, *_: Any) -> Any:
+        all_came.wait()
+        raise CallerError(f"no {spec}")
+
+    monkeypatch.setattr("callblocks.cli.chat_model.open_named", open_none)
+    options: Any = {"dialect": None, "office": "", "workspace": ".", "mode": None}
+    options |= {"temperature": None, "max_tokens": None, "system": None}
+    assert list(ChatModels(options).configured("")) == []
+    said = capsys.readouterr().err.splitlines()
+    assert [line.partition(" is not offered")[0].split()[-1] for line in said] == list(names)
 
 
 def test_a_server_without_a_default_offers_scripts_first(tmp_path: Path) -> None:

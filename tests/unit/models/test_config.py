@@ -22,6 +22,7 @@ from callblocks.models.config import (
     parse_config,
     read_config,
 )
+from callblocks.models.model import context_of
 from callblocks.models.opening import MODEL_FORMS
 from support.model_replies import reply_of
 from support.model_server import ModelServer
@@ -93,7 +94,11 @@ def test_what_only_a_session_obeys_is_kept_beside_the_model() -> None:
     )
     opened = open_named("m", config)
     assert (opened.name, opened.model.name) == ("m", "x")
-    assert (opened.dialect, opened.system, opened.context) == ("hermes", "Be brief.", 4096)
+    assert (opened.dialect, opened.system, context_of(opened.model)) == (
+        "hermes",
+        "Be brief.",
+        4096,
+    )
     settings = config.models["m"].settings()
     assert (settings.mode, settings.context) == ("text", 4096)
 
@@ -169,6 +174,14 @@ BAD = {
     "default of a kind": ("default = 3\n", "default: is not a text"),
     "less than a token": (f"{ENTRY}max_tokens = 0\n", "models.m, max_tokens: 0 is less than 1"),
     "no context": (f"{ENTRY}context = -1\n", "models.m, context: -1 is less than 1"),
+    "no context here": (
+        '[models.m]\naddress = "smollm2"\ncontext = -5\n',
+        "models.m, context: -5 is less than 1",
+    ),
+    "no native calls": (
+        '[models.m]\naddress = "completion:http://h/v1#x"\nmode = "native"\n',
+        "mode native: a plain completions API has no tools",
+    ),
     "a field of ours": (f"{ENTRY}extra = {{messages = 1}}\n", "extra has 'messages'"),
     "a header of lines": (f'{ENTRY}headers = {{a = "b\\nc"}}\n', "the header 'a'"),
     "a bad address": ("[models.m]\naddress = 'http://h:x/v1#m'\n", "models.m: no address"),
@@ -280,3 +293,36 @@ def test_a_server_that_is_not_there_is_told_with_the_place_in_the_file() -> None
     config = parse_config('[models.m]\naddress = "http://127.0.0.1:9/v1"\n', "c.toml")
     with pytest.raises(ModelError, match=r"c.toml: models.m: .*cannot be reached"):
         open_named("m", config)
+
+
+@pytest.mark.parametrize(
+    ("address", "variable", "value"),
+    [
+        ("https://h/v1#x", "OPENAI_API_KEY", "sk abc "),
+        ("openai:x", "OPENAI_API_KEY", "sk abc "),
+        ("http://h/v1#x", "CALLBLOCKS_MODEL_KEY", "ä"),
+        ("ollama:x", "OLLAMA_HOST", "http://h:port"),
+    ],
+)
+def test_a_wrong_variable_is_told_when_its_model_is_opened_and_not_before(
+    monkeypatch: pytest.MonkeyPatch, address: str, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    text = f'[models.m]\naddress = "{address}"\ntemperature = 1\nmax_tokens = 5\n'
+    config = parse_config(f"{text}[models.other]\naddress = 'scripted'\n", "c.toml")
+    assert open_named("other", config).model.name == "scripted"
+    with pytest.raises(CallerError, match=r"c\.toml: models\.m: "):
+        open_named("m", config)
+
+
+def test_the_context_of_a_local_model_reaches_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("callblocks.models.local.import_llama", object)
+    weights = tmp_path / "small.gguf"
+    weights.write_bytes(b"")
+    entry = f'[models.m]\naddress = "llama:{weights}"\n'
+    for text, context in ((entry, 4096), (f"{entry}context = 512\n", 512)):
+        assert context_of(open_named("m", parse_config(text)).model) == context
+    scripted = parse_config("[models.m]\naddress = 'scripted'\ncontext = 300\n")
+    assert context_of(open_named("m", scripted).model) == 300

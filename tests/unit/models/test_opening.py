@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from callblocks.model.errors import CallerError, ModelError
 from callblocks.models.chat_endpoint import ChatEndpoint
 from callblocks.models.completion_endpoint import CompletionEndpoint
+from callblocks.models.config import Overrides, open_named
 from callblocks.models.endpoint import EndpointSettings
 from callblocks.models.known_servers import SERVERS, server_at
+from callblocks.models.model import CALL_MODES, CallMode
 from callblocks.models.opening import MODEL_FORMS, is_form, locate, open_model
 from callblocks.models.scripted import ScriptedModel
 from support.model_replies import reply_of
@@ -276,3 +278,20 @@ assert not heavy, heavy
 
 def test_what_a_model_is_can_be_known_without_a_network_library() -> None:
     subprocess.run([sys.executable, "-c", LIGHT], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("host", ["http://localhost", "http://127.0.0.1", "https://[::1]"])
+def test_this_machine_at_the_port_of_its_scheme_is_no_known_server(host: str) -> None:
+    assert server_at(f"{host}/v1") is None
+
+
+@pytest.mark.parametrize("mode", CALL_MODES)
+def test_a_completions_api_has_no_mode_with_native_calls(mode: CallMode) -> None:
+    settings = EndpointSettings(mode=mode)
+    if mode in ("auto", "text"):
+        assert open_model("completion:http://h/v1#x", settings).name == "x"
+        return
+    with pytest.raises(CallerError, match=f"mode {mode}: "):
+        open_model("completion:http://h/v1#x", settings)
+    with pytest.raises(CallerError, match=f"mode {mode}: "):
+        open_named("completion:http://h/v1#x", overrides=Overrides(mode=mode))

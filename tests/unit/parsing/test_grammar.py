@@ -235,3 +235,27 @@ def test_prose_and_blocks_of_any_form_are_a_structural_tag(block: Expr, calls: C
         wanted = {"any": True, "required": count > 0, "one": count == 1}[calls]
         for kind in (*KINDS, "structural_tag"):
             assert accepts(grammar.to(kind), kind, text) == wanted
+
+
+def test_looking_at_how_many_calls_are_demanded_counts_none() -> None:
+    grammar = Grammar("one")
+    grammar.rule("root", lit("x"))
+    assert grammar.calls == "one"
+    grammar.to("structural_tag")
+    assert not grammar.counts_calls
+
+
+@pytest.mark.parametrize(
+    "count",
+    [
+        lambda grammar: grammar.row(lit("x")),
+        lambda grammar: grammar.repeated(lit("x")),
+        lambda grammar: grammar.text(["<"], lit("<x>")),
+    ],
+    ids=["row", "repeated", "text"],
+)
+@pytest.mark.parametrize("calls", ["any", "required", "one"])
+def test_each_rule_of_repeated_calls_counts_them(count: Any, calls: Any) -> None:
+    grammar = Grammar(calls)
+    count(grammar)
+    assert grammar.counts_calls

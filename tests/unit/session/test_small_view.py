@@ -6,7 +6,9 @@ import asyncio
 from pathlib import Path
 
 from callblocks.model.calls import Call
+from callblocks.session.choosing import Choice, Offered
 from callblocks.session.settings import SessionSettings
+from callblocks.session.team_settings import Member, TeamSettings, Voice
 from callblocks.toolkits.react import react_tools
 from callblocks.tools.registry import Registry
 from support.played import LOOKING, Played
@@ -88,3 +90,41 @@ def test_earlier_turns_are_shown_in_the_dialect_of_the_model(tmp_path: Path) -> 
     assert (given[0], "a garden" in given[1]) == ("user", True)
     assert answered == ("assistant", "Nice.\n")
     assert last[1].endswith("[User say]: And?\n")
+
+
+class Narrow(Replies):
+    """A model that takes few tokens."""
+
+    def __init__(self, name: str, context: int | None) -> None:
+        super().__init__(size=10_000)
+        self.name = name
+        self.context = context
+
+    def sent(self) -> int:
+        return sum(len(text) for _, text in texts(self.requests[-1].messages))
+
+
+def test_each_model_is_shown_as_much_as_its_own_context_has_room_for(tmp_path: Path) -> None:
+    wide, narrow = Narrow("wide", None), Narrow("narrow", 1000)
+    limits = SessionSettings()
+    assert [limits.budget_of(model) for model in (wide, narrow)] == [limits.budget, 500]
+    assert SessionSettings(budget=None).budget_of(narrow) is None
+    with some_host(tmp_path, wide, others=(Offered(narrow),), session=limits) as host:
+        session = host.session("talk")
+        asyncio.run(session.run(f"first {LONG * 10}", tell=lambda _: None))
+        before = wide.requests[-1].messages
+        asyncio.run(session.run("Go on.", choice=Choice(model="narrow"), tell=lambda _: None))
+        assert narrow.sent() < len(LONG * 10) < wide.sent()
+        asyncio.run(session.run("And on.", tell=lambda _: None))
+        # What another model was shown does not change the beginning of what this one is.
+        assert wide.requests[-1].messages[: len(before)] == before
+
+
+def test_a_member_of_a_team_is_shown_as_much_as_its_own_context_has_room_for(
+    tmp_path: Path,
+) -> None:
+    wide, narrow = Narrow("wide", None), Narrow("narrow", 1000)
+    team = TeamSettings(members=(Member(name="small", model=narrow),), consensus=Voice(model=wide))
+    with some_host(tmp_path, wide, team=team) as host:
+        asyncio.run(host.session("talk").run(f"first {LONG * 10}", tell=lambda _: None))
+    assert narrow.sent() < len(LONG * 10) < wide.sent()

@@ -15,8 +15,8 @@ from pydantic import AfterValidator, AnyUrl, BaseModel, Field
 
 from callblocks.tools.check import MAX_FAULTS, faults_text
 from callblocks.tools.declare import tool
-from callblocks.tools.foreign import foreign_tools
 from callblocks.tools.plain import MAX_VALUES
+from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Checked, FieldFault, Tool
 
 
@@ -86,7 +86,7 @@ def odd_ones(  # noqa: PLR0913, PLR0917 a parameter of each kind
 
 OWN = tool(work)
 ODD = tool(odd_ones)
-OTHER = foreign_tools([{"name": "work", "parameters": OWN.spec.parameters}])[0]
+OTHER = Registry([{"name": "work", "parameters": OWN.spec.parameters}]).tools[0]
 FIELDS = ", ".join(OWN.spec.properties)
 BOTH = pytest.mark.parametrize("made", [OWN, OTHER], ids=["own", "other"])
 
@@ -366,7 +366,7 @@ def plain(
 
 
 PLAIN = tool(plain)
-PLAIN_OTHER = foreign_tools([{"name": "plain", "parameters": PLAIN.spec.parameters}])[0]
+PLAIN_OTHER = Registry([{"name": "plain", "parameters": PLAIN.spec.parameters}]).tools[0]
 finite = st.floats(allow_nan=False, allow_infinity=False)
 plain_inputs = st.fixed_dictionaries(
     {
@@ -413,7 +413,7 @@ def test_a_row_that_is_no_list_is_told_how_rows_are_written() -> None:
     @tool
     def put(values: list[list[str | int]]) -> None: ...
 
-    other = foreign_tools([{"name": "put", "parameters": put.spec.parameters}])[0]
+    other = Registry([{"name": "put", "parameters": put.spec.parameters}]).tools[0]
     for made in (put, other):
         assert made.check({"values": "[[1, 2], [3, 4]]"}).values == {"values": [[1, 2], [3, 4]]}
         told = faults_text(made.check({"values": ["x", "y"]}).faults)

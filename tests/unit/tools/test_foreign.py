@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from callblocks.model.errors import BadSpec, BadTool
 from callblocks.tools.check import faults_text
-from callblocks.tools.foreign import foreign_tools
 from callblocks.tools.registry import Registry
 from callblocks.tools.traits import Traits
 
@@ -139,7 +138,7 @@ def test_two_of_one_name_are_refused() -> None:
 
 
 def test_a_tool_without_a_schema_takes_any_object() -> None:
-    assert foreign_tools([{"name": "any"}])[0].check({"x": [1]}).values == {"x": [1]}
+    assert Registry([{"name": "any"}]).tools[0].check({"x": [1]}).values == {"x": [1]}
 
 
 @pytest.mark.parametrize(
@@ -152,12 +151,12 @@ def test_a_tool_without_a_schema_takes_any_object() -> None:
     ],
 )
 def test_a_schema_that_leads_to_itself_ends(schema: dict[str, Any]) -> None:
-    assert foreign_tools([{"name": "any", "parameters": schema}])[0].check({"x": {"x": 1}})
+    assert Registry([{"name": "any", "parameters": schema}]).tools[0].check({"x": {"x": 1}})
 
 
 def test_a_pattern_that_would_take_forever_gives_up() -> None:
     schema = {"properties": {"x": {"type": "string", "pattern": r"^(?=(a+)+$)(a|a)*\1b$"}}}
-    made = foreign_tools([{"name": "any", "parameters": schema}])[0]
+    made = Registry([{"name": "any", "parameters": schema}]).tools[0]
     assert made.check({"x": "a" * 5000 + "c"}).faults
 
 
@@ -193,7 +192,7 @@ def test_a_pattern_that_would_take_forever_gives_up() -> None:
     ],
 )
 def test_every_keyword_has_words(schema: Any, value: object, words: str) -> None:
-    made = foreign_tools([{"name": "any", "parameters": {"properties": {"x": schema}}}])[0]
+    made = Registry([{"name": "any", "parameters": {"properties": {"x": schema}}}]).tools[0]
     assert words in faults_text(made.check({"x": value}).faults)
 
 
@@ -210,8 +209,54 @@ junk = st.recursive(
 @given(junk, st.dictionaries(keywords, junk, max_size=3))
 def test_a_list_of_any_form_gives_tools_or_a_bad_spec(parameters: Any, value: Any) -> None:
     try:
-        made = foreign_tools([{"name": "any", "parameters": parameters}])[0]
+        made = Registry([{"name": "any", "parameters": parameters}]).tools[0]
     except BadSpec:
         return
     assert made.check(value) is not None
     assert made.parameters_of_format("path") == ()
+
+
+class Dumps:
+    """An object of an SDK."""
+
+    def __init__(self, **said: Any) -> None:
+        self._said = said
+
+    def model_dump(self, **_: Any) -> dict[str, Any]:
+        return self._said
+
+
+def test_an_object_of_an_sdk_gives_all_its_tools_and_what_it_says_of_them() -> None:
+    two: Any = Dumps(functionDeclarations=[{"name": "one", "annotations": HINTS}, {"name": "two"}])
+    listed = Registry.from_json([two], trust_hints=True)
+    assert listed.names == Registry([two]).names == ("one", "two")
+    assert [tool.traits.read_only for tool in listed.tools] == [True, False]
+    flat: Any = Dumps(name="search", inputSchema={"type": "object"}, annotations=HINTS)
+    assert Registry([flat], trust_hints=True)["search"].traits.read_only
+    assert not Registry([flat])["search"].traits.read_only
+
+
+def test_a_registry_and_its_kits_are_run_by_the_caller_where_they_cannot_run() -> None:
+    def run(name: str, given: dict[str, Any]) -> Any:
+        return name, given
+
+    def ls() -> str:
+        return "files"
+
+    known = Registry([SEARCH, ls])
+    made: list[str] = []
+
+    def make() -> Any:
+        made.append("kit")
+        return Registry([{"name": "far"}, {"name": "near"}]).tools
+
+    known.add_later(["far", "near"], make)
+    ran = Registry(known, run=run)
+    assert not made
+    assert ran["far"](x=1) == ("far", {"x": 1})
+    assert ran["near"]() == ("near", {})
+    assert made == ["kit"]
+    assert ran["search"](query="x") == ("search", {"query": "x"})
+    assert ran["ls"]() == "files"
+    assert known["search"].function is None
+    assert Registry([known["search"]], run=run)["search"]() == ("search", {})

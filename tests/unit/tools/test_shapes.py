@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from threading import Event
 from types import SimpleNamespace
@@ -310,3 +311,38 @@ def test_tools_may_stand_under_their_names() -> None:
     by_name["tools"] = {"parameters": SCHEMA}
     assert [spec.name for spec in read_specs(by_name)] == ["find", "now", "tools"]
     assert Registry(by_name)["find"].function is find
+
+
+class Search:
+    spec = ToolSpec("search", "Search.", {"properties": {"query": {"type": "string"}}})
+
+    def __call__(self, query: str) -> str:
+        return f"found {query}"
+
+
+class LateSearch(Search):
+    async def __call__(self, query: str) -> str:
+        return f"found {query}"
+
+
+@pytest.mark.parametrize("kind", [Search, LateSearch])
+def test_a_callable_with_a_spec_is_the_same_tool_for_a_registry_as_for_a_parser(
+    kind: type[Search],
+) -> None:
+    assert read_specs([kind()]) == (Search.spec,)
+    found = Registry([kind()])["search"]
+    assert (found.spec, found.origin) == (Search.spec, "function")
+    said: Any = found(query="x")
+    assert (asyncio.run(said) if kind is LateSearch else said) == "found x"
+    assert Registry([kind])["search"].function is None
+
+
+@pytest.mark.parametrize("entry", [Search(), Search, Search.spec, len, {"name": "x"}, 5, None, "x"])
+def test_a_registry_takes_and_names_what_a_parser_does(entry: Any) -> None:
+    def names(read: Any) -> Any:
+        try:
+            return [one.name for one in read([entry])]
+        except (BadSpec, BadTool) as error:
+            return type(error)
+
+    assert names(Registry) == names(read_specs)

@@ -24,6 +24,7 @@ from typing import Any, cast
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import BadPolicy
+from callblocks.model.toml_text import parse_toml
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rule_fault import hint
 from callblocks.runtime.policy.rule_table import line_of, read_rule, write_rule
@@ -54,15 +55,8 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
 
 def parse_policy(text: str, name: str = "") -> Policy:
     """The policy that a text holds; `name` stands before every complaint about it."""
-    import tomllib
-
     where = f"{name}: " if name else ""
-    try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadPolicy(f"{where}not TOML: {error}") from error
-    except RecursionError as error:
-        raise BadPolicy(f"{where}nested too deep to be a policy") from error
+    found = parse_toml(text, "policy", name, lambda tables: tables, BadPolicy)
     for key in found:
         if key not in _KEYS:
             raise BadPolicy(f"{where}{brief(key)} is no key of a policy{hint(key, _KEYS)}")

@@ -80,9 +80,10 @@ def _even(run: re.Match[str]) -> str:
     return run[0][: len(run[0]) // 2 * 2]
 
 
+SHORT = st.text(f"<tols>[{{\n `~{ESCAPE}&\"'", max_size=30)
 VALUES = st.recursive(
-    ANY | st.integers(),
-    lambda of: st.lists(of, max_size=3) | st.dictionaries(ANY, of, max_size=3),
+    SHORT | st.integers(),
+    lambda of: st.lists(of, max_size=3) | st.dictionaries(SHORT, of, max_size=3),
     max_leaves=6,
 )
 
