@@ -38,6 +38,7 @@ __all__ = (
     "call_blocks",
     "checked_of",
     "code_of",
+    "has_code_elsewhere",
     "input_digest",
     "is_whole",
     "params_of",
@@ -138,6 +139,14 @@ def is_whole(block: Block) -> bool:
         return False
     call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
     return block.meta.get("input") == input_digest(call)
+
+
+def has_code_elsewhere(block: Block) -> bool:
+    """Whether the parameter `code` of a call block is the start of what its code block has.
+
+    A call that stands for another has a code block, too, but its parameters are whole.
+    """
+    return "runs" not in block.meta and "code" in params_of(block)
 
 
 def code_of(call: Call) -> str | None:
