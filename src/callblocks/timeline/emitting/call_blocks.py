@@ -42,6 +42,7 @@ __all__ = (
     "input_digest",
     "is_whole",
     "params_of",
+    "result_kind",
 )
 
 _START = 100
@@ -103,16 +104,24 @@ def as_run(call: Call, checked: CheckedCall | None) -> Call:
 
 def checked_of(block: Block) -> CheckedCall:
     """Return the call of a block as it runs, as far as the block says it."""
-    name, result = (block.meta.get(key) for key in ("runs", "result"))
-    try:
-        known = msgspec.convert(result, ResultKind | None)
-    except msgspec.ValidationError:
-        known = None
+    name = block.meta.get("runs")
     return CheckedCall(
         name=name if isinstance(name, str) else block.tool_id,
         input=params_of(block),
-        result=known,
+        result=_said_kind(block),
     )
+
+
+def result_kind(block: Block) -> ResultKind:
+    """Return the kind of results of a call, by its block: what that says, else its name."""
+    return _said_kind(block) or shape_of(block.tool_id)
+
+
+def _said_kind(block: Block) -> ResultKind | None:
+    try:
+        return msgspec.convert(block.meta.get("result"), ResultKind | None)
+    except msgspec.ValidationError:
+        return None
 
 
 def input_digest(call: Call) -> str:
