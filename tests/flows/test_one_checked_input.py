@@ -23,11 +23,14 @@ from callblocks.runtime.journal import Journal
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rules import Rule
 from callblocks.runtime.progress import Judged, Progress
+from callblocks.runtime.runtime import Runtime
 from callblocks.runtime.taken_call import check_call
 from callblocks.runtime.weighed import Weighed
 from callblocks.session.interrupted import turn_key
 from callblocks.session.left_calls import LeftCalls
+from callblocks.session.turn_writing import TurnWriting
 from callblocks.timeline.emitting.call_blocks import is_whole, params_of
+from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.custom import custom_tools
 from callblocks.toolkits.react import react_tools
 from callblocks.tools.declare import tool
@@ -122,7 +125,8 @@ def test_a_choice_is_recorded_as_it_was_taken(session: Session, kind: str, taken
 def test_a_refused_call_is_recorded_as_it_was_taken(session: Session) -> None:
     one = call("react.write", path="a.md", content="# A", kind="FILE", channel="Internal")
     outcome = session.run(tools_of(session), one, turn="turn_1", policy=Policy())
-    entries = session.recorder.ended("turn_1", one, outcome)
+    checked = check_call(one, Registry(tools_of(session)))
+    entries = session.recorder.ended("turn_1", one, outcome, checked)
     digest = said(entries[-1].block)
     assert (digest["kind"], digest["visibility"]) == ("file", "internal")
     assert digest["error"]["code"] == "policy_off"
@@ -201,11 +205,11 @@ def test_a_call_that_a_program_left_is_settled_as_it_ran(session: Session, throu
     recorder, tools = session.recorder, (*custom_tools(), put)
     turn = recorder.new_turn()
     recorder.started(turn, one, check_call(one, Registry(tools)))
-    ran = session.run(tools, one, turn=turn_key(recorder, turn), journal=journal)
+    session.run(tools, one, turn=turn_key(recorder, turn), journal=journal)
     # The program died here; the next one has the journal and the timeline, and no tools.
     (settled,), runnable = LeftCalls(recorder, journal, turn).settle()
     journal.close()
-    assert (settled.output, settled.checked, runnable) == ("put", ran.checked, [])
+    assert (settled.output, runnable) == ("put", [])
     blocks = [block for block in session.blocks() if block.type == "react.tool.result"]
     digest = digests(blocks)[0]
     assert (digest["artifact_path"], digest["kind"]) == ("fi:turn_1.files/2026", "file")
@@ -218,12 +222,74 @@ def test_what_ran_is_no_part_of_the_value_of_an_outcome() -> None:
         """Look."""
         return "seen"
 
-    outcome = run_one((look,), call("look", password="hunter2"))
-    assert outcome.checked == CheckedCall(name="look", input={"password": "hunter2"})
-    bare = Outcome(id="c1", name="look", output="seen", seconds=outcome.seconds)
-    assert outcome == bare
+    one = call("look", password="hunter2")
+    outcome = run_one((look,), one)
+    assert outcome == Outcome(id="c1", name="look", output="seen", seconds=outcome.seconds)
     assert "hunter2" not in f"{outcome}{msgspec.json.encode(outcome)}"
-    assert bare.checked is None
+    assert not hasattr(outcome, "__dict__")
+    checked = CheckedCall(name="look", input={"password": "hunter2"})
+    assert Runtime((look,)).check(one) == checked
+    assert Runtime((look,)).check(call("sing")) is None
+
+
+def write(session: Session, id: str = "c1") -> tuple[Call, Outcome, CheckedCall]:
+    """A file whose name the model wrote as a number, and what came of it, copied and encoded."""
+    one = call("react.write", id, path=2026, content="some text", kind="FILE")
+    tools = tools_of(session)
+    outcome = session.run(tools, one, turn="turn_1")
+    outcome = msgspec.json.decode(msgspec.json.encode(outcome), type=Outcome)
+    checked = check_call(one, Registry(tools))
+    assert checked is not None
+    return one, msgspec.structs.replace(outcome, notices=()), checked
+
+
+@pytest.mark.parametrize("when", ["started", "ended"])
+def test_a_copy_of_an_outcome_is_recorded_as_its_call_ran(session: Session, when: str) -> None:
+    one, outcome, checked = write(session)
+    recorder = session.recorder
+    recorder.started("turn_1", one, checked if when == "started" else None)
+    told = () if when == "started" else (checked,)
+    digest = said(recorder.ended("turn_1", one, outcome, *told)[-2].block)
+    assert (digest["artifact_path"], digest["kind"]) == ("fi:turn_1.files/2026", "file")
+    assert "error" not in digest
+
+
+def test_what_was_told_of_a_call_is_not_told_of_the_next_with_its_id(session: Session) -> None:
+    one, outcome, checked = write(session)
+    session.recorder.started("turn_1", one, checked)
+    session.recorder.ended("turn_1", one, outcome)
+    other = msgspec.structs.replace(one, input={"path": "b.md", "content": "some text"})
+    session.put("turn_1/files/b.md", "some text")
+    digest = said(session.recorder.ended("turn_1", other, outcome)[-2].block)
+    assert digest["artifact_path"] == "fi:turn_1.files/b.md"
+
+
+@pytest.mark.parametrize("through", [False, True], ids=["itself", "custom"])
+def test_a_recorder_made_anew_knows_the_kind_of_a_call_by_its_block(
+    session: Session, through: bool
+) -> None:
+    given = {"words": "rain"}
+    one = call("find", **given)
+    if through:
+        one = Call(id="c1", name="custom", input={"name": "find", "parameters": given})
+    checked = CheckedCall(name="find", input=given, result="search")
+    session.recorder.started("turn_1", one, checked)
+    again = Recorder(session.timeline, session.files, session.artifacts)
+    rows = [{"title": "rain", "url": "https://example.org"}]
+    outcome = Outcome(id=one.id, name=one.name, output=rows)
+    # Of a call that stands for another, it would have to be told the input, too.
+    told = (checked,) if through else ()
+    assert again.ended("turn_1", one, outcome, *told)[-1].block.path == "so:sources_pool[1]"
+
+
+def test_a_call_that_runs_after_a_restart_is_recorded_as_it_was_taken(session: Session) -> None:
+    one, outcome, _ = write(session)
+    session.recorder.started("turn_1", one)
+    again = Recorder(session.timeline, session.files, session.artifacts)
+    writing = TurnWriting(again, "turn_1", lambda event: None, Registry(tools_of(session)))
+    writing.end(one, outcome)
+    (digest,) = digests(session.blocks())
+    assert digest["artifact_path"] == "fi:turn_1.files/2026"
 
 
 def test_a_type_that_changes_what_it_takes_is_judged_by_what_it_gives() -> None:
@@ -364,7 +430,7 @@ def test_policy_person_tool_journal_and_recorder_get_one_value(
     )
     (entry,) = journal.entries(1)
     assert outcome.ok
-    checked = outcome.checked
+    checked = check_call(one, Registry(tools))
     assert checked is not None
     (judged,) = [one.verdict for one in heard if isinstance(one, Judged)]
     assert isinstance(judged, Weighed)
@@ -374,8 +440,7 @@ def test_policy_person_tool_journal_and_recorder_get_one_value(
     assert acting.with_defaults(question.call.input) == checked.input
     # A foreign tool has its own defaults, and is given what was said.
     assert [checked.input if acting is act else question.call.input] == GOT
-    # The same call gives the same again, and so does what was taken.
-    again = check_call(one, Registry(tools))
-    assert again == checked
+    assert judged.checked == checked
+    # What was taken gives the same again.
     assert check_call(Call(id="c2", name="act", input=checked.input), Registry(tools)) == checked
     assert json.dumps(one.input) == before

@@ -12,12 +12,14 @@ from callblocks.model.blocks import Block
 from callblocks.model.calls import Call
 from callblocks.model.outcomes import Outcome
 from callblocks.model.paths import parse_physical
+from callblocks.runtime.taken_call import check_call
 from callblocks.runtime.turn import Turn
 from callblocks.timeline.keeping.artifacts import Artifacts
 from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.stamp import Stamp
 from callblocks.timeline.timeline import Timeline
 from callblocks.toolkits.turn_files import FolderFiles
+from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 from support.running import run
 
@@ -51,7 +53,8 @@ class Session:
         before = self.timeline.head().count
         if notes:
             self.recorder.notes(turn, call, notes)
-        self.recorder.started(turn, call)
+        tools = tuple(tools)
+        self.recorder.started(turn, call, check_call(call, Registry(tools)))
         outcome = self.run(tools, call, turn=turn, **parts)
         self.recorder.ended(turn, call, outcome)
         return [block for block in self.blocks(before) if block.type != "timeline.settings"]

@@ -19,7 +19,7 @@ import msgspec
 from callblocks.cli.exits import INTERRUPTED
 from callblocks.cli.screen import Screen
 from callblocks.model.events import Reasoning
-from callblocks.model.outcomes import Outcome
+from callblocks.model.outcomes import Outcome, without_managed
 from callblocks.model.turn_events import CallEnded, CallTold, TurnEnded, TurnEvent
 from callblocks.session.session import Session, Tell
 from callblocks.views.plan import ways_to_allow
@@ -93,11 +93,14 @@ class TurnLines(Teller):
 
 def event_line(event: TurnEvent) -> bytes:
     """An event as one line of JSON."""
+    said = msgspec.to_builtins(event)
+    if isinstance(event, CallEnded) and event.outcome.error is not None:
+        said["outcome"]["error"] = without_managed(said["outcome"]["error"])
     try:
-        return msgspec.json.encode(event) + b"\n"
+        return msgspec.json.encode(said) + b"\n"
     except UnicodeEncodeError:
         # Half a character can only be written as an escape.
-        return json.dumps(msgspec.to_builtins(event)).encode() + b"\n"
+        return json.dumps(said).encode() + b"\n"
 
 
 async def perform_turn(session: Session, begin: Begin, teller: Teller) -> TurnEnded | None:

@@ -125,9 +125,9 @@ class Recording:
         write_answer(self._recorder, self.turn, question, approved, words)
 
     def end(self, call: Call, outcome: Outcome) -> None:
-        """Write down what came of a call."""
+        """Write down what came of a call; one that was stopped before it began, too."""
         if call.id not in self._begun:
-            self.begin(call, outcome.checked)
+            self.begin(call, None)
         self._recorder.ended(self.turn, call, outcome)
 
     def conclude(self, prose: Prose) -> None:

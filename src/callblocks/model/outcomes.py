@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from callblocks.model.calls import CheckedCall, Result
+from callblocks.model.calls import Result
 
 __all__ = ("Artifact", "Failure", "Notice", "Outcome", "without_managed")
 
@@ -70,13 +70,8 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True):
     mime: str = "application/octet-stream"
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What came of one call.
-
-    A runtime says with it which call it is the outcome of, as that was checked. This is no field:
-    an outcome goes to models, logs and pages, and an input may hold what must not. So it is neither
-    compared nor shown nor encoded, and a copy by `replace` does not have it.
-    """
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one call."""
 
     id: str
     name: str
@@ -90,17 +85,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def ok(self) -> bool:
         """Whether the call did what it was asked."""
         return self.error is None
-
-    @property
-    def checked(self) -> CheckedCall | None:
-        """The call as its tool gets it; `None` where no runtime has checked it."""
-        return vars(self).get("_checked")
-
-    def of(self, checked: CheckedCall | None) -> Outcome:
-        """Return this outcome as the one of a checked call."""
-        outcome = msgspec.structs.replace(self)
-        vars(outcome)["_checked"] = checked
-        return outcome
 
     def result(self) -> Result:
         """The outcome as a dialect writes it: an output, or `code: message` as the error."""

@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, Iterable
 from msgspec.structs import replace
 
 from callblocks.model.brief import brief
-from callblocks.model.calls import Call
+from callblocks.model.calls import Call, CheckedCall
 from callblocks.model.errors import BadPolicy
 from callblocks.model.outcomes import Failure, Outcome
 from callblocks.model.specs import ToolSpecs
@@ -27,6 +27,7 @@ from callblocks.runtime.order import batches
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.progress import Judged, Listener
 from callblocks.runtime.running import RunLimits, Running
+from callblocks.runtime.taken_call import check_call
 from callblocks.runtime.turn import Turn
 from callblocks.tools.context import Keep
 from callblocks.tools.registry import Registry
@@ -69,6 +70,10 @@ class Runtime:
             for batch in batches(calls, self.registry)
             for call in batch
         ]
+
+    def check(self, call: Call) -> CheckedCall | None:
+        """Return a call as its tool gets it, for whoever records it; `None` if it cannot run."""
+        return check_call(call, self.registry)
 
     async def run(
         self, calls: Iterable[Call], turn: Turn | None = None, listen: Listener | None = None
@@ -113,7 +118,7 @@ class Runtime:
             return Outcome(id=call.id, name=call.name, error=weighed)
         refusal = await self.gate.refusal(weighed, turn)
         if refusal is not None:
-            return Outcome(id=call.id, name=call.name, error=refusal).of(weighed.checked)
+            return Outcome(id=call.id, name=call.name, error=refusal)
         outcome = await self._running.run(weighed, turn, listen)
         # A call that stands for another keeps the name that it was written with.
-        return replace(outcome, name=call.name).of(weighed.checked)
+        return replace(outcome, name=call.name)

@@ -35,7 +35,7 @@ from callblocks.models.native_names import NativeNames
 from callblocks.parsing.dialect import Dialect
 from callblocks.session.dating import date_line
 from callblocks.session.reply import WIRE_ID
-from callblocks.timeline.emitting.call_blocks import params_of
+from callblocks.timeline.emitting.call_blocks import has_code_elsewhere, params_of
 from callblocks.timeline.emitting.notices import ERROR_NOTICES
 from callblocks.timeline.rounds import CallKey
 from callblocks.tools.registry import Registry
@@ -371,7 +371,7 @@ def _call(section: Section, code: str | None = None) -> Call:
     """A call as its block says it; with `code`, which stands in a block of its own."""
     block = section.block
     given = params_of(block)
-    if code is not None:
+    if code is not None and has_code_elsewhere(block):
         given["code"] = code
     extra = {WIRE_ID: block.meta[WIRE_ID]} if WIRE_ID in block.meta else {}
     return Call(id=block.call_id, name=block.tool_id, input=given, extra=extra)

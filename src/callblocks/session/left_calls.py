@@ -15,7 +15,7 @@ from collections.abc import Container
 from msgspec.structs import replace
 
 from callblocks.model.blocks import Block, Entry
-from callblocks.model.calls import Call
+from callblocks.model.calls import Call, CheckedCall
 from callblocks.model.outcomes import Failure, Outcome
 from callblocks.runtime.journal import Entry as Intended
 from callblocks.runtime.journal import Journal, JournalUnavailable
@@ -56,8 +56,8 @@ class LeftCalls:
                 call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
                 runnable.append(call)
             else:
-                outcome = self._outcome(block)
-                self._recorder.settle(entry, outcome)
+                outcome, ran = self._outcome(block)
+                self._recorder.settle(entry, outcome, ran)
                 outcomes.append(outcome)
         return outcomes, runnable
 
@@ -85,18 +85,19 @@ class LeftCalls:
     def _may_run(self, block: Block) -> bool:
         return self._intents is not None and block.call_id not in self._intents and is_whole(block)
 
-    def _outcome(self, block: Block) -> Outcome:
+    def _outcome(self, block: Block) -> tuple[Outcome, CheckedCall | None]:
+        """The outcome of a call, and the call as it ran, where the journal has it."""
         known = self._intents or {}
         intended = known.get(block.call_id)
         if intended is not None and intended.outcome is not None:
             # The intent has the tool and the input that ran, the block what the model wrote.
             intent = intended.intent
             ran = replace(checked_of(block), name=intent.tool, input=intent.input)
-            return intended.outcome.of(ran)
+            return intended.outcome, ran
         is_unknown = self._intents is None or intended is not None
         code, words = ("indeterminate", _UNKNOWN) if is_unknown else ("cancelled", _NOT_RUN)
         failure = Failure(code=code, message=words.format(name=block.tool_id))
-        return Outcome(id=block.call_id, name=block.tool_id, error=failure)
+        return Outcome(id=block.call_id, name=block.tool_id, error=failure), None
 
 
 def _is_call(block: Block, turn: str) -> bool:

@@ -83,7 +83,9 @@ class TurnWriting:
         """Write and tell what came of a call."""
         told = outcome
         try:
-            told = _with_files(outcome, self._recorder.ended(self._id, call, outcome))
+            # A call that another program started is checked by this one: with the same outcome.
+            checked = check_call(call, self._tools)
+            told = _with_files(outcome, self._recorder.ended(self._id, call, outcome, checked))
         finally:
             # What was done is told in any case.
             self._tell(CallEnded(outcome=told))

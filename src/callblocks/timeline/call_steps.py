@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from callblocks.model.blocks import Block
 from callblocks.model.calls import Call, CheckedCall
 from callblocks.model.outcomes import Outcome
@@ -26,7 +28,11 @@ __all__ = ("CallSteps",)
 
 
 class CallSteps:
-    """Makes blocks, and writes none. `brought` is what calls that run will have brought."""
+    """Makes blocks, and writes none.
+
+    `brought` is what calls that run will have brought; `checked` are those calls as they were
+    checked, as far as somebody said it when they started.
+    """
 
     def __init__(
         self,
@@ -36,6 +42,7 @@ class CallSteps:
         clock: Callable[[], float],
     ) -> None:
         self.brought: dict[CallKey, list[Block]] = {}
+        self.checked: dict[CallKey, CheckedCall] = {}
         self._state = state
         self._holdings = holdings
         self._shapes = shapes
@@ -56,39 +63,72 @@ class CallSteps:
     ) -> list[Block]:
         """A call before it runs; nothing where it is on the timeline already."""
         stamp = self._stamp(turn, call)
+        key = (stamp.turn, stamp.call)
         # What an earlier run of the call left is not of this one.
-        self.brought.pop((stamp.turn, stamp.call), None)
+        self.brought.pop(key, None)
+        if checked is not None:
+            self.checked[key] = checked
         if is_written(self._state, stamp):
             return []
         shape, keep = self._shape(call, checked), self._holdings.artifacts
         return _marked(call_blocks(stamp, call, shape, keep, checked), meta)
 
     def ended(
-        self, turn: str, call: Call, outcome: Outcome, meta: Mapping[str, Any]
+        self,
+        turn: str,
+        call: Call,
+        outcome: Outcome,
+        meta: Mapping[str, Any],
+        checked: CheckedCall | None,
     ) -> list[Block]:
         """What came of a call; the call too, where it is not on the timeline."""
         stamp = self._stamp(turn, call)
+        checked = checked or self._known(stamp, call)
         write = result_blocks if is_written(self._state, stamp) else emit
         blocks = write(
             call,
             outcome,
             stamp=stamp,
-            shape=self._shape(call, outcome.checked),
+            shape=self._shape(call, checked),
             holdings=self._holdings,
+            checked=checked,
             brought=self.brought.get((stamp.turn, stamp.call), []),
         )
         return _marked(blocks, meta)
 
-    def settled(self, block: Block, outcome: Outcome) -> list[Block]:
+    def forget(self, key: CallKey) -> None:
+        """Forget what is known of a call that runs, once it has ended."""
+        self.brought.pop(key, None)
+        self.checked.pop(key, None)
+
+    def settled(self, block: Block, outcome: Outcome, checked: CheckedCall | None) -> list[Block]:
         """What came of a call that another program left, by its block."""
         call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
         turn, now = block.turn_id, moment(self._clock())
         stamp = Stamp(turn, block.call_id, block.tool_id, now, self._state.turns)
         if self._state.has(stamp.path("result")):
             return []
-        outcome = outcome if outcome.checked else outcome.of(checked_of(block))
-        shape = self._shape(call, outcome.checked)
-        return result_blocks(call, outcome, stamp=stamp, shape=shape, holdings=self._holdings)
+        checked = checked or checked_of(block)
+        return result_blocks(
+            call,
+            outcome,
+            stamp=stamp,
+            shape=self._shape(call, checked),
+            holdings=self._holdings,
+            checked=checked,
+        )
+
+    def _known(self, stamp: Stamp, call: Call) -> CheckedCall | None:
+        """The call as it runs: as this program was told, else as its block on the timeline says.
+
+        The block has the kind of the results, which holds for the input as written. It does not
+        have the input of a tool that the written one stands for.
+        """
+        checked = self.checked.get((stamp.turn, stamp.call))
+        if checked is not None or not is_written(self._state, stamp):
+            return checked
+        said = checked_of(self._state.at(stamp.path("call"))[0].block)
+        return replace(said, input=call.input) if said.name == stamp.tool else None
 
     def _stamp(self, turn: str, call: Call) -> Stamp:
         return stamp_of_call(self._state, turn, call, self._clock())

@@ -3,7 +3,7 @@
     turn = recorder.new_turn()                   one that nobody else has
     recorder.prompt(turn, text)                  what the person says, and attach() what they give
     recorder.notes(turn, call, text)             what the model says before a call
-    recorder.started(turn, call)                 before it runs
+    recorder.started(turn, call, checked)        before it runs; runtime.check(call) has `checked`
     recorder.ended(turn, call, outcome)          after it ran, or was refused
     recorder.completion(turn, text)              the answer
     recorder.end_turn(turn, status="answered")   how it ended
@@ -189,19 +189,26 @@ class Recorder:
     ) -> list[Entry]:
         """Write a call before it runs; nothing where that was done already.
 
-        `checked` is the call as its tool gets it, where that is known by now.
+        `checked` is the call as its tool gets it, where that is known by now: `ended` goes by it.
         """
         return self._append(lambda: self._steps.started(turn, call, meta, checked))
 
-    def ended(self, turn: str, call: Call, outcome: Outcome, **meta: Any) -> list[Entry]:
+    def ended(
+        self,
+        turn: str,
+        call: Call,
+        outcome: Outcome,
+        checked: CheckedCall | None = None,
+        **meta: Any,
+    ) -> list[Entry]:
         """Write what came of a call; the call too, with `meta`, where it was not written before.
 
-        Results are of the call as the runtime checked it, which the outcome of one brings along.
+        Results are of the call as it was checked: `checked`, else what `started` was told.
         """
         with self.lock:
-            entries = self._append(lambda: self._steps.ended(turn, call, outcome, meta))
+            entries = self._append(lambda: self._steps.ended(turn, call, outcome, meta, checked))
             for entry in entries[-1:]:
-                self._steps.brought.pop(call_key(entry.block), None)
+                self._steps.forget(call_key(entry.block))
             return entries
 
     def answered(self, turn: str, call_id: str, tool: str, **meta: Any) -> list[Entry]:
@@ -214,9 +221,14 @@ class Recorder:
             ]
         )
 
-    def settle(self, entry: Entry, outcome: Outcome) -> list[Entry]:
-        """Write what came of a call that another program left without a result, by its block."""
-        return self._append(lambda: self._steps.settled(entry.block, outcome))
+    def settle(
+        self, entry: Entry, outcome: Outcome, checked: CheckedCall | None = None
+    ) -> list[Entry]:
+        """Write what came of a call that another program left without a result, by its block.
+
+        `checked` is the call as it ran; without it, as its block says.
+        """
+        return self._append(lambda: self._steps.settled(entry.block, outcome, checked))
 
     def bring(self, stamp: Stamp, blocks: Iterable[Block]) -> None:
         """Leave blocks that a running call brings; `ended` writes them after its status."""

@@ -30,6 +30,7 @@ from callblocks.model.turn_events import (
     TurnEnded,
     TurnEvent,
 )
+from callblocks.timeline.emitting.call_blocks import has_code_elsewhere
 from callblocks.timeline.emitting.notices import NOT_RUN
 from callblocks.views.replayed_outcome import outcome_of
 from callblocks.views.timeline.files import read_object
@@ -131,7 +132,7 @@ class _Turn:
         self._keys += 1
         self._written.add(block.call_id)
         params, code = _params(block), self._codes.get(block.call_id)
-        if code is not None and "code" in params:
+        if code is not None and has_code_elsewhere(block):
             params["code"] = code.text or ""
         name, member = block.tool_id or "call", _member(block)
         yield CallOpened(key=self._keys, name=name, id=block.call_id, member=member)

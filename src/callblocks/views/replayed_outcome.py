@@ -6,6 +6,7 @@
     digest of a file            an artifact; also the output, where there is no other
 
 Only the first digest speaks for the call; a later one with an error is of a file that got lost.
+`managed` is not read: blocks of other writers and of earlier versions may hold it at any depth.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, cast
 import msgspec
 
 from callblocks.model.blocks import Block
-from callblocks.model.outcomes import Artifact, Failure, Notice, Outcome
+from callblocks.model.outcomes import Artifact, Failure, Notice, Outcome, without_managed
 from callblocks.timeline.emitting.notices import ERROR_NOTICES
 from callblocks.views.timeline.files import read_digest, read_object
 
@@ -77,7 +78,7 @@ def _failure(said: Any) -> Failure | None:
         code=str(error.get("code", "")),
         message=str(error.get("message", "")),
         where=str(error.get("where", "")),
-        details=cast("dict[str, Any]", details) if isinstance(details, dict) else {},
+        details=without_managed(details) if isinstance(details, dict) else {},
     )
 
 
@@ -101,7 +102,8 @@ def _noticed(notices: Sequence[dict[str, Any]]) -> Failure | None:
 
 
 def _notice(said: dict[str, Any]) -> Notice:
-    details = {key: value for key, value in said.items() if key not in ("code", "message")}
+    told = without_managed(said)
+    details = {key: value for key, value in told.items() if key not in ("code", "message")}
     return Notice(
         code=str(said.get("code", "")), message=str(said.get("message", "")), details=details
     )

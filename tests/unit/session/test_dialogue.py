@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from callblocks.dialects import dialects
 from callblocks.model.blocks import Entry
-from callblocks.model.calls import Call
+from callblocks.model.calls import Call, CheckedCall
 from callblocks.model.errors import ToolError
 from callblocks.model.outcomes import Failure, Outcome
 from callblocks.model.parts import text_of
@@ -213,13 +213,15 @@ def test_messages_are_a_function_of_the_timeline(
                     assert (anew.round, anew.prompt) == (request.round, request.prompt)
 
 
-def sent_of(folder: Path, call: Call, outcome: Outcome) -> list[tuple[str, str]]:
+def sent_of(
+    folder: Path, call: Call, outcome: Outcome, checked: CheckedCall | None = None
+) -> list[tuple[str, str]]:
     """What a model is sent after a call that was written down by hand."""
     with some_host(folder, Replies()) as host:
         session = host.session("talk")
         turn = session.recorder.new_turn()
         session.recorder.prompt(turn, "Go.")
-        session.recorder.started(turn, call)
+        session.recorder.started(turn, call, checked)
         session.recorder.ended(turn, call, outcome)
         return texts(again(host, session, turn, session.recorder.state.last, None).messages)
 
@@ -242,6 +244,21 @@ def test_the_code_of_a_call_is_all_there_in_what_the_model_said(tmp_path: Path) 
     (said,) = parse(own, "tool-fence").calls
     assert said.input == {"code": code}
     assert "print(99)" not in given
+
+
+@pytest.mark.parametrize("more", [{}, {"code": "of its own"}])
+def test_the_code_of_a_call_through_another_stands_where_the_model_wrote_it(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
+    inner = {"code": "".join(f"print({at})\n" for at in range(100))}
+    name = "exec_tools.execute_code_python"
+    call = Call(id="c1", name="custom", input={"name": name, "parameters": inner, **more})
+    checked = CheckedCall(name=name, input=inner, result="exec")
+    outcome = Outcome(id="c1", name="custom", output={})
+    _, (_, own), _ = sent_of(tmp_path, call, outcome, checked)
+    (said,) = parse(own, "tool-fence").calls
+    assert said.input == call.input
+    assert own.count("print(99)") == 1
 
 
 def test_a_call_that_a_dialect_cannot_say_stands_as_in_the_view(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ import pytest
 from callblocks.model.calls import Call, Result
 from callblocks.model.turn_events import CallAsked
 from callblocks.runtime.asking import Answer
+from callblocks.runtime.policy.policy import Policy
+from callblocks.runtime.policy.rules import Rule
 from callblocks.session.settings import Attachment
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
@@ -59,8 +61,8 @@ def tainted(
     return asked[-1].tainted if asked else ()
 
 
-def calling(name: str, **given: Any) -> str:
-    return write("tool-fence", Call(id="c1", name=name, input=given), tools=TOOLS.tools)
+def calling(name: str, tools: Registry = TOOLS, /, **given: Any) -> str:
+    return write("tool-fence", Call(id="c1", name=name, input=given), tools=tools.tools)
 
 
 def test_a_talk_without_text_of_others_is_not_tainted(tmp_path: Path) -> None:
@@ -88,6 +90,39 @@ def test_a_session_that_goes_on_knows_it_too(tmp_path: Path) -> None:
         asyncio.run(run_turn(session, "Go."))
         (asked,) = of_type(asyncio.run(run_turn(session, "On.")), CallAsked)
     assert asked.tainted == ("a note on the door",)
+
+
+@tool(kind="exec", origin="builtin")
+def command(context: Context) -> str:
+    """Run a command, as in the sandbox."""
+    context.taint("a command that could read files of others")
+    return "what a mail says"
+
+
+@tool(kind="writer", destructive=True, origin="builtin")
+def put(text: str) -> str:
+    """Put a text into a file of the workspace."""
+    return "put"
+
+
+@pytest.mark.parametrize("anew", [False, True], ids=["same", "anew"])
+def test_what_a_command_read_does_not_leave_in_later_turns_either(
+    tmp_path: Path, anew: bool
+) -> None:
+    tools = Registry([command, put, act])
+    policy = Policy((Rule(decide="allow", tool=("command", "put", "act")),))
+    first = (calling("command", tools), "Yes.")
+    then = (calling("put", tools, text="what a mail says"), calling("act", tools), "Yes.")
+    person = Person(YES, YES)
+    for replies in [first, then] if anew else [first + then]:
+        with some_host(tmp_path, Replies(*replies), tools=tools, policy=policy) as host:
+            session = host.session("talk", person)
+            for _ in range(1 if anew else 2):
+                asyncio.run(run_turn(session, "Go."))
+    # The file is written unasked; a tool of the caller's may send it anywhere.
+    (question,) = person.questions
+    assert question.call.name == "act"
+    assert "a command that could read files of others" in question.tainted
 
 
 def test_what_a_person_attaches_taints_the_turn_itself(tmp_path: Path) -> None:

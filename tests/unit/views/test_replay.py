@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.model.blocks import TYPES, Block
-from callblocks.model.calls import Call
+from callblocks.model.calls import Call, CheckedCall
 from callblocks.model.outcomes import Failure, Notice, Outcome
 from callblocks.model.turn_events import (
     CallAnswered,
@@ -180,6 +180,15 @@ def test_the_report_of_code_tells_of_its_error(tmp_path: Path) -> None:
     assert outcomes(events)["c2"] == Outcome(id="c2", name=name, output={"stdout": "1"})
     written = [event.call.input["code"] for event in events if isinstance(event, CallWritten)]
     assert written == ["print(1)\n" * 30] * 2
+
+
+def test_the_parameters_of_a_call_that_stands_for_another_come_back_whole(tmp_path: Path) -> None:
+    name, inner = "exec_tools.execute_code_python", {"code": "print(1)\n" * 30}
+    call = Call(id="c1", name="custom", input={"name": name, "parameters": inner, "code": "own"})
+    with a_session(tmp_path) as session:
+        session.recorder.started("turn_1", call, CheckedCall(name=name, input=inner, result="exec"))
+        (written,) = [event for event in events_of(session) if isinstance(event, CallWritten)]
+    assert written.call.input == call.input
 
 
 def test_a_turn_that_is_not_over_has_no_end(tmp_path: Path) -> None:

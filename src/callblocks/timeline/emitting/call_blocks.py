@@ -38,9 +38,11 @@ __all__ = (
     "call_blocks",
     "checked_of",
     "code_of",
+    "has_code_elsewhere",
     "input_digest",
     "is_whole",
     "params_of",
+    "result_kind",
 )
 
 _START = 100
@@ -102,16 +104,24 @@ def as_run(call: Call, checked: CheckedCall | None) -> Call:
 
 def checked_of(block: Block) -> CheckedCall:
     """Return the call of a block as it runs, as far as the block says it."""
-    name, result = (block.meta.get(key) for key in ("runs", "result"))
-    try:
-        known = msgspec.convert(result, ResultKind | None)
-    except msgspec.ValidationError:
-        known = None
+    name = block.meta.get("runs")
     return CheckedCall(
         name=name if isinstance(name, str) else block.tool_id,
         input=params_of(block),
-        result=known,
+        result=_said_kind(block),
     )
+
+
+def result_kind(block: Block) -> ResultKind:
+    """Return the kind of results of a call, by its block: what that says, else its name."""
+    return _said_kind(block) or shape_of(block.tool_id)
+
+
+def _said_kind(block: Block) -> ResultKind | None:
+    try:
+        return msgspec.convert(block.meta.get("result"), ResultKind | None)
+    except msgspec.ValidationError:
+        return None
 
 
 def input_digest(call: Call) -> str:
@@ -138,6 +148,14 @@ def is_whole(block: Block) -> bool:
         return False
     call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
     return block.meta.get("input") == input_digest(call)
+
+
+def has_code_elsewhere(block: Block) -> bool:
+    """Whether the parameter `code` of a call block is the start of what its code block has.
+
+    A call that stands for another has a code block, too, but its parameters are whole.
+    """
+    return "runs" not in block.meta and "code" in params_of(block)
 
 
 def code_of(call: Call) -> str | None:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import msgspec
 
 from callblocks.model.blocks import RECORDS, Block
-from callblocks.model.calls import Call
+from callblocks.model.calls import Call, CheckedCall
 from callblocks.model.outcomes import Notice, Outcome
 from callblocks.timeline.emitting.artifact_results import artifact_results
 from callblocks.timeline.emitting.call_blocks import as_run, call_blocks
@@ -57,12 +57,21 @@ def emit(
     stamp: Stamp,
     shape: Shape,
     holdings: Holdings,
+    checked: CheckedCall | None = None,
     brought: Sequence[Block] = (),
 ) -> list[Block]:
     """Every block of a call. `brought` are blocks and records that the tool itself left."""
     return [
-        *call_blocks(stamp, call, shape, holdings.artifacts, outcome.checked),
-        *result_blocks(call, outcome, stamp=stamp, shape=shape, holdings=holdings, brought=brought),
+        *call_blocks(stamp, call, shape, holdings.artifacts, checked),
+        *result_blocks(
+            call,
+            outcome,
+            stamp=stamp,
+            shape=shape,
+            holdings=holdings,
+            checked=checked,
+            brought=brought,
+        ),
     ]
 
 
@@ -73,6 +82,7 @@ def result_blocks(
     stamp: Stamp,
     shape: Shape,
     holdings: Holdings,
+    checked: CheckedCall | None = None,
     brought: Sequence[Block] = (),
 ) -> list[Block]:
     """What follows the call block, for one that was written before the call ran.
@@ -82,7 +92,7 @@ def result_blocks(
     # A call that failed hides nothing and brings nothing, however far its tool came.
     brought = brought if outcome.ok else ()
     shown = tuple(block for block in brought if block.type not in RECORDS)
-    ran = as_run(call, outcome.checked)
+    ran = as_run(call, checked)
     ended = Ended(call=ran, outcome=outcome, stamp=stamp, holdings=holdings, brought=shown)
     emitted = _RESULTS[shape](ended)
     others = _artifacts(ended, emitted)

@@ -10,8 +10,8 @@ search     digest, rows of the sources pool           web_tools.web_search
 fetch      digest, pages by URL                       web_tools.web_fetch
 plain      digest, content                            any other
 
-A tool says it itself (`@tool(result="search")`), and an outcome of a runtime brings that along. Of
-one that does not say it, and of a call that no runtime has checked, the name decides.
+A tool says it itself (`@tool(result="search")`), and the checked call has that. Of one that does
+not say it, and of a call that was not checked, the name decides.
 """
 
 from __future__ import annotations

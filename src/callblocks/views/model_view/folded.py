@@ -1,11 +1,12 @@
 """The one line that stands for what is folded, and says how to get it back.
 
-What `react.read` brought and `react.hide` hid can be read where it was made: their lines say no
-more than that they were called.
+What calls of the kinds `read` and `hide` brought or hid (`react.read`, `react.hide`) can be read
+where it was made: their lines say no more than that they were called.
 """
 
 from __future__ import annotations
 
+from callblocks.timeline.emitting.call_blocks import result_kind
 from callblocks.timeline.plain_json import json_text
 from callblocks.views.model_view.layout import header, id_word, word
 from callblocks.views.model_view.section import Section
@@ -13,7 +14,7 @@ from callblocks.views.model_view.section import Section
 __all__ = ("again", "files_in", "files_of", "is_message", "is_spent", "round_line", "section_line")
 
 _MESSAGES = ("user.prompt", "assistant.completion", "react.notes")
-_SPENT = ("react.read", "react.hide")
+_SPENT = ("read", "hide")
 _PATHS = 3
 _LONGEST = 200
 """Characters of a path, a name or an id that a line can hold."""
@@ -70,8 +71,11 @@ def is_message(section: Section) -> bool:
 
 
 def is_spent(section: Section) -> bool:
-    """Whether it is of a call that nobody needs to see again."""
-    return section.block.tool_id in _SPENT and not is_message(section)
+    """Whether it is of a call that nobody needs to see again.
+
+    Of a call through `custom`, the call block alone says so; it comes first, and stands for all.
+    """
+    return result_kind(section.block) in _SPENT and not is_message(section)
 
 
 def _readable(paths: list[str]) -> list[str]:

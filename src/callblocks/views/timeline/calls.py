@@ -11,7 +11,9 @@ from typing import Any, cast
 import msgspec
 
 from callblocks.model.blocks import Block, Entry
+from callblocks.model.outcomes import without_managed
 from callblocks.model.shown import show_call
+from callblocks.timeline.plain_json import json_text
 from callblocks.views.timeline.files import Files, ShownFile, read_digest, read_object
 
 __all__ = ("Results", "ShownCall", "read_call")
@@ -72,7 +74,7 @@ class Results:
 
     def _notice(self, block: Block) -> None:
         said = read_object(block)
-        words = str(said.get("message") or block.text or "")
+        words = str(said.get("message") or _words(said) or block.text or "")
         if said.get("code") not in _ERRORS:
             self._call.notices.append(words)
         elif not self._call.failed:
@@ -80,6 +82,11 @@ class Results:
 
     def _fail(self, words: str) -> None:
         self._call.failed, self._call.result = True, words
+
+
+def _words(notice: dict[str, Any]) -> str:
+    """A notice that has no message, as JSON."""
+    return json_text(without_managed(notice)) if notice else ""
 
 
 def read_call(entry: Entry) -> ShownCall:

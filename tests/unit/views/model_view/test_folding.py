@@ -192,17 +192,28 @@ def test_a_budget_with_no_room_for_a_file_names_none() -> None:
     assert line.endswith(" are not listed here")
 
 
-@pytest.mark.parametrize("tool", ["react.read", "react.hide"])
-def test_calls_that_nobody_needs_again_are_unlisted_first_and_say_no_more(tool: str) -> None:
+@pytest.mark.parametrize(
+    ("tool", "meta"),
+    [
+        ("react.read", {}),
+        ("react.hide", {}),
+        ("custom", {"runs": "react.read", "result": "read"}),
+        ("bring_back", {"result": "read"}),
+    ],
+)
+def test_calls_that_nobody_needs_again_are_unlisted_first_and_say_no_more(
+    tool: str, meta: dict[str, str]
+) -> None:
     def spent(id: str) -> list[Block]:
         stamp = Stamp("turn_1", id, tool, TS)
         path = "fi:turn_1.files/again.md"
-        return [call(id, tool=tool), stamp.result("content", TEXT, path=path)]
+        own = msgspec.structs.replace(call(id, tool=tool), meta=meta)
+        return [own, stamp.result("content", TEXT, path=path)]
 
     few = [*around("first"), *spent("s0"), *around("b"), *around("c"), *around("d"), *around("e")]
     assert f"[TOOL CALL s0] {tool} → ok\n" in shown([prompt("hi"), *few], budget=1200)
     many = [b for n in range(12) for b in (*around(f"c{n}"), *spent(f"s{n}"))]
-    text = shown([prompt("hi"), *many], budget=1000)
+    text = shown([prompt("hi"), *many], budget=900)
     assert text.startswith("[folded]: ")
     assert "] look → ok" in text
     assert f"] {tool} → ok" not in text
