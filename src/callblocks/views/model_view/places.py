@@ -69,10 +69,13 @@ def openers() -> tuple[str | Shape, ...]:
 
 def _rows(dialect: Dialect, opener: str | Shape) -> Iterator[str | Shape]:
     """The opener itself, or a row for each bracket that is one."""
-    starts = "\n" if isinstance(opener, Shape) and opener.at_line_start else ""
+    if isinstance(opener, str):
+        yield opener
+        return
+    starts = "\n" if opener.at_line_start else ""
     pattern = Markers(opener).final
     brackets = [bracket for bracket in "[{" if pattern.match(starts + bracket)]
-    if not brackets or isinstance(opener, str):
+    if not brackets:
         yield opener
         return
     for bracket in brackets:
