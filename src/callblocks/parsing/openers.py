@@ -75,7 +75,8 @@ class Choice(NamedTuple):
     thinking: Thinking | None
 
 
-@lru_cache(maxsize=64)
+# Room for each dialect alone in every setting: who asks them all in turn finds them again.
+@lru_cache(maxsize=1024)
 def choose(
     owners: tuple[Owner, ...], preferred: Owner | None, in_code_fences: InFences, reasoning: Pairs
 ) -> Choice:
