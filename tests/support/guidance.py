@@ -51,7 +51,8 @@ def _tokenizer() -> LLTokenizer:
     return LLTokenizer(TokenizerWrapper(_Bytes()), slices=[])
 
 
-@lru_cache(maxsize=64)
+# One test after the other asks for the two grammars of each dialect; a matcher takes a megabyte.
+@lru_cache(maxsize=160)
 def _matcher(grammar: str, kind: str) -> LLMatcher:
     gbnf = to_gbnf(grammar) if kind == "structural_tag" else grammar
     lark = grammar if kind == "lark" else mirrored_lark(gbnf)

@@ -7,10 +7,9 @@ dialect takes from a block. A slice of a long text is one call, so the character
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from cProfile import Profile
 from typing import Any
 from unittest.mock import patch
 
@@ -22,7 +21,6 @@ from support.reading import read
 
 __all__ = ("work",)
 
-CALLS = ("call", "c_call")
 COPIES = (
     *("__add__", "__getitem__", "partition", "removeprefix", "removesuffix", "rpartition"),
     *("lstrip", "rstrip", "strip", "split", "splitlines", "replace", "translate", "find", "index"),
@@ -40,9 +38,6 @@ def work(dialect: Any, pieces: Iterable[str], **options: Any) -> int:
 class _Count:
     def __init__(self) -> None:
         self.total = 0
-
-    def profile(self, frame: FrameType, event: str, argument: object) -> None:
-        self.total += event in CALLS
 
     def __call__(self, owner: type, name: str, cost: Callable[..., int]) -> Any:
         """Wrap a method so that its cost, told from what it is given, counts."""
@@ -99,13 +94,16 @@ def _counting() -> Iterator[_Count]:
     )
     for wrap in wraps:
         wrap.start()
-    sys.setprofile(count.profile)
+    # It counts in C, several times as fast as a function of ours that is told of each call.
+    calls = Profile(subcalls=False)
+    calls.enable()
     try:
         yield count
     finally:
-        sys.setprofile(None)
+        calls.disable()
         for wrap in reversed(wraps):
             wrap.stop()
+    count.total += sum(entry.callcount for entry in calls.getstats())
 
 
 def _rewound(scan: Scanner, start: int, taken: list[str], fresh: bool) -> int:

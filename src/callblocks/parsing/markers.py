@@ -28,6 +28,7 @@ __all__ = ("TEXT_START", "Markers", "Shape", "line")
 NEVER = "(?!)"
 _NEWLINE = r"\n"
 _NEWLINES = (_NEWLINE, re.escape("\n"))
+_NAMED = {_NEWLINE: "\n", r"\r": "\r"}
 _CRLF = {_NEWLINE: (r"\r?", _NEWLINE)}
 INDENT = " {0,3}"
 TEXT_START = "(?<!\n)"
@@ -55,6 +56,25 @@ class Markers:
     def __init__(self, *markers: str | Shape) -> None:
         shapes = [m if isinstance(m, Shape) else Shape(tuple(map(re.escape, m))) for m in markers]
         self.shapes = sorted(shapes, key=lambda shape: len(shape.atoms), reverse=True)
+
+    def may_begin(self, char: str, fresh: bool) -> bool:
+        """Whether one of them may begin with this character, at the start of a line or not."""
+        # Most are known by a letter; to compile the patterns of all dialects takes much longer.
+        letters, is_sure = self._firsts
+        if re.escape(char) in letters:
+            return True
+        if not is_sure and self.growing.match(char):
+            return True
+        return bool(fresh and self.fresh and self.fresh.match(char))
+
+    @cached_property
+    def _firsts(self) -> tuple[set[str], bool]:
+        """The letters that they begin with, and whether all begin with a letter."""
+        firsts = {row[0] for row in _with_newlines(self.shapes)}
+        letters = set(filter(_is_letter, firsts))
+        # A newline is written as an escape, and not as the letter that it is.
+        letters |= {re.escape(_NAMED[first]) for first in firsts & _NAMED.keys()}
+        return letters, firsts <= letters | _NAMED.keys()
 
     @cached_property
     def growing(self) -> re.Pattern[str]:

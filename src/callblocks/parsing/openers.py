@@ -62,15 +62,9 @@ class Openers:
         """Those of whom a marker may begin with this character, at the start of a line or not."""
         found = self._found.get((char, fresh))
         if found is None:
-            found = [pair for pair in self._readers if _may_begin(pair[1], char, fresh)]
+            found = [pair for pair in self._readers if pair[1].may_begin(char, fresh)]
             self._found[char, fresh] = found
         return found
-
-
-def _may_begin(markers: Markers, char: str, fresh: bool) -> bool:
-    in_line = markers.growing.match(char)
-    at_start = markers.fresh.match(char) if fresh and markers.fresh else None
-    return in_line is not None or at_start is not None
 
 
 class Choice(NamedTuple):
@@ -81,7 +75,8 @@ class Choice(NamedTuple):
     thinking: Thinking | None
 
 
-@lru_cache(maxsize=64)
+# Room for each dialect alone in every setting: who asks them all in turn finds them again.
+@lru_cache(maxsize=1024)
 def choose(
     owners: tuple[Owner, ...], preferred: Owner | None, in_code_fences: InFences, reasoning: Pairs
 ) -> Choice:

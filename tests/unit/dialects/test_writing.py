@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import pytest
@@ -22,6 +23,8 @@ def call(**given: Any) -> Call:
     return Call(**{"id": "a", "name": "search", "input": {"args": "", "body": ""}} | given)
 
 
+# Making it and letting go of it takes longer than all that is done with it.
+@cache
 def deep(levels: int) -> Any:
     value: Any = []
     for _ in range(levels):

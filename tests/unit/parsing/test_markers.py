@@ -33,6 +33,22 @@ def test_each_start_of_a_marker_may_still_become_one(marker: str) -> None:
     assert whole.lastindex
 
 
+SHAPES = ANY | st.sampled_from(
+    [line("b"), line("\n"), line("b", indent=""), Shape(("[ab]", "c")), Shape((r"\n", "a")), "\r"]
+)
+
+
+@given(st.lists(SHAPES, max_size=3), st.characters() | st.sampled_from("ab \n\r["), st.booleans())
+def test_what_may_begin_is_what_the_patterns_match(
+    shapes: list[str | Shape], char: str, fresh: bool
+) -> None:
+    markers = Markers(*shapes)
+    at_start = markers.fresh.match(char) if fresh and markers.fresh else None
+    assert markers.may_begin(char, fresh) == bool(markers.growing.match(char) or at_start)
+    for first in (one[0] for one in shapes if isinstance(one, str)):
+        assert Markers(*shapes).may_begin(first, fresh)
+
+
 @given(ANY, ANY)
 def test_text_that_is_over_holds_no_half_markers(marker: str, text: str) -> None:
     hit = Markers(marker).final.search(text)

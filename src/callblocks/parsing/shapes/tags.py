@@ -102,7 +102,6 @@ class Tag:
         self.name = name
         self.exact = exact
         self.shapes = tuple(others) if covered else (*exact, *others)
-        self._any, self._exact = _pattern(self.shapes), _pattern(exact)
         self._has_others = bool(others)
         # Models write the same few tags again and again.
         self.is_in = lru_cache(maxsize=256)(self._is_in)
@@ -114,6 +113,15 @@ class Tag:
     def markers(self) -> Markers:
         """The tag alone, to be searched for."""
         return Markers(*self.shapes)
+
+    # Compiled when it is met: there are hundreds of tags, and a text has a few.
+    @cached_property
+    def _any(self) -> re.Pattern[str]:
+        return _pattern(self.shapes)
+
+    @cached_property
+    def _exact(self) -> re.Pattern[str]:
+        return _pattern(self.exact)
 
     def _is_in(self, text: str) -> bool:
         return self._any.match(text) is not None
