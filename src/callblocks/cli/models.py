@@ -135,7 +135,7 @@ async def _ask(config: Config, name: str) -> Listed:
     from callblocks.model.errors import CallerError, ModelError
     from callblocks.models.config import ModelEntry
     from callblocks.models.model_list import list_models as ask_server
-    from callblocks.models.opening import is_endpoint, is_form, locate, unknown_model
+    from callblocks.models.opening import is_endpoint, is_form, locate, unknown_model, without_login
 
     entry = config.models.get(name)
     if entry is None and not is_form(name):
@@ -143,8 +143,8 @@ async def _ask(config: Config, name: str) -> Listed:
     own = entry or ModelEntry(address=name)
     known = msgspec.to_builtins(own)
     shown = Listed(
-        name=name,
-        address=known.pop("address"),
+        name=without_login(name),
+        address=without_login(known.pop("address")),
         default=name == config.default,
         settings=known,
         missing=tuple(own.missing()),

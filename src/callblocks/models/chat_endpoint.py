@@ -44,6 +44,16 @@ _NO_TOOLS = re.compile(
     rf"|\btools\b.{{0,40}}\bextra\b",
     re.IGNORECASE | re.DOTALL,
 )
+# Templates that have no place for results, or for a system message, as servers quote them.
+_NO_RESULTS = re.compile(r"roles? must alternate|(?:unknown|unexpected) role\W+tool", re.IGNORECASE)
+_NO_SYSTEM = re.compile(
+    r"system\b.{0,10}\brole\b.{0,20}\bnot\b|role\W+system\W.{0,20}\bnot\b", re.I
+)
+# Fields that a request can do without, where a server says that it does not know them.
+_UNKNOWN_FIELD = re.compile(
+    rf"{_FIELD}\W+(?:\w+\W+){{0,2}}(stream_options)\b|\b(stream_options)\W.{{0,40}}\b(?:extra|{_NOT})",
+    re.IGNORECASE,
+)
 _REFUSALS = (400, 404, 405, 415, 422, 500, 501)
 _CHARACTERS_A_TOKEN = 8
 """More than any tokenizer packs into a token, on average over a prompt."""
@@ -59,6 +69,8 @@ class ChatEndpoint:
         self._stream = HttpStream(settings)
         self.context = settings.context
         self._has_tools = False
+        self._has_no_system = False
+        self._unknown_fields: set[str] = set()
         self._reasoning_field = ""
         self.mode: UsedMode = "mixed" if settings.mode == "auto" else settings.mode
         """How the next request is to be written."""
@@ -73,23 +85,25 @@ class ChatEndpoint:
 
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Yield the reply as it arrives; closing it ends the request."""
-        messages = [chat_message(one, self._reasoning_field) for one in request.messages]
-        faults = self._stream.faults
-        body = request_body(request, self._settings, faults, {"messages": messages})
-        reader = ReplyReader(faults, self._settings.reply_limit)
-        try:
-            async with aclosing(ask(self._stream, "chat/completions", body, reader)) as pieces:
-                async for piece in pieces:
-                    yield piece
-                    self._has_tools = self._has_tools or isinstance(piece, NativeDelta)
-                    if not self._has_tools and _passes_over(body, piece):
-                        yield ToolsUnheard()
-        except ModelError as error:
-            if not request.tools or self._has_tools or not _refuses_tools(error):
-                raise
-            raise self._no_tools(error) from error
-        finally:
-            self._reasoning_field = reader.reasoning_field or self._reasoning_field
+        while True:
+            body = self._body(request)
+            reader = ReplyReader(self._stream.faults, self._settings.reply_limit)
+            try:
+                async with aclosing(ask(self._stream, "chat/completions", body, reader)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+                        self._has_tools = self._has_tools or isinstance(piece, NativeDelta)
+                        if not self._has_tools and _passes_over(body, piece):
+                            yield ToolsUnheard()
+                return
+            except ModelError as error:
+                if self._adapts_to(error, body):
+                    continue
+                if not request.tools or self._has_tools or not _refuses_tools(error):
+                    raise
+                raise self._no_tools(error) from error
+            finally:
+                self._reasoning_field = reader.reasoning_field or self._reasoning_field
 
     async def close(self) -> None:
         """Close the connections."""
@@ -99,6 +113,31 @@ class ChatEndpoint:
         """Ask in text from now on, unless a mode was named, or a native call ever came."""
         if self._settings.mode == "auto" and not self._has_tools:
             self.mode = "text"
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        messages = [chat_message(one, self._reasoning_field) for one in request.messages]
+        if self._has_no_system:
+            messages = _without_system(messages)
+        asked = {"messages": messages, **dict.fromkeys(self._unknown_fields)}
+        return request_body(request, self._settings, self._stream.faults, asked)
+
+    def _adapts_to(self, error: ModelError, body: dict[str, Any]) -> bool:
+        """Return whether to ask again without what a server says that it cannot take.
+
+        Only a refusal counts, which comes before any part of a reply.
+        """
+        words = str(error.details.get("words", ""))
+        if error.details.get("status") not in _REFUSALS:
+            return False
+        if _NO_SYSTEM.search(words) and not self._has_no_system:
+            self._has_no_system = True
+            return True
+        unknown = _UNKNOWN_FIELD.search(words)
+        name = unknown[unknown.lastindex or 0] if unknown else ""
+        if name not in body:
+            return False
+        self._unknown_fields.add(name)
+        return True
 
     def _no_tools(self, error: ModelError) -> ModelError:
         """Return the error for a server that takes no tools; in `auto` it is asked without."""
@@ -110,7 +149,17 @@ class ChatEndpoint:
 def _refuses_tools(error: ModelError) -> bool:
     """Return whether a server refused a request because of its tools, by its own words alone."""
     words = error.details.get("words", "")
-    return error.details.get("status") in _REFUSALS and bool(_NO_TOOLS.search(words))
+    is_refusal = error.details.get("status") in _REFUSALS
+    return is_refusal and bool(_NO_TOOLS.search(words) or _NO_RESULTS.search(words))
+
+
+def _without_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Put what the system says before what the person says first."""
+    system, *rest = messages
+    if system["role"] != "system" or not rest or not isinstance(rest[0]["content"], str):
+        return messages
+    first = {**rest[0], "content": f"{system['content']}\n\n{rest[0]['content']}"}
+    return [first, *rest[1:]]
 
 
 def _passes_over(body: dict[str, Any], piece: Piece) -> bool:

@@ -239,7 +239,10 @@ def _said(value: Any) -> str:
         given = cast("dict[str, Any]", value)
         for name in ("error", "message", "detail", "msg"):
             if given.get(name):
-                return _said(given[name])
+                place = given.get("loc")
+                fields = cast("list[Any]", place) if isinstance(place, list) else []
+                named = ".".join(str(one) for one in fields if one != "body")
+                return ": ".join(filter(None, (named, _said(given[name]))))
     if isinstance(value, list) and value:
         return _said(cast("list[Any]", value)[0])
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

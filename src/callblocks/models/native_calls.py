@@ -61,22 +61,23 @@ class CallSlots:
 
     def __init__(self) -> None:
         self._count = 0
-        self._newest: dict[tuple[int | None, str], _Slot] = {}
+        self._newest: dict[tuple[str | None, str], _Slot] = {}
 
     def take(self, call: NativeCall) -> NativeDelta:
         """Return the delta with the number of the slot that it belongs to."""
         function = call.function or Function()
         id = "" if call.id is None else str(call.id)
         name, text = function.name or "", _json_text(function.arguments)
-        slot = self._newest.get((call.index, id)) or self._newest.get((call.index, ""))
+        index = None if call.index is None else str(call.index)
+        slot = self._newest.get((index, id)) or self._newest.get((index, ""))
         if slot is None or _is_other(slot, id, name, text):
             name = name or (slot.repeated if slot and slot.is_complete else "")
             slot = _Slot(self._count)
             self._count += 1
         elif slot.is_complete:
             slot.repeated = name
-        for index in (call.index, None):
-            self._newest[index, id] = self._newest[index, ""] = slot
+        for key in (index, None):
+            self._newest[key, id] = self._newest[key, ""] = slot
         return slot.take(id, name, text)
 
 

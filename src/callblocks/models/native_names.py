@@ -45,7 +45,9 @@ class NativeNames:
 
     def own(self, name: str) -> str:
         """Return the name of the tool that has this native name; any other name stays."""
-        return self._own.get(name, name)
+        # Models of the Harmony form put their namespace before it.
+        plain = name.removeprefix("functions.")
+        return self._own.get(name) or self._own.get(plain) or name
 
     def _free(self, name: str) -> str:
         free, number = name, 1

@@ -46,6 +46,7 @@ __all__ = (
     "locate",
     "open_model",
     "unknown_model",
+    "without_login",
 )
 
 MODEL_FORMS = (
@@ -130,7 +131,7 @@ def locate(
 def unknown_model(spec: str, configured: Iterable[str] = ()) -> CallerError:
     """Return the error for a text that names no model, with what may have been meant."""
     known = list(configured)
-    shown = _without_login(redact(spec))[:120]
+    shown = without_login(redact(spec))[:120]
     near = close_to(spec, (*known, *SERVERS, *MODEL_FORMS))
     meant = f"; did you mean {near}?" if near else ""
     names = f"a name of the config file ({listed(known)}), or " if known else ""
@@ -224,7 +225,7 @@ def _environment_key(
     return "", hint
 
 
-def _without_login(spec: str) -> str:
+def without_login(spec: str) -> str:
     """Return the text without what stands before an `@`, and without a query: secrets."""
     head, scheme, rest = spec.partition("://")
     address, mark, model = rest.partition("#")

@@ -103,7 +103,7 @@ class ReplyReader:
         yield from _content(said.content)
         if said.refusal:
             yield Spoken(said.refusal)
-        for call in said.tool_calls or ():
+        for call in filter(None, said.tool_calls or ()):
             yield self._slots.take(call)
         if said.function_call is not None:
             yield self._slots.take(NativeCall(function=said.function_call))

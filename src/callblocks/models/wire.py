@@ -27,7 +27,7 @@ class Function(msgspec.Struct, frozen=True):
 class NativeCall(msgspec.Struct, frozen=True):
     """A part of a call in the API's own form."""
 
-    index: int | None = None
+    index: int | str | None = None
     id: str | int | None = None
     function: Function | None = None
 
@@ -39,7 +39,7 @@ class Speech(msgspec.Struct, frozen=True):
     reasoning_content: str | None = None
     reasoning: str | None = None
     refusal: str | None = None
-    tool_calls: list[NativeCall] | None = None
+    tool_calls: list[NativeCall | None] | None = None
     function_call: Function | None = None
 
 

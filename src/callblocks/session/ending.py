@@ -20,6 +20,7 @@ TURN_CODES = {
     "token_limit": "the replies cost as many tokens as they may",
     "time_limit": "the turn took as long as it may",
     "reply_cut": "the model's reply was cut at its largest length",
+    "reply_filtered": "the model's server cut the reply by its content filter",
     "empty_reply": "the model said nothing",
     "broken_calls": "the model wrote calls that cannot be read, again and again",
     "interrupted": "the program ended while the turn ran",

@@ -7,7 +7,8 @@ Nothing of the text is lost: what opened like a call and is none stays in the pr
 Calls come out of the text, by a parser, or in the API's own form, in slots. Slots have no closing
 marker and may be interleaved, so all of them are read at the end of the reply, and take the place
 among the calls at which they opened. A server that reads a call and leaves its text in the content
-gives it twice: then the one of the text counts, and the other one is dropped with a word.
+gives it twice: then the one of the text counts, and the other one is dropped with a word. So is a
+native call that comes again under the same id.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class Reply:
         signed: bool = False,
     ) -> None:
         self.written: list[WrittenCall] = []
-        self.is_cut = False
+        self.is_cut = self.is_filtered = False
         self.is_silent = False
         """Whether it says nothing, and the model is asked once more."""
         self.is_unheard = False
@@ -124,6 +125,7 @@ class Reply:
         self.mode: UsedMode = mode
         self._tool_name = tool_name
         self._native: dict[int, _NativeCall] = {}
+        self._read: set[tuple[str, str]] = set()
         self._is_ended = False
         self._signed = signed
         self._prose: list[str] = []
@@ -187,9 +189,10 @@ class Reply:
         if call.name:
             self._tell(CallWriting(key=call.key, text=text))
 
-    def end(self, *, is_cut: bool) -> None:
-        """Take the model's own word that its reply is over; `is_cut`: at its largest length."""
-        self._is_ended, self.is_cut = not is_cut, is_cut
+    def end(self, reason: str) -> None:
+        """Take the model's own word that its reply is over, and why."""
+        self.is_cut, self.is_filtered = reason == "length", reason == "content_filter"
+        self._is_ended = not self.is_cut and not self.is_filtered
 
     def close(self) -> None:
         """Read what is left; no more text comes."""
@@ -216,10 +219,12 @@ class Reply:
                 return self._break_native(call, f"a call in the API's own form: {error}")
             value, ended = {}, False
         twin = _fingerprint(call.name, value)
-        if in_text[twin]:
+        is_again = bool(call.id) and (call.id, twin) in self._read
+        self._read.add((call.id, twin))
+        if in_text[twin] or is_again:
             # It was announced, so its end is, too; the model need not hear of it.
-            in_text[twin] -= 1
-            words = f"{call.name} came twice, as text and natively: it runs once"
+            in_text[twin] -= not is_again
+            words = f"{call.name} came twice, in two forms or under one id: it runs once"
             self._tell(CallBroken(key=call.key, code="native.twice", text="", detail=words))
             return ""
         own = Call(

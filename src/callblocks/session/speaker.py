@@ -30,6 +30,7 @@ from callblocks.models.model import Model, Piece, Request, UsedMode, mode_of
 from callblocks.models.native_names import NativeNames
 from callblocks.models.scenario import scenarios_of
 from callblocks.parser import AUTO, convert
+from callblocks.parsing.compact_schema import compact_spec
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Engine
 from callblocks.session.choosing import DEFAULT_DIALECT, Choice, Offered, is_taught, known_dialect
@@ -184,7 +185,8 @@ class Speaker:
 
     def _native_names(self) -> NativeNames:
         if self._names is None:
-            self._names = NativeNames(self._tools)
+            short = map(compact_spec, self._tools) if self._is_compact() else self._tools
+            self._names = NativeNames(short)
         return self._names
 
 

@@ -123,7 +123,8 @@ class TurnRun:
         is_taught_now = reply.mode != "text" and self._speaker.mode == "text"
         reply.is_unheard = reply.is_unheard and not reply.written and is_taught_now
         # It says nothing to the results of its calls, as small models do now and then: once.
-        is_silent = reply.is_empty and not reply.is_cut and not reply.broken
+        is_over = reply.is_cut or reply.is_filtered
+        is_silent = reply.is_empty and not is_over and not reply.broken
         reply.is_silent = is_silent and self._calls > 0 and not self._was_silent
         self._was_silent = reply.is_silent
         # What opened like a call and is none is told to it, too.
@@ -185,7 +186,7 @@ class TurnRun:
             case ToolsUnheard():
                 reply.is_unheard = True
             case Stopped(reason=reason):
-                reply.end(is_cut=reason == "length")
+                reply.end(reason)
             case Usage(tokens_in=asked, tokens_out=said):
                 self.usage = Usage(self.usage.tokens_in + asked, self.usage.tokens_out + said)
 
@@ -206,6 +207,8 @@ class TurnRun:
     def _answer(self, reply: Reply) -> None:
         if reply.is_cut:
             self._end_by(Ending.of("limited", "reply_cut"))
+        elif reply.is_filtered:
+            self._end_by(Ending.of("limited", "reply_filtered"))
         elif reply.is_empty:
             self._end_by(Ending.of("failed", "empty_reply"))
         ending = self._end_by(ANSWERED)

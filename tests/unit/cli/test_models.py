@@ -148,7 +148,7 @@ def test_a_model_that_makes_no_call_is_told_with_what_it_said(server: ModelServe
     result = run("models", "test", "coder")
     assert result.exit_code == 1
     # Its server counts no tokens for the tools, so `auto` has gone over to text.
-    assert "no call came (mode text; " in result.stdout
+    assert "no call came (mode mixed; " in result.stdout
     assert "it said: It is 42, I think." in result.stdout
     assert "--mode" in result.stdout
 

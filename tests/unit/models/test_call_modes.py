@@ -15,7 +15,7 @@ from callblocks.model.specs import ToolSpec
 from callblocks.models.chat_endpoint import ChatEndpoint
 from callblocks.models.endpoint import EndpointSettings
 from callblocks.models.model import Message, Request, ToolsUnheard
-from support.model_replies import HELLO, pieces_of, reply_of
+from support.model_replies import HELLO, pieces_of, reply_of, spoken
 from support.model_server import DONE, ModelServer, chat_chunk, chat_events, event
 
 SCHEMA = {
@@ -90,6 +90,42 @@ def test_other_refusals_are_what_they_are(status: int, words: str) -> None:
         assert error is not None
         assert error.code != "model_no_tools"
         assert model.mode == "mixed"
+
+
+ADAPTED = [
+    (400, {"error": {"message": "System role not supported"}}),
+    (400, {"error": {"message": "Unrecognized request argument supplied: stream_options"}}),
+    (
+        422,
+        {"detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted"}]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("status", "body"), ADAPTED)
+def test_a_server_is_asked_again_without_what_it_does_not_know(
+    status: int, body: dict[str, Any]
+) -> None:
+    with ModelServer() as server:
+        server.answer(json.dumps(body).encode(), status=status, kind="application/json")
+        model = endpoint(server)
+        pieces, error = reply_of(model, HELLO)
+        assert error is None
+        assert spoken(pieces) == "Hello"
+        first, second = (request.body for request in server.requests)
+        assert first != second
+        assert "".join(one["content"] for one in second["messages"]).startswith("Be kind.")
+
+
+def test_a_template_without_results_is_asked_in_text() -> None:
+    words = "Conversation roles must alternate user/assistant/user/assistant/..."
+    with ModelServer() as server:
+        body = json.dumps({"error": {"message": words}}).encode()
+        server.answer(body, status=500, kind="application/json")
+        model = endpoint(server)
+        _, error = reply_of(model, WITH_TOOLS)
+        assert error is not None
+        assert (error.code, model.mode) == ("model_no_tools", "text")
 
 
 def test_the_address_of_a_server_is_none_of_its_words() -> None:

@@ -36,4 +36,5 @@ def test_a_name_that_is_allowed_stays() -> None:
 def test_a_tool_that_the_model_made_up_keeps_its_name() -> None:
     book = NativeNames([ToolSpec("ls")])
     assert book.own("nothing") == "nothing"
+    assert book.own("functions.ls") == "ls"
     assert book.native(Call(id="c", name="no.thing")).name == "no_thing"

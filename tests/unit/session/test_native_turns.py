@@ -194,9 +194,34 @@ def test_a_tool_that_the_model_made_up_is_one_failed_call(tmp_path: Path) -> Non
 
 
 def test_one_id_for_two_calls_gives_two_outcomes(tmp_path: Path) -> None:
-    turn = Turn(tmp_path, [native(0, GARDEN, id="x"), native(1, GARDEN, id="x")], "Done.")
+    other = '{"place": "cellar"}'
+    turn = Turn(tmp_path, [native(0, GARDEN, id="x"), native(1, other, id="x")], "Done.")
     assert turn.codes == ["", ""]
     assert len({one.id for one in turn.calls}) == 2
+
+
+def test_a_call_that_comes_again_under_its_id_runs_once(tmp_path: Path) -> None:
+    turn = Turn(tmp_path, [native(0, GARDEN, id="x"), native(1, GARDEN, id="x")], "Done.")
+    assert turn.codes == [""]
+    (hint,) = of_type(turn.events, CallBroken)
+    assert hint.code == "native.twice"
+
+
+def test_a_small_model_is_given_short_schemas(tmp_path: Path) -> None:
+    sizes: list[int] = []
+    for name in ("qwen2.5-1.5b", "qwen2.5-72b"):
+        model: Any = Replies("Hi.")
+        model.mode, model.name = "mixed", name
+        (tmp_path / name).mkdir()
+        with some_host(tmp_path / name, model) as host:
+            asyncio.run(run_turn(host.session("talk"), "Hello."))
+        sizes.append(len(str([spec.parameters for spec in model.requests[0].tools])))
+    assert sizes[0] < sizes[1] * 0.6
+
+
+def test_a_reply_that_a_filter_cut_is_no_answer(tmp_path: Path) -> None:
+    turn = Turn(tmp_path, [Spoken("I ca"), Stopped("content_filter")])
+    assert (turn.events[-1].status, turn.events[-1].code) == ("limited", "reply_filtered")
 
 
 def test_a_stream_that_is_cut_inside_a_call_runs_nothing(tmp_path: Path) -> None:

@@ -1,0 +1,52 @@
+"""A tool with less to read: what a call needs, and of descriptions the first clause.
+
+A server that takes tools natively writes their whole schemas into the prompt, where a small model
+would read them for minutes. Names, types, choices, what is required and the structure stay as they
+are. Descriptions are cut to their first clause. Examples, defaults, formats and bounds go: a call
+that misses one of those is told so by its outcome.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.parameter_notes import summary
+
+__all__ = ("compact_spec",)
+
+_KEPT = frozenset(
+    (
+        *("type", "properties", "required", "items", "enum", "const", "$ref", "$defs"),
+        *("definitions", "anyOf", "oneOf", "allOf", "prefixItems", "description"),
+    )
+)
+_BY_NAME = frozenset(("properties", "$defs", "definitions"))
+"""The keywords below which names stand that are nobody's keyword."""
+
+
+def compact_spec(spec: ToolSpec) -> ToolSpec:
+    """Return the tool with a short description and schema."""
+    clause, _ = summary(spec.description)
+    return replace(spec, description=clause, parameters=_compact(spec.parameters))
+
+
+def _compact(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_compact(item) for item in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    kept: dict[str, Any] = {}
+    for keyword, value in cast("dict[str, Any]", schema).items():
+        if keyword not in _KEPT:
+            continue
+        if keyword == "description":
+            kept[keyword] = summary(str(value))[0]
+        elif keyword in _BY_NAME and isinstance(value, dict):
+            named = cast("dict[str, Any]", value)
+            kept[keyword] = {name: _compact(inner) for name, inner in named.items()}
+        else:
+            kept[keyword] = value if keyword in ("enum", "const") else _compact(value)
+    return kept
