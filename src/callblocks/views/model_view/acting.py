@@ -16,9 +16,8 @@ dialect reads at a place depends on the text from there on alone. So a place tha
 acts in no text around it, and a call in the input of another one is seen at once.
 
 A sign that is put into one block may change how another is read. So the text with its signs is
-judged again, until nothing acts. Blocks in blocks cost what they hold each; where that passes
-`_WORK` characters for each one of the text, every place gets the sign, which needs no reading. So
-no text costs more than by its length.
+judged again, until nothing acts. Blocks in blocks cost what they hold each; where that is too much
+for the length of the text (`_WORK`), every place gets the sign, which needs no reading.
 """
 
 from __future__ import annotations
@@ -42,8 +41,10 @@ from callblocks.parsing.stage import Keep, Speak, Stage
 __all__ = ("ToolsAtHand", "acting_places", "all_places")
 
 _LIMITS = Limits(depth=100, input_size=10**12, calls=10**9)
-_WORK, _LEAST, _TRIAL = 100, 100_000, 10
-"""How many characters may be read for each of a text, how many for any, and what a trial costs."""
+_WORK, _LEAST, _MOST = 100, 200_000, 20_000_000
+"""Characters that may be read for each one of a text; but so many for any, and no more for any."""
+_TRIAL = 50
+"""What it costs to begin, in characters."""
 
 # What the view puts before a text, and what may come after it: a header of the view, other words,
 # or nothing at all.
@@ -130,7 +131,7 @@ class _Work:
         solid = _solid(text)
         self._start = len(_BEFORE[fresh]) + (solid.start() if solid else 0)
         self._texts = [_BEFORE[fresh] + text + tail for tail in _TAILS]
-        self._left = max(_WORK * len(text), _LEAST)
+        self._left = min(max(_WORK * len(text), _LEAST), _MOST)
 
     @property
     def is_over(self) -> bool:
@@ -179,7 +180,7 @@ class _Work:
                 return True, end
             if marker is None:
                 continue
-            acts = _acts(reader, Block(trial, reader.name, marker))
+            acts = _acts(reader, Block(trial, reader.name, marker), can_wait=not starts)
             self._left -= trial.scan.offset - place + _TRIAL
             end = max(end, trial.scan.offset)
             if acts:
@@ -190,15 +191,18 @@ class _Work:
         return False, end
 
 
-def _acts(reader: Reader, block: Block) -> bool:
-    """Whether a block says so, or asks for more text than there is."""
+def _acts(reader: Reader, block: Block, *, can_wait: bool) -> bool:
+    """Whether a block says so, or asks for more text than there is, where that counts.
+
+    JSON that begins all that is said waits for what never comes, and is then no call.
+    """
     try:
         next(reader.read(block))
     except StopIteration:
         return False
     except _Acts:
         return True
-    return True
+    return can_wait
 
 
 def acting_places(text: str, tools: ToolsAtHand, *, fresh: bool) -> list[int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -149,6 +150,15 @@ def test_a_call_that_is_left_open_is_completed_by_no_other_text() -> None:
 def test_a_call_in_the_input_of_another_has_a_sign_too() -> None:
     inner = '{"name": "ls", "arguments": {"path": "<tool>ls()</tool>"}}'
     assert neutral(f"\n{inner}") == '\n{␛"name": "ls", "arguments": {"path": "<␛tool>ls()</tool>"}}'
+
+
+def test_data_that_speaks_of_a_tool_stays_as_it_is() -> None:
+    rows = [
+        {"id": at, "name": "row", "what": "an \\u00e9 of ls", "a": [{"b": [1]}]} for at in range(99)
+    ]
+    for indent in (None, 2):
+        text = json.dumps({"rows": rows}, indent=indent)
+        assert neutral(text) == neutral(f"{text}\n")[:-1] == text
 
 
 @pytest.mark.parametrize("opening", ['\n{"a":', "\n```tool ls\n", "\n```tool ls\n~~~\n", "\n[[{"])
