@@ -278,11 +278,11 @@ def _longer_heads(args: str, newline: str, body: str) -> Iterator[tuple[str, str
     """
     if newline:
         yield _quote_list(f"{args}]"), body
-        return
-    line = body.partition("\n")[0]
-    ends = (found.start() for found in re.finditer("]", line))
-    for end in islice(ends, MOST_HEADS):
-        yield _quote_list(f"{args}]{line[:end]}"), _LINE_END.sub("", body[end + 1 :], count=1)
+    else:
+        line = body.partition("\n")[0]
+        ends = (found.start() for found in re.finditer("]", line))
+        for end in islice(ends, MOST_HEADS):
+            yield _quote_list(f"{args}]{line[:end]}"), _LINE_END.sub("", body[end + 1 :], count=1)
 
 
 def _quote_list(args: str) -> str:
