@@ -6,12 +6,13 @@
 
 The keys may come in either order. Several objects in one pair of tags are several calls. Where it
 is read alone, an object with a name and arguments is a call without its tags too, of a known tool
-where tools are known.
+where tools are known; also in the double braces that chat templates of Qwen show it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Setting
@@ -34,6 +35,12 @@ UNOPENED = Row(
     sure=False,
     only_known=True,
 )
+DOUBLED = Shape((r"\{", r"(?=\{)"))
+IN_DOUBLE_BRACES = replace(
+    UNOPENED,
+    trailing=("}", "}</tool_call>", "}\n</tool_call>"),
+    repairs=("repaired-opening", "repaired-braces"),
+)
 
 
 class Hermes(JsonCalls):
@@ -54,12 +61,14 @@ class Hermes(JsonCalls):
     calls_end_reasoning = True
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        return (*self.opening, BARE) if setting.alone else self.opening
+        return (*self.opening, DOUBLED, BARE) if setting.alone else self.opening
 
     def read(self, block: Block) -> Reading[Refused | None]:
-        if block.stage.strict and not block.opening:
+        if block.stage.strict and block.opening not in self.opening:
             return block.refuse()
         return (yield from super().read(block))
 
     def row_of(self, block: Block, sure: bool) -> Row:
-        return self.row if sure else UNOPENED
+        if sure:
+            return self.row
+        return IN_DOUBLE_BRACES if block.opening else UNOPENED

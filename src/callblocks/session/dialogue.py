@@ -385,7 +385,7 @@ def _result(call: Call, sections: Sequence[Section], error: str | None) -> Resul
     text = "".join(text_of(section.parts()) for section in sections)
     if len(sections) == 1 and first.plain_text is not None:
         # It belongs to its call: a heading and a path would only be more to copy.
-        text = first.plain_text
+        text = f"{first.plain_text}\n"
     return Result(id=call.id, error=text) if error else Result(id=call.id, output=text)
 
 

@@ -98,9 +98,7 @@ def test_results_are_written_in_the_models_own_dialect(tmp_path: Path) -> None:
         ("assistant", "```tool look c1\ninput:\n  place: garden\n```\n"),
         (
             "user",
-            "```tool look c1\ninput:\n  place: garden\noutput: |\n"
-            "  [TOOL RESULT c1].result look\n  path: tc:turn_1.c1.result\n  content:\n"
-            "  a garden\n```\n\n",
+            "```tool look c1\ninput:\n  place: garden\noutput: |\n  a garden\n```\n\n",
         ),
     ]
 

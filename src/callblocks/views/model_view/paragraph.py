@@ -125,13 +125,15 @@ class Paragraph:
     @property
     def plain_text(self) -> str | None:
         """The text of a result that is text and nothing else, as shown; None for any other."""
-        block = self.first.block
-        is_plain = self.digest is None and not self.is_report and not self.is_artifact
-        if not is_plain or not self.is_whole or block.text is None or block.base64 is not None:
+        content = self._content and self._content.block
+        if content is None or content.text is None or content.base64 is not None:
             return None
-        return (
-            said(block, self._neutral) if block.mime.endswith("json") else self._neutral(block.text)
-        )
+        is_file = self.is_report or self.is_artifact or bool(self._digest(self.first.block))
+        if is_file or not self.is_whole:
+            return None
+        if content.mime.endswith("json"):
+            return said(content, self._neutral)
+        return self._neutral(content.text)
 
     def _listing(self) -> str:
         """The row of an artifact in the summary of its call."""
