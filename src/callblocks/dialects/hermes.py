@@ -6,11 +6,13 @@
 
 The keys may come in either order. Several objects in one pair of tags are several calls. Where it
 is read alone, an object with a name and arguments is a call without its tags too, of a known tool
-where tools are known; also in the double braces that chat templates of Qwen show it.
+where tools are known; also in the double braces that chat templates of Qwen show it, and in the
+tags in which they list the tools (`<tools>`), which small models take for those of calls.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -41,6 +43,8 @@ IN_DOUBLE_BRACES = replace(
     trailing=("}", "}</tool_call>", "}\n</tool_call>"),
     repairs=("repaired-opening", "repaired-braces"),
 )
+MISTAGGED = Shape((*map(re.escape, "<tools>"), r"\s{0,9}", r"(?=\{)"))
+IN_TOOLS = replace(UNOPENED, trailing=("</tools>", "</tool_call>"))
 
 
 class Hermes(JsonCalls):
@@ -61,7 +65,8 @@ class Hermes(JsonCalls):
     calls_end_reasoning = True
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        return (*self.opening, DOUBLED, BARE) if setting.alone else self.opening
+        unsure = (DOUBLED, MISTAGGED, BARE) if setting.alone else ()
+        return (*self.opening, *unsure)
 
     def read(self, block: Block) -> Reading[Refused | None]:
         if block.stage.strict and block.opening not in self.opening:
@@ -71,4 +76,6 @@ class Hermes(JsonCalls):
     def row_of(self, block: Block, sure: bool) -> Row:
         if sure:
             return self.row
-        return IN_DOUBLE_BRACES if block.opening else UNOPENED
+        if not block.opening:
+            return UNOPENED
+        return IN_DOUBLE_BRACES if block.opening == "{" else IN_TOOLS

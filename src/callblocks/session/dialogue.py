@@ -18,6 +18,7 @@ written here.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -49,6 +50,8 @@ WrittenMessages: TypeAlias = dict[int, tuple[list[Part | Call], list[Message]]]
 """Messages by the first entry that they show, each with what it was made of."""
 
 _SPOKEN = ("react.notes", "react.tool.call", "react.tool.code", "assistant.completion")
+_MARKUP = re.compile(r"</?[\w|:-]{1,40}/?>|```\w*")
+_WORDS = re.compile(r"\w")
 _NO_RESULT = "(no result is known)\n"
 _NO_ANSWER = "(no answer)\n"
 _NO_BEGINNING = "(the beginning is not shown)\n"
@@ -124,9 +127,12 @@ class Dialogue(ABC):
     def _items(self, sections: Sequence[Section]) -> list[Item]:
         """Return what the model said, with the code of each call back in its input.
 
-        What it copied from others has no signs on the timeline: here it has them again.
+        What it copied from others has no signs on the timeline: here it has them again. Beside
+        calls, markup that holds no word is left out: a tag or a brace that was no part of a call.
+        A model that sees it would take it for its own way of calling.
         """
         items: list[Item] = []
+        has_calls = any(map(_is_call, sections))
         code: str | None = None
         for section in sections:
             block = section.block
@@ -136,7 +142,7 @@ class Dialogue(ABC):
                 call = _call(section, code)
                 items.append(replace(call, input=self._neutral.input(call.input)))
                 code = None
-            else:
+            elif not has_calls or _WORDS.search(_MARKUP.sub("", block.text or "")):
                 items.append(f"{(block.text or '').rstrip()}\n")
         return items
 

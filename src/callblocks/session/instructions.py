@@ -18,9 +18,11 @@ _LAYOUT = (
     "long is shown in part, with a path by which it can be read."
 )
 _CALLING = (
-    "When you call tools, end your reply after the calls: the results come in the next message. "
-    "Never write a result yourself. A call that failed says why; change it or do without. When "
-    "nothing is left to do, answer the person without a call."
+    "Whenever a tool can give what the person asks for, call it, in each turn anew: you do not know "
+    "its result before. When you call tools, end your reply after the calls: the results come in the "
+    "next message. Never write a result yourself. A call that failed says why; change it or do "
+    "without. When nothing is left to do, answer the person without a call, with what the results "
+    "say."
 )
 
 
