@@ -27,6 +27,8 @@ from callblocks.tools.names import close_to, listed
 __all__ = ("Faults", "is_model_unknown", "words_of")
 
 _SHOWN = 300
+_READ = 4000
+"""Characters of an error that are searched for words: the patterns look ahead from each bracket."""
 _TAGS = re.compile(r"<(script|style)\b.*?(?:</\1|\Z)|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
 # A secret that is shorter stands in many a word.
@@ -228,6 +230,7 @@ def words_of(text: str) -> str:
     try:
         value = msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):
+        text = text[:_READ]
         title = _TITLE.search(text)
         return html.unescape(title[1] if title else _TAGS.sub(" ", text))
     return _said(value)

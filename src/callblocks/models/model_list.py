@@ -46,7 +46,9 @@ async def ask_models(
     if response.status_code != 200:
         raise faults.status(response.status_code, body, response.headers.get("location", ""))
     try:
-        return _names(msgspec.json.decode(body))
+        # A server may send back what it was sent: a name that holds a secret is none.
+        names = _names(msgspec.json.decode(body))
+        return tuple(name for name in names if faults.hide(name) == name)
     except (ValueError, RecursionError):
         raise faults.unreadable("no list of models", body.decode("utf-8", "replace")) from None
 

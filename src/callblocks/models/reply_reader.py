@@ -77,7 +77,7 @@ class ReplyReader:
             elif isinstance(piece, NativeDelta):
                 is_new = piece.slot >= self._calls
                 self._calls = max(self._calls, piece.slot + 1)
-                self._count(len(piece.text) + len(piece.name) + is_new * _CALL_COST)
+                self._count(len(piece.text) + len(piece.name) + len(piece.id) + is_new * _CALL_COST)
             yield piece
 
     def _count(self, length: int) -> None:

@@ -13,16 +13,14 @@ _MOST = 100
 """Prompts that are kept."""
 
 _LAYOUT = (
-    "What happened so far is written under headings in square brackets: what the person says, what "
-    "you said, your calls, and what they gave. You never write these headings. A result that is "
-    "long is shown in part, with a path by which it can be read."
+    "Headings in square brackets, such as [User say], are put in by the program: never write one. "
+    "A result that is long is shown in part, with a path by which it can be read."
 )
 _CALLING = (
-    "Whenever a tool can give what the person asks for, call it, in each turn anew: you do not know "
-    "its result before. When you call tools, end your reply after the calls: the results come in the "
-    "next message. Never write a result yourself. A call that failed says why; change it or do "
-    "without. When nothing is left to do, answer the person without a call, with what the results "
-    "say."
+    "Whenever a tool can give what the person asks for, call it, in each turn anew: you do not "
+    "know what it gives. When you call tools, end your reply after the calls: the results come in "
+    "the next message. Never write a result yourself. A call that failed says why; change it or do "
+    "without. When nothing is left to do, answer the person without a call."
 )
 
 

@@ -14,6 +14,7 @@ native call that comes again under the same id.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, cast
@@ -50,6 +51,8 @@ from callblocks.views.model_view.neutral import restore_input
 
 __all__ = ("NATIVE", "WIRE_ID", "Reply", "WrittenCall")
 
+_WIRE_ID = re.compile(r"[!-~]{1,64}")
+_RESULT = re.compile(r"<(tool_response|TOOL_RESPONSE)>")
 WIRE_ID = "wire_id"
 """The field of a native call that keeps the id which its server gave it."""
 
@@ -206,6 +209,11 @@ class Reply:
                 self.written.insert(call.at, written)
             else:
                 self._give_back(call, written)
+        if not self.written and (made_up := _RESULT.search(self.rest)):
+            # It plays the tool's part, and would answer with what nobody gave.
+            words = f"you wrote the result {made_up[0]} yourself; call the tool, and wait for it"
+            self.broken.append(Malformed("written-result", self.rest, (0, 0), words))
+            self._tell(CallBroken(code="written-result", text="", detail=words))
 
     def _read_native(self, call: _NativeCall, in_text: Counter[str]) -> WrittenCall | str:
         """Read a call, or return the text that stands for it: it is none, or the text has it."""
@@ -232,7 +240,7 @@ class Reply:
             name=call.name,
             input=value,
             dialect=NATIVE,
-            extra={WIRE_ID: call.id} if call.id else {},
+            extra={WIRE_ID: call.id} if _WIRE_ID.fullmatch(call.id) else {},
             ended=ended,
         )
         self._tell(CallWritten(key=call.key, call=own))

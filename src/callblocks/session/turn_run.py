@@ -7,7 +7,7 @@ run, what they gave before it is asked again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
 
 from callblocks.model.calls import Call
@@ -35,6 +35,7 @@ from callblocks.session.speaker import Exchange, Speaker
 from callblocks.session.talk import Talk
 from callblocks.session.telling import Telling
 from callblocks.session.turn_writing import TurnWriting
+from callblocks.timeline.plain_json import json_text
 from callblocks.views.model_view.neutral import signed
 
 __all__ = ("TurnRun",)
@@ -166,7 +167,7 @@ class TurnRun:
             keys=self._keys,
             tool_name=exchange.tool_name,
             mode=exchange.mode,
-            signed=signed(text_of(list(one.parts)) for one in request.messages[1:]),
+            signed=signed(_shown_texts(request)),
         )
 
     async def _read(self, request: Request, reply: Reply) -> None:
@@ -256,6 +257,13 @@ class TurnRun:
             return None
         ending = Ending.of("limited", "time_limit")
         return asyncio.get_running_loop().call_later(self._settings.seconds, self.stop, ending)
+
+
+def _shown_texts(request: Request) -> Iterator[str]:
+    """Yield every text that a model is shown beside its instructions, its own native calls too."""
+    for message in request.messages[1:]:
+        yield text_of(list(message.parts))
+        yield from (json_text(call.input) for call in message.calls)
 
 
 def _is_cancelled() -> bool:

@@ -18,6 +18,9 @@ acts in no text around it, and a call in the input of another one is seen at onc
 A sign that is put into one block may change how another is read. So the text with its signs is
 judged again, until nothing acts. Blocks in blocks cost what they hold each; where that is too much
 for the length of the text (`_WORK`), every place gets the sign, which needs no reading.
+
+A code fence whose whole body is calls is read by none of the dialects alone. So each fence is read
+as a reader of all of them does, from its opening line to the next line that could close it.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from callblocks.dialects import dialects
 from callblocks.model.events import CallResult, CallStarted, Event
 from callblocks.model.parts import ESCAPE
 from callblocks.model.specs import ToolSpec, ToolSpecs, specs_by_name
+from callblocks.parser import parse
 from callblocks.parsing.block import Block
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.markers import Markers
@@ -38,7 +42,7 @@ from callblocks.parsing.openers import Openers, Setting
 from callblocks.parsing.reader import Reader
 from callblocks.parsing.stage import Keep, Speak, Stage
 
-__all__ = ("ToolsAtHand", "acting_places", "all_places")
+__all__ = ("ToolsAtHand", "acting_places", "all_places", "fenced_places")
 
 _LIMITS = Limits(depth=100, input_size=10**12, calls=10**9)
 _WORK, _LEAST, _MOST = 100, 200_000, 20_000_000
@@ -61,6 +65,26 @@ _ESCAPES = r"\\[uxN0-7]|&[#\w]"
 _WAYS = tuple(product((True, False), (False, True), (False,)))
 """Whether a dialect is read alone, whether strictly, and whether nothing stands before the text."""
 _STARTING = (*_WAYS, *((alone, strict, True) for alone, strict, _ in _WAYS))
+
+
+_FENCE_LINE = re.compile(r"^[ \t]*(?=(`{3,}|~{3,}))", re.MULTILINE)
+
+
+def fenced_places(text: str, tools: ToolsAtHand) -> list[int]:
+    """Return where a sign keeps a code fence from being read as calls: in its opening."""
+    lines = list(_FENCE_LINE.finditer(text))
+    ends = [*(line.end() for line in lines), len(text)][1:]
+    found: list[int] = []
+    for line, end in zip(lines, ends, strict=True):
+        start = line.end()
+        # The closing line belongs to it; what follows on that line cannot make it a call.
+        fence = f"{text[start:end].rstrip()}\n{line[1]}\n"
+        if tools.find(fence) and any(
+            isinstance(event, CallStarted) and event.name in tools
+            for event in parse(fence, tools=tools.listed).events
+        ):
+            found.append(start + 1)
+    return found
 
 
 class _AnyTool(Mapping[str, ToolSpec]):
@@ -87,6 +111,7 @@ class ToolsAtHand:
         self._names = frozenset(map(_squeeze, self.specs))
         self.find = _ANYTHING.search if tools is None else _name_pattern(tuple(self.specs)).search
         """Finds a name of a tool in a text, or a character written as others, maybe of one."""
+        self.listed = () if tools is None else tuple(self.specs.values())
 
     def __contains__(self, name: str) -> bool:
         return name in self.specs or _squeeze(name) in self._names

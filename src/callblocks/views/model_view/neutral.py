@@ -29,7 +29,7 @@ from typing import Any, cast
 from callblocks.model.parts import ESCAPE
 from callblocks.model.specs import ToolSpecs
 from callblocks.models.prompt_formats import MARKED
-from callblocks.views.model_view.acting import ToolsAtHand, acting_places, all_places
+from callblocks.views.model_view.acting import ToolsAtHand, acting_places, all_places, fenced_places
 from callblocks.views.model_view.reserved import reserved
 
 __all__ = ("ESCAPE", "ESCAPE_NOTE", "Neutral", "neutralize", "restore", "restore_input", "signed")
@@ -67,6 +67,8 @@ class Neutral:
         for _ in range(_ROUNDS):
             signed = _woven(shown, signs)
             places = acting_places(signed, self._tools, fresh=fresh)
+            if places is not None:
+                places = sorted({*places, *fenced_places(signed, self._tools)})
             if not places and places is not None:
                 return signed
             if places is None or not _add(shown, signs, _without_signs(places, signs)):
