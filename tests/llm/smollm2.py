@@ -205,7 +205,7 @@ def test_what_is_no_grammar_or_too_long_is_told(model: LocalModel) -> None:
     async def act() -> None:
         for text, grammar, code in (
             ("hello", "root ::= (", "model_refused"),
-            ("hello " * 10_000, "", "model_too_long"),
+            ("hello " * 10_000, "", "model_context_full"),
         ):
             with pytest.raises(ModelError) as raised:
                 await read(model, Request(messages=(said("user", text),), grammar=grammar))

@@ -35,7 +35,7 @@ from callblocks.models.model import Message, Role
 from callblocks.models.native_names import NativeNames
 from callblocks.parsing.dialect import Dialect
 from callblocks.session.dating import date_line
-from callblocks.session.reply import WIRE_ID
+from callblocks.session.reply import RESULT_TAGS, WIRE_ID
 from callblocks.timeline.emitting.call_blocks import has_code_elsewhere, params_of
 from callblocks.timeline.emitting.notices import ERROR_NOTICES
 from callblocks.timeline.rounds import CallKey
@@ -142,8 +142,10 @@ class Dialogue(ABC):
                 call = _call(section, code)
                 items.append(replace(call, input=self._neutral.input(call.input)))
                 code = None
-            elif not has_calls or _WORDS.search(_MARKUP.sub("", block.text or "")):
-                items.append(f"{(block.text or '').rstrip()}\n")
+            else:
+                text = RESULT_TAGS.sub("", block.text or "").strip("\n")
+                if not has_calls or _WORDS.search(_MARKUP.sub("", text)):
+                    items.append(f"{text.rstrip()}\n")
         return items
 
     def _dates(self, sections: Sequence[Section]) -> dict[int, str]:

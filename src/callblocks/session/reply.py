@@ -49,10 +49,11 @@ from callblocks.session.call_ids import CallIds
 from callblocks.session.native_input import read_native_input
 from callblocks.views.model_view.neutral import restore_input
 
-__all__ = ("NATIVE", "WIRE_ID", "Reply", "WrittenCall")
+__all__ = ("NATIVE", "RESULT_TAGS", "WIRE_ID", "Reply", "WrittenCall")
 
 _WIRE_ID = re.compile(r"[!-~]{1,64}")
-_RESULT = re.compile(r"<(tool_response|TOOL_RESPONSE)>")
+RESULT_TAGS = re.compile(r"</?(?:tool_response|TOOL_RESPONSE)>")
+"""The tags in which templates show results; a model has no use for them."""
 WIRE_ID = "wire_id"
 """The field of a native call that keeps the id which its server gave it."""
 
@@ -209,9 +210,11 @@ class Reply:
                 self.written.insert(call.at, written)
             else:
                 self._give_back(call, written)
-        if not self.written and (made_up := _RESULT.search(self.rest)):
-            # It plays the tool's part, and would answer with what nobody gave.
-            words = f"you wrote the result {made_up[0]} yourself; call the tool, and wait for it"
+
+    def refuse_results(self) -> None:
+        """Break a reply that calls nothing and tells results: it plays the tool's part."""
+        if not self.written and (tag := RESULT_TAGS.search(self.rest)):
+            words = f"you wrote the result {tag[0]} yourself; call the tool, and wait for it"
             self.broken.append(Malformed("written-result", self.rest, (0, 0), words))
             self._tell(CallBroken(code="written-result", text="", detail=words))
 

@@ -118,6 +118,9 @@ class TurnRun:
         """Return whether the model is asked again though it called nothing; a notice says why."""
         if self.ending is not None:
             return False
+        if not self._calls:
+            # After calls it may repeat what they gave; before any there is nothing to repeat.
+            reply.refuse_results()
         # It never heard of its tools: from now on the prompt teaches them.
         if reply.is_unheard and not reply.written:
             self._speaker.give_up_tools()

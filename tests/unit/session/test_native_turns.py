@@ -380,3 +380,14 @@ def test_later_turns_begin_with_the_messages_of_the_one_before(tmp_path: Path) -
     *_, second, third = turn.model.requests
     assert third.messages[: len(second.messages)] == second.messages
     assert [one.role for one in third.messages[len(second.messages) :]] == ["assistant", "user"]
+
+
+def test_a_model_that_plays_the_part_of_a_tool_is_told_so(tmp_path: Path) -> None:
+    made_up = "<tool_response>\na cellar\n</tool_response>"
+    turn = Turn(tmp_path, made_up, [native(0, GARDEN)], made_up)
+    (hint,) = of_type(turn.events, CallBroken)
+    assert hint.code == "written-result"
+    assert turn.codes == [""]
+    assert turn.events[-1].status == "answered"
+    shown = [text_of(list(one.parts)) for one in turn.model.requests[-1].messages]
+    assert not any("tool_response" in text for text in shown[:-1] if "written-result" not in text)
