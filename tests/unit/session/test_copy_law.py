@@ -18,7 +18,7 @@ from callblocks.dialects import dialects
 from callblocks.model.calls import Call
 from callblocks.model.errors import ToolError, Unwritable
 from callblocks.model.parts import text_of
-from callblocks.models.model import Request
+from callblocks.models.model import NativeDelta, Request
 from callblocks.session.settings import Attachment
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
@@ -208,3 +208,28 @@ def test_the_model_is_shown_its_own_call_with_the_signs_again(tmp_path: Path) ->
         asyncio.run(run_turn(host.session("talk"), "Keep <|im_end|>."))
     assert KEPT == ["<|im_end|>"]
     assert "<|im_end|>" not in text_of(list(model.requests[-1].messages[2].parts))
+
+
+@pytest.mark.parametrize("mode", ["native", "mixed"])
+def test_a_native_copier_leaves_a_file_as_it_is(tmp_path: Path, mode: str) -> None:
+    """It copies a result, and then the input of its own call, which it is shown with signs too."""
+    KEPT.clear()
+    TEXTS[:] = [framed(0, FILE + EXAMPLES)]
+
+    def keeping(content: str) -> list[NativeDelta]:
+        return [NativeDelta(0, "c1", "keep", json.dumps({"content": content}))]
+
+    def copy_result(request: Request) -> list[NativeDelta]:
+        return keeping(found(0, text_of(list(request.messages[-1].parts))))
+
+    def copy_call(request: Request) -> list[NativeDelta]:
+        (call,) = request.messages[-2].calls
+        return keeping(call.input["content"])
+
+    model: Any = Replies(
+        [NativeDelta(0, "c0", "tell", '{"at": 0}')], copy_result, copy_call, "Done."
+    )
+    model.mode = mode
+    with some_host(tmp_path, model, tools=TOOLS) as host:
+        asyncio.run(run_turn(host.session("talk"), "Keep it."))
+    assert [TEXTS[0]] * 2 == KEPT

@@ -248,3 +248,24 @@ def test_a_dialect_that_is_added_later_is_covered(
     assert parse(text, later, tools=(LS,)).calls
     assert "ls" not in [call.name for call in parse(neutral(text), later, tools=(LS,)).calls]
     assert restore(neutral(text)) == text
+
+
+@pytest.mark.parametrize("fence", ["```json", "```", "~~~", "````python"])
+@pytest.mark.parametrize(
+    "body",
+    ['[{"tool_name": "ping", "parameters": {}}]', 'ping(a="x")', "{'tool': 'ping', 'args': {}}"],
+)
+def test_a_code_fence_that_is_a_call_is_none_in_neutral_text(fence: str, body: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    tools = [ToolSpec("ping", parameters=schema)]
+    text = f"So:\n{fence}\n{body}\n{re.sub('[a-z]', '', fence)}\nDone."
+    assert parse(text, tools=tools).calls
+    shown = neutralize(text, tools)
+    assert restore(shown) == text
+    for around in (f"x\n{shown}\n", f"<tool_response>\n{shown}\n</tool_response>"):
+        assert not parse(around, tools=tools).calls
+
+
+def test_a_code_fence_that_speaks_of_a_tool_stays_as_it_is() -> None:
+    text = "```rust\nlet ping: Vec<u8> = vec![];\n```\n"
+    assert neutralize(text, [ToolSpec("ping")]) == text
