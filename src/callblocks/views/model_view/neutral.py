@@ -7,7 +7,7 @@ r"""Text of others in a text for models: nothing in it acts, and a copy of it is
     ␛                                     ␛␛
 
 The sign `␛` goes into what is `reserved`, and into each place that some dialect reads as a call of
-the tools at hand (`acting`). It can be seen, and no filter for invisible characters takes it out.
+the tools at hand (`call_places`). It can be seen: no filter for invisible characters takes it out.
 
 Why a copy is exact. In a text that is shown, a run of signs stands for half as many that the text
 has itself; an odd one was put in. At most one is put into a run, so the number alone tells which
@@ -29,7 +29,12 @@ from typing import Any, cast
 from callblocks.model.parts import ESCAPE
 from callblocks.model.specs import ToolSpecs
 from callblocks.models.prompt_formats import MARKED
-from callblocks.views.model_view.acting import ToolsAtHand, acting_places, all_places, fenced_places
+from callblocks.views.model_view.call_places import (
+    ToolsAtHand,
+    acting_places,
+    all_places,
+    fenced_places,
+)
 from callblocks.views.model_view.reserved import reserved
 
 __all__ = ("ESCAPE", "ESCAPE_NOTE", "Neutral", "neutralize", "restore", "restore_input", "signed")

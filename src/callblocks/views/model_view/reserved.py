@@ -10,7 +10,7 @@ r"""What no text of others may say to a model, whatever tools there are.
 A row is one character and a pattern of what follows it: the sign goes between them. Only that is a
 control token which a tokenizer or a template takes for one and nobody writes for another reason.
 `<s>`, `<tools>` and `<invoke …>` are HTML and XML: to begin a turn of somebody they would need one
-of these rows beside them, and where they begin a call, they are read as one (see `acting`).
+of these rows beside them, and where they begin a call, they are read as one (see `call_places`).
 """
 
 from __future__ import annotations
