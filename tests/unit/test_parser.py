@@ -133,3 +133,17 @@ def test_a_dialect_of_a_display_neither_teaches_nor_constrains(kind: Any) -> Non
 def test_a_grammar_needs_a_tool(dialect: str) -> None:
     with pytest.raises(BadSpec, match="a grammar needs at least one tool"):
         dialects[dialect].grammar([], "gbnf")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "🛠️[other x]\n🛠️[/end]",
+        "<tool>other(a=1)\nits first line</tool>",
+        '{"name": "other", "arguments": {}}',
+    ],
+)
+def test_a_fence_with_a_call_of_another_tool_in_one_piece_is_prose(body: str) -> None:
+    text = f"```\n{body}\n```\n"
+    parsed = parse(text, tools=[ToolSpec("ls")])
+    assert (parsed.calls, parsed.text) == ([], text)

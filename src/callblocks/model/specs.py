@@ -163,8 +163,6 @@ def specs_by_name(tools: ToolSpecs) -> Mapping[str, ToolSpec]:
     """Index tools by name; a later one wins. What has an index already is not walked over."""
     # Looking for the protocol costs more than all else that a parser is made of.
     is_plain = isinstance(tools, tuple | list)
-    if tools is None:
-        return {}
     if not is_plain and isinstance(tools, SpecBook):
         return tools.specs
     known: dict[str, ToolSpec] = {}

@@ -147,7 +147,9 @@ class _Body:
                 case CallStarted(name=name):
                     may_be = name in self._engine.tools
                 case CallReady(call=call):
-                    may_be = not call.ended or _suits(call, self._engine.tools[call.name])
+                    # One piece may hold all of a call of a tool that nobody declared.
+                    tool = self._engine.tools.get(call.name)
+                    may_be = tool is not None and (not call.ended or _suits(call, tool))
                 case Malformed(code=code, index=index):
                     may_be = index is not None and (self._is_open or code in LIMITED)
                 case CallInput() | Problem():

@@ -214,9 +214,10 @@ class Reply:
     def refuse_results(self) -> None:
         """Break a reply that calls nothing and tells results: it plays the tool's part."""
         if not self.written and (tag := RESULT_TAGS.search(self.rest)):
+            code = "written-result"
             words = f"you wrote the result {tag[0]} yourself; call the tool, and wait for it"
-            self.broken.append(Malformed("written-result", self.rest, (0, 0), words))
-            self._tell(CallBroken(code="written-result", text="", detail=words))
+            self.broken.append(Malformed(code, self.rest, (0, 0), words))
+            self._tell(CallBroken(code=code, text="", detail=words))
 
     def _read_native(self, call: _NativeCall, in_text: Counter[str]) -> WrittenCall | str:
         """Read a call, or return the text that stands for it: it is none, or the text has it."""

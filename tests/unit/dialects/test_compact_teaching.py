@@ -70,7 +70,7 @@ def _schemas(draw: st.DrawFn, depth: int = 2) -> tuple[dict[str, Any], Any]:
             return schema, {"keys": keys, "others": None} if keys else "object"
         case _:
             words = {"integer": "int", "boolean": "bool"}
-            return {} if kind == "any" else {"type": kind}, words.get(kind, kind)
+            return {} if kind == "any" else {"type": kind}, words.get(str(kind), kind)
 
 
 @st.composite

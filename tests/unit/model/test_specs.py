@@ -128,8 +128,3 @@ def test_a_tool_tells_its_parameters_and_which_are_required() -> None:
 def test_a_schema_of_no_known_form_is_refused_when_it_is_read(parameters: object) -> None:
     with pytest.raises(BadSpec, match="tool 0"):
         read_specs([{"name": "a", "parameters": parameters}])
-
-
-def test_no_tools_are_none() -> None:
-    nothing: Any = None
-    assert specs_by_name(nothing) == {}
