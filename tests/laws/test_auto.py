@@ -11,11 +11,13 @@ from callblocks import ToolSpec, dialects, parse
 from callblocks.model.events import CallReady, Event, Malformed, Problem, join
 from callblocks.parser import AUTO
 from support.corpus import CASES, content, options
+from support.mentions import mentions
 from support.paragraphs import paragraphs
 from support.reading import read
 
 LEAST_NAMED = 0.98
 PARAGRAPHS = 10_000
+MENTIONS = 2_000
 NAMES = ("get_weather", "search", "read_file", "write_file", "run_command", "send_mail", "now")
 SCHEMA = {
     "type": "object",
@@ -74,3 +76,12 @@ def test_auto_finds_no_call_in_prose_code_and_answers(tools: list[ToolSpec]) -> 
     assert len(texts) == PARAGRAPHS
     found = [text for text in texts if parse(text, tools=tools).calls]
     assert found == []
+
+
+@pytest.mark.parametrize("tools", [(), TOOLS], ids=["without tools", "with tools"])
+@pytest.mark.no_cover
+def test_auto_finds_no_call_in_text_about_calls(tools: list[ToolSpec]) -> None:
+    texts = mentions(MENTIONS)
+    assert len(set(texts)) == MENTIONS
+    found = {text: calls for text in texts if (calls := parse(text, tools=tools).calls)}
+    assert found == {}

@@ -15,6 +15,7 @@ from callblocks.model.events import CallInput
 from callblocks.parsing.json_scan import ScanState
 from callblocks.parsing.line_ends import with_lf
 from callblocks.parsing.markers import Markers
+from callblocks.parsing.scanner import end_of
 from callblocks.parsing.stage import Hurry, Reading, Search, Speak, Stage
 
 __all__ = ("Asking",)
@@ -55,6 +56,7 @@ class Asking:
         self.start: int = stage.said
         self.at_start = not stage.solid
         self.fresh = scan.fresh
+        self.before = scan.before
         self.taken: list[str] = [scan.take(scan.pos + len(opening))]
         self.index: int | None = None
 
@@ -183,7 +185,8 @@ class Asking:
         first, at = self.part_at(offset)
         text, keep = "".join(self.taken[first:]), offset - at
         self.taken[first:] = [text[:keep]]
-        self.scan.rewind(offset, [text[keep:]], fresh=False)
+        before = end_of((*reversed(self.taken), self.before))
+        self.scan.rewind(offset, [text[keep:]], fresh=False, before=before)
 
     def pack(self, offset: int) -> str:
         """Make one part of all that was taken since `offset`, and give it."""

@@ -7,6 +7,7 @@ saying that the block is `ready`, `malformed` or `prose` after all, or by `refus
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from enum import Enum
 from typing import Any
@@ -25,13 +26,20 @@ from callblocks.parsing.asking import Asking
 from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.parsing.stage import Stage
 
-__all__ = ("Block", "Refused")
+__all__ = ("Block", "Refused", "UnlikelyName")
 
 
 class Refused(Enum):
     """The text was no block of this owner; it is given back."""
 
     REFUSED = "refused"
+
+
+_UNLIKELY = re.compile(r"""['"`<>{}()\[\]|=+\\,;$\r\n]""")
+
+
+class UnlikelyName(Exception):
+    """No tool has such a name: this ends the reading of a block in a guessed dialect."""
 
 
 class Block(Asking):
@@ -52,6 +60,7 @@ class Block(Asking):
         self, name: str, id_: str | None = None, *, id_later: bool = False, end: int | None = None
     ) -> None:
         """Say that a call has begun. With `id_later` the block may still name its id."""
+        self._check_name(name)
         self.name = name
         self._muted = self.stage.calls >= self.stage.limits.calls
         if self._muted:
@@ -62,6 +71,17 @@ class Block(Asking):
         self.stage.say(CallStarted(self.index, self.id, name, self.stage.span(end)))
         if duplicate:
             self._note_duplicate(id_)
+
+    def _check_name(self, name: str) -> None:
+        """Refuse a block that a template wrote: its first name is an expression or a placeholder.
+
+        Nothing of the block has been said then, so its text can still be given back.
+        """
+        stage = self.stage
+        if stage.alone or not stage.quotes or self._last is not None or stage.said != self.start:
+            return
+        if name not in stage.tools and not _is_likely_name(name):
+            raise UnlikelyName(f"{name!r:.60} is no name of a tool")
 
     def lead(self, size: int) -> None:
         """Say that this much of the opening is prose, and that the block begins after it."""
@@ -167,3 +187,8 @@ class Block(Asking):
 
     def _note_duplicate(self, written: str | None) -> None:
         self.problem("duplicate-id", f"{written!r} was used before: renamed to {self.id!r}")
+
+
+def _is_likely_name(name: str) -> bool:
+    """Return whether a tool could have this name."""
+    return _UNLIKELY.search(name) is None and any(map(str.isalnum, name))

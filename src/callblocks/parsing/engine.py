@@ -17,14 +17,16 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from callblocks.model.errors import CallerError, NotText, ParserClosed
-from callblocks.model.events import Event, Text
+from callblocks.model.events import Event, Problem, Text
 from callblocks.model.specs import ToolSpecs
 from callblocks.parsing.attempts import Attempt
-from callblocks.parsing.block import Block
+from callblocks.parsing.block import Block, UnlikelyName
 from callblocks.parsing.ids import Ids
 from callblocks.parsing.limits import USUAL, Limits
 from callblocks.parsing.openers import InFences, Openers, Owner, Setting, choose
+from callblocks.parsing.quotations import is_quoted
 from callblocks.parsing.reader import Reader
+from callblocks.parsing.scanner import end_of
 from callblocks.parsing.shapes.fence_forms import FENCE_FORMS
 from callblocks.parsing.stage import Hit, Reading, Stage
 
@@ -57,6 +59,7 @@ class Engine(Stage):
         fences: InFences = "whole" if in_code_fences == "whole" else bool(in_code_fences)
         self._how = self._preferred, fences, _pairs(reasoning) if reasoning else ()
         self._outside, self._inside, thinking = choose(self._owners, *self._how)
+        self.quotes = fences is not True
         if in_reasoning and thinking is None:
             raise CallerError("in_reasoning needs `reasoning`: no dialect here names its markers")
         self._opened = thinking if in_reasoning else None
@@ -90,6 +93,7 @@ class Engine(Stage):
             if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
                 raise NotText(piece)
             return []
+        self.passed.append(text)
         keep, speak = self.keep, self.speak
         if keep is not None:
             keep(text)
@@ -141,8 +145,10 @@ class Engine(Stage):
 
     def _advance(self, text: str, hit: Hit | None = None) -> list[Event]:
         """Let the reader go on with the text that waits."""
-        if self.search is not None and self.speak is not None:
-            self.scan.base = self.said
+        if self.search is not None:
+            self.scan.tail = end_of(reversed(self.passed))
+            if self.speak is not None:
+                self.scan.base = self.said
         self.scan.text, self.search, self.hit = text, None, hit
         self.out = []
         next(self._loop, None)
@@ -159,7 +165,9 @@ class Engine(Stage):
 
     def _open(self, openers: Openers) -> Reading[None]:
         scan, start, fresh = self.scan, self.scan.offset, self.scan.fresh
-        for reader, markers in openers.at(scan.text[scan.pos], fresh):
+        before, unlikely = scan.before, None
+        quoted = self.quotes and (yield from is_quoted(self, before))
+        for reader, markers in openers.at(scan.text[scan.pos], fresh, quoted=quoted):
             marker, certain = scan.match(markers)
             while not certain:
                 yield
@@ -171,7 +179,10 @@ class Engine(Stage):
                 attempt = Attempt(reader.name, marker, start)
                 self.attempts.append(attempt)
             self.alone = len(self._owners) == 1 or reader is self._preferred
-            refused = yield from reader.read(block)
+            try:
+                refused = yield from reader.read(block)
+            except UnlikelyName as error:
+                refused, unlikely = block.refuse(block.offset), error
             self._barred[reader] = block.barred
             if block.retired:
                 self._retire(reader)
@@ -179,8 +190,11 @@ class Engine(Stage):
                 return
             if attempt:
                 attempt.refused_after = block.text[len(marker) :]
-            scan.rewind(start, block.taken, fresh)
+            scan.rewind(start, block.taken, fresh, before)
         self.prose(scan.take(scan.pos + 1))
+        if unlikely:
+            end = self.said
+            self.say(Problem("unlikely-name", str(unlikely), (end, end), (start, end)))
 
     def _retire(self, reader: Reader) -> None:
         self._owners = tuple(owner for owner in self._owners if owner is not reader)

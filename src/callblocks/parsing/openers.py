@@ -13,6 +13,7 @@ from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 from callblocks.parsing.fenced_calls import FencedCalls
 from callblocks.parsing.fences import CodeFences
 from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.quotations import DiffHunks
 from callblocks.parsing.reader import Reader
 from callblocks.parsing.thinking import Pairs, Thinking, ThoughtEnd
 from callblocks.parsing.turn_end import TURN_ENDS, TurnEnd
@@ -53,17 +54,20 @@ class Owner(Reader, Protocol):
 class Openers:
     """Who may open a block here, each with its own markers, and all of them as one search."""
 
-    def __init__(self, readers: Rows) -> None:
+    def __init__(self, readers: Rows, *, quotable: int = 0) -> None:
+        """The first `quotable` readers read calls: they are not asked about a quotation."""
         self.markers = Markers(*(marker for _, openers in readers for marker in openers))
         self._readers = [(reader, Markers(*openers)) for reader, openers in readers]
-        self._found: dict[tuple[str, bool], list[tuple[Reader, Markers]]] = {}
+        self._quotable = quotable
+        self._found: dict[tuple[str, bool, bool], list[tuple[Reader, Markers]]] = {}
 
-    def at(self, char: str, fresh: bool) -> list[tuple[Reader, Markers]]:
+    def at(self, char: str, fresh: bool, *, quoted: bool = False) -> list[tuple[Reader, Markers]]:
         """Those of whom a marker may begin with this character, at the start of a line or not."""
-        found = self._found.get((char, fresh))
+        found = self._found.get((char, fresh, quoted))
         if found is None:
-            found = [pair for pair in self._readers if pair[1].may_begin(char, fresh)]
-            self._found[char, fresh] = found
+            readers = self._readers[self._quotable :] if quoted else self._readers
+            found = [pair for pair in readers if pair[1].may_begin(char, fresh)]
+            self._found[char, fresh, quoted] = found
         return found
 
 
@@ -113,11 +117,14 @@ def choose(
     inside = readers if anywhere else []
     if in_code_fences == "whole":
         readers.append((FencedCalls(), FencedCalls.OPENERS))
+    if not anywhere:
+        readers.append((DiffHunks(), DiffHunks.OPENERS))
     if tracked:
         everywhere.append((CodeFences(), CodeFences.OPENERS))
     closings = tuple(close for _, close in pairs)
     thinking = Thinking(closings, enders, openings=tuple(o for o, _ in pairs)) if pairs else None
-    outside, inside = Openers([*readers, *everywhere]), Openers([*inside, *everywhere])
+    outside = Openers([*readers, *everywhere], quotable=len(owners))
+    inside = Openers([*inside, *everywhere])
     return Choice(outside, inside, thinking)
 
 

@@ -25,6 +25,7 @@ def try_call(
     Beside it stands up to where no other trial by this reader is worth while.
     """
     scan, start, fresh = stage.scan, stage.scan.offset, stage.scan.fresh
+    before = scan.before
     trial = _Trial(stage)
     taken = [scan.take(scan.pos + len(opening))]
     trial.scan.feed(taken[0])
@@ -44,7 +45,7 @@ def try_call(
             verdict, barred = True, trial.scan.offset
             break
         taken.append((yield from _slice(stage, trial, closing)))
-    scan.rewind(start, taken, fresh)
+    scan.rewind(start, taken, fresh, before)
     return verdict, float("inf") if block.retired else barred
 
 
