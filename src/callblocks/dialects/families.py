@@ -5,7 +5,7 @@
 A name is read as words and numbers: `Qwen/Qwen3-8B`, `qwen3:8b` and `qwen-3` begin alike. Of the
 families that a name begins with, the longest tells. Who publishes a model does not matter
 (`Qwen_Qwen3-8B`, `openai.gpt-oss-20b`), nor how it was packed. A version that is not listed writes
-like the last one before it, of the same major version: `deepseek-v4.1` like `deepseek-v4`.
+like the last one before it, of the same major version: `kimi-k3.1` like `kimi-k3`.
 
     is_small("qwen2.5-coder:1.5b")  →  True
 
@@ -71,6 +71,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "deepseek_v31": ("deepseek-v3.1", "deepseek-v3.2-exp"),
     "deepseek_v32": ("deepseek-v3.2",),
     "deepseek_v4": ("deepseek-v4",),
+    "deepseek_v41": ("deepseek-v4.1",),
     "step3": ("step3",),
     "qwen3_coder": (
         *("qwen3-coder", "qwen3.5", "nemotron-3", "nvidia-nemotron-3", "step-3.5", "mimo-v2"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callblocks import Parser, dialects, parse
-from callblocks.dialects import FAMILIES, aliases_of, dialect_of, table
+from callblocks.dialects import FAMILIES, aliases_of, dialect_of, groups_of, table
 from callblocks.model.errors import CallerError
 
 GRAMMARS = (
@@ -14,7 +14,8 @@ GRAMMARS = (
     *("llama3_json", "xlam", "mistral_old", "mistral_v11", "cohere_command3", "cohere_command4"),
     *("cohere_r_plus", "apertus", "gigachat3", "gigachat31", "inkling", "sarashina"),
     *("functionary_v31", "functionary_v32", "generic_json", "openai_json_text"),
-    *("deepseek_v3", "deepseek_r1", "deepseek_v31", "deepseek_v32", "deepseek_v4", "step3"),
+    *("deepseek_v3", "deepseek_r1", "deepseek_v31", "deepseek_v32", "deepseek_v4", "deepseek_v41"),
+    "step3",
     *("qwen3_coder", "qwen3_xml", "seed_oss", "minimax_m2", "minimax_m3", "glm45", "glm46"),
     *("glm47", "glm5", "ling3", "poolside_v1", "hy_v3", "dots", "minicpm5_xml", "kimi_k2"),
     *("kimi_k3", "muse_glimmer", "anthropic_xml", "claude_legacy", "cline", "roo", "morph_xml"),
@@ -40,7 +41,9 @@ MODELS = {
     "unsloth/gemma-4-31B-it-GGUF": "gemma4",
     "LiquidAI/LFM2-8B-A1B": "lfm2",
     # A version that is not listed writes like the last one before it, of the same major version.
-    "deepseek-v4.1": "deepseek_v4",
+    "deepseek-v4.2": "deepseek_v41",
+    "deepseek-v4": "deepseek_v4",
+    "deepseek-ai/DeepSeek-V4.1-Flash": "deepseek_v41",
     "deepseek-ai/DeepSeek-V3-0324": "deepseek_v3",
     "DeepSeek-V3.2-Exp": "deepseek_v31",
     "kimi-k3.1": "kimi_k3",
@@ -87,8 +90,11 @@ def test_every_grammar_is_found_by_its_name(name: str) -> None:
 
 def test_an_alias_is_no_dialect_of_its_own() -> None:
     aliases = [alias for name in dialects for alias in aliases_of(name)]
-    assert len(set(aliases)) == len(aliases) == len(table._ALIASES)
-    assert not set(aliases) & {*dialects}
+    groups = {group for name in dialects for group in groups_of(name)}
+    assert {*table._ALIASES} <= {*dialects}
+    assert groups == {*table._GROUPS}
+    # Each name, alias and group has a spelling of its own, however it is written.
+    assert len(table._spellings()) == len(dialects) + len(aliases) + len(groups)
 
 
 @pytest.mark.parametrize("model", MODELS)
