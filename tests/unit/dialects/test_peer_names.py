@@ -167,7 +167,7 @@ OLLAMA = {
     "nemotron-3.5-nano": "qwen3_coder",
     "ministral": "mistral_v11",
     "harmony": "gpt_oss",
-    "cogito": "deepseek_v31",
+    "cogito": "hermes deepseek_v3",
     "deepseek3": "deepseek_v31 deepseek_v3",
     "olmo3": "olmo3",
     "olmo3-think": "olmo3",
@@ -257,7 +257,7 @@ PEERS: Mapping[str, Mapping[str, str]] = {
     "others": OTHERS,
 }
 NAMES = [(peer, name) for peer, names in PEERS.items() for name in names]
-VERSIONS = ("mistral", "cohere", "deepseek", "deepseek3", "qwen")
+VERSIONS = ("mistral", "cohere", "deepseek", "deepseek3", "qwen", "cogito")
 """Names of several versions of one family's calls."""
 
 
