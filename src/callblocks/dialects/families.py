@@ -88,6 +88,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "glm47": ("glm-4.7", "glm-5", "ling", "ring"),
     "poolside_v1": ("laguna", "poolside"),
     "hy_v3": ("hunyuan-3", "hy-v3", "hy3"),
+    "hy_v4": ("hunyuan-4", "hy-v4", "hy4"),
     "dots": ("dots",),
     "minicpm5_xml": ("minicpm",),
     "kimi_k2": ("kimi", "moonlight"),

@@ -65,6 +65,7 @@ _CLASSES = {
     "glm47": "glm47.Glm47",
     "poolside_v1": "poolside_v1.PoolsideV1",
     "hy_v3": "hy_v3.HyV3",
+    "hy_v4": "hy_v4.HyV4",
     "minimax_m2": "minimax_m2.MinimaxM2",
     "minimax_m3": "minimax_m3.MinimaxM3",
     "dots": "dots.Dots",

@@ -59,6 +59,7 @@ EXAMPLES = {
     "hermes": f"<tool_call>\n{JSON}\n</tool_call>",
     "hunyuan_a13b": f"<tool_calls>[{JSON}]</tool_calls>",
     "hy_v3": f"<tool_calls>\n<tool_call>weather<tool_sep>\n{GLM}</tool_call>\n</tool_calls>",
+    "hy_v4": f"<tool_calls><tool_call>weather{GLM}</tool_call></tool_calls>".replace("\n", ""),
     "inkling": '<|message_model|><|content_invoke_tool_json|>{"name": "weather", "args": '
     '{"city": "Oslo"}}<|end_message|>',
     "internlm2": '<|action_start|><|plugin|>\n{"name": "weather", "parameters": '
@@ -102,7 +103,16 @@ VLLM = {
         for name in (
             *("dots", "deepseek_v3", "deepseek_v31", "deepseek_v32", "deepseek_v4", "deepseek_v41"),
             *("cohere_command3", "cohere_command4", "ernie45", "glm45", "glm47", "hermes"),
-            *("poolside_v1", "hunyuan_a13b", "hy_v3", "jamba", "lfm2", "kimi_k2", "kimi_k3"),
+            *(
+                "poolside_v1",
+                "hunyuan_a13b",
+                "hy_v3",
+                "hy_v4",
+                "jamba",
+                "lfm2",
+                "kimi_k2",
+                "kimi_k3",
+            ),
             *("llama3_json", "longcat", "minimax_m2", "minimax_m3", "olmo3", "muse_glimmer"),
             *("pythonic", "qwen3_coder", "seed_oss", "step3", "inkling", "xlam", "gigachat3"),
             *("functiongemma", "gemma4", "apertus"),
@@ -210,7 +220,7 @@ SMG = {
         name: name
         for name in (
             *("pythonic", "deepseek_v4", "deepseek_v41", "step3", "sarashina", "kimi_k3"),
-            *("inkling", "minimax_m2", "minimax_m3", "gemma4"),
+            *("inkling", "minimax_m2", "minimax_m3", "gemma4", "hy_v4"),
         )
     },
     "cohere": "cohere_command4 cohere_command3",

@@ -17,14 +17,18 @@ __all__ = (
     "ARGUMENT",
     "NAME",
     "RULES",
+    "SUFFIX",
     "ArgKeyValue",
     "argument",
     "named_call",
     "pair_tags",
     "suffixed",
+    "wrapped_tags",
 )
 
 NAME = "[\\w./:-]{1,200}"
+SUFFIX = "[\\w.-]{1,40}"
+"""What a model may have as a suffix of its own on each tag."""
 RULES = (
     "For each argument write its name in `<arg_key>` and its value in `<arg_value>`.",
     "Write text as it is, without quotes. Write numbers, booleans, lists and objects as JSON.",
@@ -73,6 +77,23 @@ def pair_tags() -> XmlTags:
         argument_end=closing("</arg_value>", others=[misspelt("</arg_v")], covered=True),
         starts_line=False,
     )
+
+
+def wrapped_tags(call: Tag) -> XmlTags:
+    """The tags of calls in `<tool_calls>`, all of which may have a suffix."""
+    return XmlTags(
+        wrapper=Tag("<tool_calls>", *_spellings("<tool_calls")),
+        wrapper_end=Tag("</tool_calls>", *_spellings("</tool_calls")),
+        call=call,
+        call_end=Tag("</tool_call>", *_spellings("</tool_call")),
+        argument=Tag(ARGUMENT, argument(), argument(SUFFIX)),
+        argument_end=Tag("</arg_value>", *_spellings("</arg_value"), others=[misspelt("</arg_v")]),
+        starts_line=False,
+    )
+
+
+def _spellings(tag: str) -> tuple[Shape, Shape]:
+    return Shape(suffixed(tag)), Shape(suffixed(tag, SUFFIX))
 
 
 class ArgKeyValue(JsonValues):
