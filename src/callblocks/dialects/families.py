@@ -93,6 +93,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "minicpm5_xml": ("minicpm",),
     "kimi_k2": ("kimi", "moonlight"),
     "kimi_k3": ("kimi-k3",),
+    "solar_open": ("solar-open",),
     "muse_glimmer": ("muse-glimmer", "muse"),
     "anthropic_xml": ("claude",),
     "claude_legacy": ("claude-1", "claude-2", "claude-instant"),

@@ -52,6 +52,7 @@ _CLASSES = {
     "deepseek_v3": "deepseek_v3.DeepseekV3",
     "deepseek_v31": "deepseek_v31.DeepseekV31",
     "kimi_k2": "kimi_k2.KimiK2",
+    "solar_open": "solar_open.SolarOpen",
     # A row of JSON objects: where it is an array, Hunyuan's has more around it.
     "hunyuan_a13b": "hunyuan_a13b.HunyuanA13b",
     "jamba": "jamba.Jamba",

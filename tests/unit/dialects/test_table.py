@@ -77,6 +77,7 @@ MODELS = {
     "Alibaba-NLP/Tongyi-DeepResearch-30B-A3B": "hermes",
     "alibaba/tongyi-deepresearch-30b-a3b:free": "hermes",
     "upstage/solar-pro-preview-instruct": "generic_json",
+    "upstage/Solar-Open-100B": "solar_open",
     "Nanbeige/Nanbeige4.1-3B": "hermes",
     "naver-hyperclovax/HyperCLOVAX-SEED-Think-32B": "glm45",
     "naver-hyperclovax/HyperCLOVAX-SEED-Think-14B": None,
