@@ -13,7 +13,13 @@ from collections.abc import Sequence
 
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.openers import Setting
-from callblocks.parsing.shapes.dsml import Dsml, dsml_form, dsml_rules, dsml_tags
+from callblocks.parsing.shapes.dsml import (
+    Dsml,
+    dsml_form,
+    dsml_rules,
+    dsml_tags,
+    spaced_openers,
+)
 
 __all__ = ("DeepseekV41",)
 
@@ -37,8 +43,6 @@ class DeepseekV41(Dsml):
     form = dsml_form("calls", GAP)
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        # Only the blank tells these tags from those of V3.2 and V4, which some models write with
-        # a blank by mistake. Among others, this dialect is asked first and takes exact tags alone.
-        if setting.alone:
-            return super().openers(setting)
-        return (*self.tags.wrapper.exact, *self.tags.call.exact)
+        # Some models write the tags of V3.2 and V4 with a blank by mistake, and these without it.
+        # Among others, this dialect is asked first and takes what only its own model writes.
+        return super().openers(setting) if setting.alone else spaced_openers("calls")

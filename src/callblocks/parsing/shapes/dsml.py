@@ -16,10 +16,11 @@ from callblocks.parsing.shapes.tags import Tag, attributed, attributes, literal
 from callblocks.parsing.shapes.xml_form import TYPES, XmlForm
 from callblocks.parsing.shapes.xml_tags import XmlTags
 
-__all__ = ("Dsml", "dsml_form", "dsml_rules", "dsml_tags")
+__all__ = ("Dsml", "dsml_form", "dsml_rules", "dsml_tags", "spaced_openers")
 
 DSML = "｜DSML｜"
-_BARS = ("[｜|]{1,2}", " ?", *"DSML", " ?", "[｜|]{1,2}", " ?")
+_MARK = ("[｜|]{1,2}", " ?", *"DSML", " ?", "[｜|]{1,2}")
+_BARS = (*_MARK, " ?")
 
 
 class Dsml(MarkedValues):
@@ -66,6 +67,12 @@ def dsml_form(wrapper: str, gap: str = "") -> XmlForm:
         shared=True,
         marks={kind: f'" string="{str(kind == "string").lower()}' for kind in TYPES},
     )
+
+
+def spaced_openers(wrapper: str) -> tuple[Shape, ...]:
+    """What opens calls in spaced tags, however the bars are spelt: no other version begins so."""
+    call = attributed("invoke").atoms
+    return Shape(("<", *_BARS, *wrapper, ">")), Shape(("<", *_MARK, " ", *call))
 
 
 def _opening(mark: str, name: str) -> Tag:
