@@ -8,10 +8,10 @@ from pathlib import Path
 from markdown import code, fence, sentence, table
 
 from callblocks.cli.tools_file import SAMPLE_TOOLS
-from callblocks.dialects import FAMILIES, aliases_of, dialects
+from callblocks.dialects import FAMILIES, aliases_of, dialects, groups_of, members_of
 from callblocks.parsing.dialect import Dialect
 
-__all__ = ("conformance_page", "family_sections", "family_table")
+__all__ = ("conformance_page", "family_sections", "family_table", "group_table")
 
 OWN = ("tool-fence", "scissors-cat", "chat-blocks", "emoji-bracket", "emoji-bracket+")
 GROUPS = {
@@ -38,6 +38,16 @@ def family_table() -> str:
         if name not in OWN
     ]
     return table(["dialect", "also", "models whose names begin with"], rows)
+
+
+def group_table() -> str:
+    """Each name that stands for several dialects; the first is the one that is written."""
+    groups = dict.fromkeys(group for name in dialects for group in groups_of(name))
+    rows = [
+        [code(group), ", ".join(f"[{code(name)}](#{name})" for name in members_of(group))]
+        for group in sorted(groups)
+    ]
+    return table(["name", "dialects"], rows)
 
 
 def family_sections() -> str:

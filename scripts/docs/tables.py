@@ -12,7 +12,7 @@ from typing import get_args
 import msgspec
 from catalogue import dialect_sizes, service_types, type_table
 from commands import command_tables, exit_codes
-from grammars import conformance_page, family_sections, family_table
+from grammars import conformance_page, family_sections, family_table, group_table
 from markdown import about, code, drawing, fence, first, mark, sentence, table
 from running import (
     failure_table,
@@ -153,6 +153,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "dialects": dialect_table,
     "dialect": dialect_parts,
     "families": family_table,
+    "groups": group_table,
     "family-dialects": family_sections,
     "conformance": conformance_page,
     "events": event_table,
