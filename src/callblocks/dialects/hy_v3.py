@@ -20,6 +20,7 @@ from callblocks.parsing.shapes.arg_key_value import (
     ArgKeyValue,
     argument,
     suffixed,
+    untagged,
 )
 from callblocks.parsing.shapes.tags import BLANKS, Tag, misspelt
 from callblocks.parsing.shapes.xml_form import XmlForm
@@ -59,9 +60,8 @@ class HyV3(ArgKeyValue):
         wrapper_end=Tag("</tool_calls>", *_tag("</tool_calls")),
         call=Tag("<tool_call>NAME<tool_sep>", _call(), _call(SUFFIX)),
         call_end=Tag("</tool_call>", *_tag("</tool_call")),
-        argument=Tag(ARGUMENT, argument(), argument(SUFFIX)),
+        argument=Tag(ARGUMENT, argument(), argument(SUFFIX), others=[untagged(), untagged(SUFFIX)]),
         argument_end=Tag("</arg_value>", *_tag("</arg_value"), others=[misspelt("</arg_v")]),
-        starts_line=False,
     )
     form = XmlForm(
         wrapper=("<tool_calls>\n", "</tool_calls>"),

@@ -23,6 +23,7 @@ GENERAL_CODES: Mapping[str, str] = {
     "repaired-fence": "a Markdown fence stood around the JSON of a call",
     "repaired-input": "the arguments were given as a string that holds JSON",
     "repaired-keys": "a key stood twice in an object; the last one counts",
+    "repaired-list": "an argument was given more than once; it was read as a list",
     "repaired-literals": "`True`, `False` or `None` stood for JSON's own words",
     "repaired-opening": "the opening marker of a call was missing",
     "repaired-quotes": "strings were in single quotes, or keys in none",

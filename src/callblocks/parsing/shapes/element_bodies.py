@@ -29,7 +29,6 @@ from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
 from callblocks.parsing.shapes.xml_tags import XmlTags
 from callblocks.parsing.stage import Reading
-from callblocks.parsing.typed import Typed
 
 __all__ = ("NAME", "ElementBodies", "NamedTags")
 
@@ -59,11 +58,10 @@ class ElementBodies(XmlParameters):
 
     def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
         found, repairs = self._elements(body, tool)
-        values: dict[str, Typed] = {}
+        texts: dict[str, list[tuple[str, str]]] = {}
         for key, text in found:
-            if key in values:
-                raise BadBody("repeated-argument", f"{key!r:.60} is given twice")
-            values[key] = self.typed_value("", self._bare(text), tool, key)
+            texts.setdefault(key, []).append(("", text))
+        values = {key: self.typed_values(given, tool, key) for key, given in texts.items()}
         return plain_values(values), [*repairs, *problems_of(values)]
 
     def value_end_of(self, key: str) -> str:
@@ -104,7 +102,7 @@ class NamedTags(ElementBodies):
             block.scan.fresh = True
         return refused
 
-    def reading(self, block: Block) -> XmlCall:
+    def reading(self, block: Block, *, in_wrapper: bool = False) -> XmlCall:
         return XmlCall(self, block) if block.stage.alone else GuessedCall(self, block)
 
     def may_hold(self, head: str, tool: ToolSpec | None) -> bool:
@@ -119,7 +117,7 @@ class NamedTags(ElementBodies):
         document = tool.parameters if tool else {}
         texts: dict[str, list[str]] = {}
         for key, text in found:
-            texts.setdefault(key, []).append(self._bare(text))
+            texts.setdefault(key, []).append(self.bare(text))
         values = {
             key: nested(written, schema_of(tool, key), document, key, depth)
             for key, written in texts.items()

@@ -241,7 +241,9 @@ class RowReader:
             return self._leave(call)
         started = call.started
         for one in found:
-            self._end, self._ended = call.start + one.after, True
+            # A string that is not closed has been said up to the next quote, in the next object.
+            self._end = max(call.start + one.after, self.block.stage.said)
+            self._ended = True
             if isinstance(one, Broken):
                 if one is last:
                     yield from self.block.match(self.row.closers)
