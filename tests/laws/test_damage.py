@@ -161,4 +161,4 @@ def test_an_argument_that_is_given_again_and_again_is_a_list(name: str) -> None:
     text = written(dialect, [ONE]).replace("second", "first")
     parsed = parse(text, name, tools=[tool])
     assert [call.input for call in parsed.calls] == [{"first": ["alpha", "omega"]}]
-    assert [problem.code for problem in parsed.problems] == ["repaired-list"]
+    assert [problem.code for problem in parsed.problems] == ["repaired-repeats"]

@@ -8,13 +8,13 @@ the type that `additionalProperties` gives, or stays text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
 
 from callblocks.model.brief import brief
 from callblocks.model.specs import ToolSpec
-from callblocks.parsing.schema_shape import Schemas, elements, kind, members
-from callblocks.parsing.typed import Typed, typed, types_of
+from callblocks.parsing.schema_shape import Schemas, members
+from callblocks.parsing.typed import Typed, typed
 
 _COMPOSED = {"$ref", "allOf", "anyOf", "oneOf"}
 
@@ -24,7 +24,6 @@ __all__ = (
     "problems_of",
     "schema_of",
     "typed_argument",
-    "typed_list",
 )
 
 
@@ -52,19 +51,6 @@ def may_have(tool: ToolSpec | None, key: str) -> bool:
         return True
     said = map(members, Schemas(tool.parameters).plain(tool.parameters))
     return any(key in one.known or not one.known or one.extra is not False for one in said)
-
-
-def typed_list(texts: Sequence[str], tool: ToolSpec | None, key: str) -> Typed | None:
-    """The list that an argument is which is given again and again; None if it can be no list."""
-    schema, document = schema_of(tool, key), tool.parameters if tool else True
-    choices = Schemas(document).plain(schema)
-    items = [elements(plain).rest for plain in choices if kind(plain) == "array"]
-    if not items and any(map(types_of, choices)):
-        return None
-    values = [typed(text, items[0] if items else True, document, repair=True) for text in texts]
-    repairs = ("repaired-list", *(code for value in values for code in value.repairs))
-    fit = all(value.fits for value in values)
-    return Typed([value.value for value in values], fit, tuple(dict.fromkeys(repairs)))
 
 
 def typed_argument(text: str, tool: ToolSpec | None, key: str) -> Typed:

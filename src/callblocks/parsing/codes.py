@@ -23,7 +23,7 @@ GENERAL_CODES: Mapping[str, str] = {
     "repaired-fence": "a Markdown fence stood around the JSON of a call",
     "repaired-input": "the arguments were given as a string that holds JSON",
     "repaired-keys": "a key stood twice in an object; the last one counts",
-    "repaired-list": "an argument was given more than once; it was read as a list",
+    "repaired-repeats": "an argument was given more than once; it was read as a list",
     "repaired-literals": "`True`, `False` or `None` stood for JSON's own words",
     "repaired-opening": "the opening marker of a call was missing",
     "repaired-quotes": "strings were in single quotes, or keys in none",
@@ -42,6 +42,7 @@ GENERAL_CODES: Mapping[str, str] = {
     "truncated-call": "the text ended inside a call",
     "positional-arguments": "arguments without a name; they were bound in the tool's order",
     "unbound-arguments": "the arguments do not fit the tool's parameters; they were kept raw",
+    "foreign-body": "what stands between the markers is written as another dialect writes it",
     "invalid-utf8": "bytes of a file were not text; each became U+FFFD",
 }
 """Each code, and what it means."""

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.errors import Unwritable
 from callblocks.model.specs import ToolSpec
-from callblocks.parsing.arguments import plain_values, problems_of, typed_argument, typed_list
+from callblocks.parsing.arguments import plain_values, problems_of, schema_of, typed_argument
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
@@ -32,6 +32,7 @@ from callblocks.parsing.line_ends import without_line_ends
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.shapes.bad_body import BadBody
+from callblocks.parsing.shapes.nested import joined, repeated_items
 from callblocks.parsing.shapes.tags import Tag, attributes, begun
 from callblocks.parsing.shapes.xml_bodies import ReadsBodies
 from callblocks.parsing.shapes.xml_call import XmlCall
@@ -123,10 +124,16 @@ class XmlParameters(Dialect):
         if not more:
             return self.typed_value(opening, text, tool, key)
         texts = [text, *(text for _, text in more)]
-        found = typed_list(texts, tool, key)
-        if found is None and len(set(texts)) > 1:
-            raise BadBody("repeated-argument", f"{key!r:.60} is given twice")
-        return found or self.typed_value(opening, text, tool, key)
+        schema, document = schema_of(tool, key), tool.parameters if tool else True
+        try:
+            items = repeated_items(schema, document, key)
+        except BadBody:
+            if len(set(texts)) > 1:
+                raise
+            one = self.typed_value(opening, text, tool, key)
+            return joined(one.value, [one], "repaired-keys")
+        values = [typed(text, items, document, repair=True) for text in texts]
+        return joined([one.value for one in values], values, "repaired-repeats")
 
     def is_quoted(self, text: str) -> bool:
         """Whether a value stands in `<![CDATA[…]]>`."""

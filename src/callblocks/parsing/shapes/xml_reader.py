@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ("XmlReader",)
 
-_REPAIRS = ("missing-closer", "stray-text")
+_REPAIRS = ("missing-closer", "stray-text", "foreign-body", "misspelt-tag")
 
 
 class XmlReader:
