@@ -60,7 +60,6 @@ class KimiK3(Framed, MarkedValues):
         call_end=closing("<|close|>call<|sep|>"),
         argument=_opening("argument"),
         argument_end=closing("<|close|>argument<|sep|>"),
-        starts_line=False,
     )
     form = XmlForm(
         wrapper=("<|open|>tools<|sep|>", "<|close|>tools<|sep|>"),

@@ -1,7 +1,7 @@
 """Calls whose arguments are pairs of tags: `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`.
 
 A value is text where the tool's schema says so, and JSON where it says another type or nothing. A
-key that has no value is left out, with a problem.
+key that has no value is left out, with a problem. A value may lack its opening tag.
 """
 
 from __future__ import annotations
@@ -51,6 +51,12 @@ def argument(suffix: str = "") -> Shape:
     )
 
 
+def untagged(suffix: str = "") -> Shape:
+    """The key of a value that has no opening tag: it is text, and stands right here."""
+    key = (*suffixed("<arg_key", suffix), "[^<]{1,200}", *suffixed("</arg_key", suffix))
+    return Shape((*key, BLANKS, "(?=[^<\\s])"))
+
+
 def suffixed(tag: str, suffix: str = "") -> tuple[str, ...]:
     """The atoms of a tag with a suffix to its name."""
     return (*literal(tag).atoms, *((":", suffix) if suffix else ()), ">")
@@ -73,9 +79,8 @@ def pair_tags() -> XmlTags:
     return XmlTags(
         call=named_call("[\\s<]"),
         call_end=closing("</tool_call>", others=[Shape((*key, *end.atoms))]),
-        argument=Tag(ARGUMENT, argument(), others=[Shape((*key, *argument().atoms))]),
+        argument=Tag(ARGUMENT, argument(), others=[Shape((*key, *argument().atoms)), untagged()]),
         argument_end=closing("</arg_value>", others=[misspelt("</arg_v")], covered=True),
-        starts_line=False,
     )
 
 
@@ -86,7 +91,7 @@ def wrapped_tags(call: Tag) -> XmlTags:
         wrapper_end=Tag("</tool_calls>", *_spellings("</tool_calls")),
         call=call,
         call_end=Tag("</tool_call>", *_spellings("</tool_call")),
-        argument=Tag(ARGUMENT, argument(), argument(SUFFIX)),
+        argument=Tag(ARGUMENT, argument(), argument(SUFFIX), others=[untagged(), untagged(SUFFIX)]),
         argument_end=Tag("</arg_value>", *_spellings("</arg_value"), others=[misspelt("</arg_v")]),
         starts_line=False,
     )

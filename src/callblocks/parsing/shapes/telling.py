@@ -19,11 +19,15 @@ __all__ = ("Telling",)
 
 
 class Telling:
-    """`any` says that something was said. Codes begin with the dialect's name."""
+    """`any` says that something was said. Codes begin with the dialect's name.
+
+    `details` say more of a repair of the next call than its code does.
+    """
 
     def __init__(self, block: Block, *, as_text: bool = False, id_later: bool = False) -> None:
         self.block = block
         self.any = False
+        self.details: dict[str, str] = {}
         self._as_text = as_text
         self._id_later = id_later
         self._since = block.start
@@ -47,7 +51,7 @@ class Telling:
             value, size=size, id_=parts.id, extra=extra, ended=ended, end=end, text=text
         )
         for code in found | dict.fromkeys(inner):
-            self.block.problem(code, GENERAL_CODES[code], place)
+            self.block.problem(code, self.details.get(code, GENERAL_CODES[code]), place)
         return self._done(end)
 
     def bad(self, code: str, detail: str, *, end: int) -> None:
@@ -85,4 +89,5 @@ class Telling:
 
     def _done(self, end: int) -> None:
         self.any = True
+        self.details.clear()
         self._since = end

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ("XmlReader",)
 
-_REPAIRS = ("missing-closer", "stray-text")
+_REPAIRS = ("missing-closer", "stray-text", "foreign-body", "misspelt-tag")
 
 
 class XmlReader:
@@ -26,7 +26,7 @@ class XmlReader:
     def __init__(self, shape: XmlParameters, block: Block) -> None:
         self._shape, self._block, self._tags = shape, block, shape.tags
         self._wrapped = self._tags.wrapper.is_in(block.opening.lstrip())
-        self._call = shape.reading(block)
+        self._call = shape.reading(block, in_wrapper=self._wrapped)
         self._first_part = 0
         self._begin = block.start
 
@@ -63,6 +63,9 @@ class XmlReader:
         if not name or not self._shape.is_tool(name, block.stage.tools):
             return "", self._give_up(stop - len(opening))
         if self._shape.is_whole(opening):
+            if self._shape.form.head[0].endswith("="):
+                # After a bare name a slash is no part of the grammar; after attributes it is XML.
+                self._call.repair("misspelt-tag", f"{bare!r:.80} stands for an empty call")
             tag = "" if self._call.read_whole(name, stop) else None
         else:
             tag = yield from self._call.read(name, stop)
@@ -101,7 +104,7 @@ class XmlReader:
         stop = block.offset - len(opening)
         self._say(start, stop)
         self._first_part, self._begin = len(block.taken) - 1, stop
-        self._call = self._shape.reading(block)
+        self._call = self._shape.reading(block, in_wrapper=self._wrapped)
         return opening
 
     def _read_wrapper_end(self) -> Reading[str]:
@@ -110,6 +113,8 @@ class XmlReader:
         if not tags.has_wrapper:
             return ""
         follows = yield from block.match(tags.after_call)
+        if self._wrapped and not follows and not block.stage.strict:
+            follows = yield from self._read_stray()
         if tags.wrapper_end.is_in(follows.lstrip()):
             self._call.note_spelling(tags.wrapper_end, follows.lstrip())
             return ""
@@ -117,6 +122,14 @@ class XmlReader:
             block.ends_within(tags.after_call)
             self._call.missing(tags.wrapper_end)
         return follows
+
+    def _read_stray(self) -> Reading[str]:
+        """Take a few words that stand behind a call in its wrapper, and the tag that follows."""
+        found = yield from self._block.match(self._tags.after_stray)
+        stray, bracket, tag = found.partition("<")
+        if found:
+            self._call.repair("stray-text", f"{stray.strip()!r:.60}")
+        return bracket + tag
 
     def _say(self, start: int, stop: int) -> None:
         block, call = self._block, self._call

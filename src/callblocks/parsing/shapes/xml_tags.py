@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from functools import cached_property
+
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag, head
 
 __all__ = ("XmlTags",)
 
 _ANY_CLOSING = Shape(("<", "/", "[^<>\\s]{1,60}", ">"))
-INDENT = "[ \\t]{0,40}"
+_STRAY = "[^<>]{1,40}"
 _JSON = Shape((BLANKS, "\\{"))
 
 
 class XmlTags:
     """The tags, each a `Tag`; there may be no wrapper.
 
-    With `json_bodies` a call may hold a JSON object instead of arguments. Where `starts_line`,
-    the opening tag of an argument that is not closed must begin a line.
+    With `json_bodies` a call may hold a JSON object instead of arguments.
 
     The sets of markers are the places where a reader stands: `first` in the wrapper, `inside`
     a call, within a value (`value_ends`), and after each end. What has `begun` an argument makes
@@ -32,7 +34,6 @@ class XmlTags:
         argument_end: Tag,
         wrapper: Tag = NOTHING,
         wrapper_end: Tag = NOTHING,
-        starts_line: bool = True,
         json_bodies: bool = False,
     ) -> None:
         self.call, self.call_end = call, call_end
@@ -48,12 +49,24 @@ class XmlTags:
         self.after_call = _after_blanks(call, wrapper_end)
         self.wrapper_ends = _after_blanks(wrapper_end)
         self.after_wrapper = Markers(*(self._wrapped_calls()))
-        # Unless its line begins with it, an opening tag in a value is most likely text.
-        lines = [("\\n", INDENT), ("\\r", "\\n", INDENT)] if starts_line else [()]
-        opened = (shape for before in lines for shape in argument.after(*before))
         outer = (shape for tag in (argument_end, *ends) for shape in tag.shapes)
-        self.value_ends = Markers(*opened, *outer, _ANY_CLOSING)
+        self.value_ends = Markers(*outer, _ANY_CLOSING)
         self.call_ends = Markers(*(shape for tag in ends for shape in tag.shapes))
+
+    @cached_property
+    def skipped_to(self) -> Markers:
+        """What ends a call whose arguments cannot be read."""
+        return Markers(*self.call_ends.shapes, *self.call.shapes)
+
+    @cached_property
+    def after_stray(self) -> Markers:
+        """A few words after a call in its wrapper, and the tag that follows them."""
+        return Markers(*_spaced(*(self.wrapper_end, self.call), before=_STRAY))
+
+    @cached_property
+    def argument_marks(self) -> re.Pattern[str]:
+        """The tags that open and close arguments, to be searched for in a value."""
+        return Markers(*self.argument.shapes, *self.argument_end.shapes).final
 
     def bare(self, tag: str) -> str:
         """A tag without the blanks, and the opening of a wrapper, before it."""
@@ -74,8 +87,8 @@ class XmlTags:
         return [shape for opening in openings for shape in self.call.after(*opening.atoms, BLANKS)]
 
 
-def _spaced(*tags: Tag) -> list[Shape]:
-    return [shape for tag in tags for shape in tag.after(BLANKS)]
+def _spaced(*tags: Tag, before: str = BLANKS) -> list[Shape]:
+    return [shape for tag in tags for shape in tag.after(before)]
 
 
 def _after_blanks(*tags: Tag) -> Markers:
