@@ -93,7 +93,6 @@ def wrapped_tags(call: Tag) -> XmlTags:
         call_end=Tag("</tool_call>", *_spellings("</tool_call")),
         argument=Tag(ARGUMENT, argument(), argument(SUFFIX), others=[untagged(), untagged(SUFFIX)]),
         argument_end=Tag("</arg_value>", *_spellings("</arg_value"), others=[misspelt("</arg_v")]),
-        starts_line=False,
     )
 
 
