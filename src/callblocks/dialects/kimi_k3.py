@@ -48,6 +48,7 @@ class KimiK3(Framed, MarkedValues):
     )
     reasoning = (("<|open|>think<|sep|>", "<|close|>think<|sep|>"),)
     calls_end_reasoning = True
+    reasoning_breaks = ("<|open|>response<|sep|>",)
     frames = (
         *(f"<|{what}|>response<|sep|>" for what in ("open", "close")),
         '<|open|>message role="assistant"<|sep|>',

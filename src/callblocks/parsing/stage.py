@@ -55,8 +55,7 @@ class Stage:
     `quotes` says that a call in quotation marks or in code is a mention, as in a guessed dialect.
     `ready` holds the id and index of each call that was read. `solid` says that something
     other than blanks has been said. `fence` is the run of backticks or tildes that opened the
-    Markdown code fence we are in, if any. `unclosed` says that a call ended the last thought
-    before its closing marker.
+    Markdown code fence we are in, if any.
     """
 
     def __init__(self, tools: ToolSpecs, limits: Limits, *, strict: bool = False) -> None:
@@ -70,7 +69,6 @@ class Stage:
         self.calls: int = 0
         self.ready: list[tuple[str, int]] = []
         self.fence = ""
-        self.unclosed = False
         self.said = 0
         self.solid = False
         self.out: list[Event] = []

@@ -57,6 +57,7 @@ class CommandCalls(JsonCalls):
     hidden_shapes = (CITED,)
     keeps_ids = True
     reasoning = (("<|START_THINKING|>", "<|END_THINKING|>"),)
+    reasoning_breaks = ("<|START_RESPONSE|>", "<|START_TEXT|>")
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         # Nobody else writes such markers: among others they show nothing either.

@@ -58,6 +58,7 @@ class _Form:
     in_fence_bodies: ClassVar = True
     reasoning: ClassVar = ()
     calls_end_reasoning: ClassVar = False
+    reasoning_breaks: ClassVar = ()
     turn_ends: ClassVar = ()
 
 
