@@ -44,7 +44,7 @@ GENERAL_CODES: Mapping[str, str] = {
     "unbound-arguments": "the arguments do not fit the tool's parameters; they were kept raw",
     "unlikely-name": "a call in a guessed dialect has a name that no tool has; it stayed prose",
     "foreign-body": "what stands between the markers is written as another dialect writes it",
-    "unread-call": "a declared tool is named right behind an opener, and no call could be read",
+    "unread-call": "the name of a tool stands in the form of a call that is not read",
     "invalid-utf8": "bytes of a file were not text; each became U+FFFD",
 }
 """Each code, and what it means."""
