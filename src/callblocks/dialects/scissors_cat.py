@@ -109,7 +109,8 @@ class ScissorsCat(Dialect):
         cut = block.opening.lstrip(" \t\r\n")
         begins_line = block.fresh or len(cut) < len(block.opening)
         if not (block.at_start or block.stage.alone or begins_line):
-            return block.refuse(forever=True)
+            expected = "the start of a line"
+            return block.refuse(forever=True, expected=expected, at=block.start)
         follows_prose = not block.at_start
         block.lead(len(block.opening) - len(cut))
         place = (block.start, block.offset)

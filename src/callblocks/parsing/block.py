@@ -23,7 +23,9 @@ from callblocks.model.events import (
     Text,
 )
 from callblocks.parsing.asking import Asking
+from callblocks.parsing.attempts import FOUND, Refusal
 from callblocks.parsing.codes import GENERAL_CODES
+from callblocks.parsing.markers import alternatives
 from callblocks.parsing.stage import Stage
 
 __all__ = ("Block", "Refused", "UnlikelyName")
@@ -52,6 +54,7 @@ class Block(Asking):
         self.retired = False
         self.name = ""
         self.id: str | None = None
+        self._expected, self._expected_at = "", self.start
         self._muted = False
         self._call_start = self.start
         self._last: int | None = None
@@ -175,10 +178,28 @@ class Block(Asking):
         if self.offset > self.stage.said:
             self.stage.say(Text("", self.stage.span()))
 
-    def refuse(self, until: int = 0, *, forever: bool = False) -> Refused:
-        """Give the text back. This owner opens nothing before `until`, or nothing any more."""
+    def refuse(
+        self, until: int = 0, *, forever: bool = False, expected: str = "", at: int | None = None
+    ) -> Refused:
+        """Give the text back. This owner opens nothing before `until`, or nothing any more.
+
+        `expected` says what should stand at the offset `at`, or right here. It is needed where
+        the text has what was asked for, and is no call for another reason.
+        """
         self.barred, self.retired = until, forever
+        self._expected, self._expected_at = expected, self.offset if at is None else at
         return Refused.REFUSED
+
+    def refusal(self) -> Refusal:
+        """Return why the block was refused: by what its reader said, or last asked for in vain."""
+        expected, at, text = self._expected, self._expected_at, self.text
+        if not expected and not text[max(0, self.missed_at - self.start) :].strip():
+            expected, at = alternatives(self.missed), self.missed_at
+        if not expected:
+            expected, at = f"a call of {self.dialect}", self.start
+        ahead = text + self.scan.text[self.scan.pos : self.scan.pos + FOUND]
+        found = ahead[at - self.start :][:FOUND]
+        return Refusal(expected, found, at)
 
     def _claim(self, written: str | None) -> bool:
         ids = self.stage.ids

@@ -64,8 +64,6 @@ class Engine(Stage):
             raise CallerError("in_reasoning needs `reasoning`: no dialect here names its markers")
         self._opened = thinking if in_reasoning else None
         self._barred: dict[Reader, float] = {}
-        self.attempts: list[Attempt] | None = None
-        """Who was asked to read what; kept where a list is put here."""
         self._loop = self._run()
 
     def feed(self, piece: str) -> list[Event]:
@@ -182,14 +180,16 @@ class Engine(Stage):
             try:
                 refused = yield from reader.read(block)
             except UnlikelyName as error:
-                refused, unlikely = block.refuse(block.offset), error
+                name = "a name that a tool could have"
+                refused = block.refuse(block.offset, expected=name, at=start + len(marker))
+                unlikely = error
             self._barred[reader] = block.barred
             if block.retired:
                 self._retire(reader)
             if not refused:
                 return
             if attempt:
-                attempt.refused_after = block.text[len(marker) :]
+                attempt.refusal = block.refusal()
             scan.rewind(start, block.taken, fresh, before)
         self.prose(scan.take(scan.pos + 1))
         if unlikely:

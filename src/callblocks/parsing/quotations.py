@@ -95,7 +95,7 @@ class DiffHunks:
         rest, end = yield from block.until(END_OF_LINE)
         header = _HUNK.match((block.marker + rest).lstrip("\n"))
         if header is None:
-            return block.refuse()
+            return block.refuse(expected="the header of a hunk of a diff", at=block.start)
         old, new = (1 if size is None else int(size) for size in header.groups())
         # The end of a line may belong to what stands on the next one: it is taken with that.
         block.give_back(block.offset - len(end))

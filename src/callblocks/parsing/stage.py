@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias, TypeVar
 from callblocks.model.calls import Span
 from callblocks.model.events import Event, Text
 from callblocks.model.specs import ToolSpecs, specs_by_name
+from callblocks.parsing.attempts import Attempt
 from callblocks.parsing.ids import Ids
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.markers import Markers
@@ -72,6 +73,8 @@ class Stage:
         self.said = 0
         self.solid = False
         self.out: list[Event] = []
+        self.attempts: list[Attempt] | None = None
+        """Who was asked to read what; kept where a list is put here."""
         # While a reader waits in `stream` or for JSON, most pieces need no reader: these say
         # how they are settled without resuming it.
         self.search: Search | None = None

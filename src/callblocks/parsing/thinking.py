@@ -23,6 +23,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 
 from callblocks.model.calls import Span
 from callblocks.model.events import Problem, Reasoning
+from callblocks.parsing.attempts import FOUND, Attempt, Refusal
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.markers import Markers, Shape, line
 from callblocks.parsing.quotations import is_quoted
@@ -159,7 +160,7 @@ class Thinking:
 
     def read(self, block: Block) -> Reading[Refused | None]:
         if self._only_first and not block.at_start:
-            return block.refuse()
+            return block.refuse(expected="the start of the text", at=block.start)
         return (yield from self.read_opened(block))
 
     def read_opened(self, block: Block) -> Reading[None]:
@@ -231,6 +232,7 @@ class Thinking:
                 continue
             if not caller.at_once and not thought.is_open:
                 if (yield from self._pass_if_closed(thought)):
+                    _note_mention(thought, caller, marker, start)
                     return True
                 thought.is_open = True
             if (yield from _read(thought, caller, marker)):
@@ -331,6 +333,17 @@ def _read(thought: _Thought, caller: Caller, marker: str) -> Reading[bool]:
     return True
 
 
+def _note_mention(thought: _Thought, caller: Caller, marker: str, start: int) -> None:
+    """Keep why a call in a closed thought was none, where attempts are kept."""
+    stage = thought.stage
+    if stage.attempts is not None:
+        attempt = Attempt(caller.reader.name, marker, start)
+        found = stage.scan.text[stage.scan.pos : stage.scan.pos + FOUND]
+        expected = "a thought that is never closed"
+        attempt.refusal = Refusal(expected, found, stage.scan.offset)
+        stage.attempts.append(attempt)
+
+
 def _take_ticks(thought: _Thought) -> Reading[str]:
     """Take a run of backticks, say it, and return it."""
     ticks = yield from _ticks(thought.stage)
@@ -354,7 +367,7 @@ class ThoughtEnd:
     def read(self, block: Block) -> Reading[Refused | None]:
         yield from ()  # a reader is a generator, also one that needs no more text
         if not block.at_start:
-            return block.refuse()
+            return block.refuse(expected="the start of the text", at=block.start)
         stage = block.stage
         stage.say(Reasoning("", stage.span()))
         stage.solid, stage.scan.fresh = False, True

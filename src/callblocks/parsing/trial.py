@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from callblocks.model.events import CallReady, CallStarted, Event, Malformed, Problem
+from callblocks.parsing.attempts import Attempt
 from callblocks.parsing.block import Block
 from callblocks.parsing.markers import Markers
 from callblocks.parsing.reader import Reader
@@ -42,13 +43,13 @@ def try_call(
     taken = [scan.take(scan.pos + len(opening))]
     trial.scan.feed(taken[0])
     block = Block(trial, reader.name, opening)
-    reading = reader.read(block)
+    reading, refused = reader.read(block), False
     while True:
         try:
             next(reading)
         except StopIteration as ended:
-            verdict = trial.called
-            barred = block.barred if ended.value else trial.scan.offset
+            verdict, refused = trial.called, bool(ended.value)
+            barred = block.barred if refused else trial.scan.offset
             break
         except _Decided as decided:
             verdict, barred = decided.is_call, trial.scan.offset
@@ -57,9 +58,20 @@ def try_call(
             verdict, barred = True, trial.scan.offset
             break
         taken.append((yield from _slice(stage, trial, closing)))
+    if stage.attempts is not None and not verdict:
+        stage.attempts.append(_attempt(block, opening, start, refused=refused))
     scan.rewind(start, taken, fresh, before)
     barred = float("inf") if block.retired else barred
     return Tried(verdict, barred, trial.name, trial.scan.offset - start)
+
+
+def _attempt(block: Block, opening: str, start: int, *, refused: bool) -> Attempt:
+    """Say why a trial found no call: by its reader, or since what that read is none to run."""
+    attempt = Attempt(block.dialect, opening, start)
+    if not refused:
+        block.refuse(expected="a complete call of a declared tool", at=start)
+    attempt.refusal = block.refusal()
+    return attempt
 
 
 def _slice(stage: Stage, trial: _Trial, closing: Markers) -> Reading[str]:
@@ -97,7 +109,7 @@ class _Trial(Stage):
     def __init__(self, stage: Stage, alone: bool) -> None:
         super().__init__((), stage.limits, strict=stage.strict)
         self.tools, self.solid, self.fence = stage.tools, stage.solid, stage.fence
-        self.alone, self.name = alone, ""
+        self.alone, self.name, self.attempts = alone, "", stage.attempts
         self.called = self._heard = False
         self.scan.base = self.said = stage.scan.offset
         self.scan.fresh = stage.scan.fresh

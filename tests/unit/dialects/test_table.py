@@ -166,12 +166,14 @@ def test_auto_asks_the_dialect_of_the_model_first() -> None:
     assert parser.attempts[0].owner == "qwen3_coder"
 
 
-def test_who_refused_a_marker_is_told_with_what_it_had_read() -> None:
+def test_who_refused_a_marker_is_told_with_what_it_expected_and_found() -> None:
     parser = Parser(model="qwen3-coder")
     parser.attempts = []
     parser.feed('<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>')
     parser.close()
     first, *_, last = parser.attempts
     assert first.owner == "qwen3_coder"
-    assert first.refused_after is not None
-    assert (last.owner, last.refused_after) == ("hermes", None)
+    assert first.refusal is not None
+    assert "`<function=…>`" in first.refusal.expected
+    assert (first.refusal.found, first.refusal.offset) == ('\n{"name": "now", "ar', 11)
+    assert (last.owner, last.refusal) == ("hermes", None)

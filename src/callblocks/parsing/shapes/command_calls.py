@@ -75,6 +75,7 @@ def _read_citation(block: Block) -> Reading[Refused | None]:
     start = block.offset
     _, end = yield from block.until(CITATION)
     if not end.startswith("</co"):
-        return block.refuse(until=block.offset - len(end))
+        at = block.offset - len(end)
+        return block.refuse(until=at, expected="the end of a citation", at=at)
     block.give_back(start)
     return block.markup()

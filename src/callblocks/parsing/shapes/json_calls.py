@@ -135,7 +135,7 @@ class JsonCalls(Dialect):
         if fenced:
             fenced = yield from block.stands(_FENCE)
         if not (fenced or (char and char in self.starts)):
-            return block.refuse()
+            return block.refuse(expected=" or ".join(f"`{one}`" for one in self.starts))
         return (yield from RowReader(block, self.row_of(block, sure)).read(char))
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:

@@ -29,7 +29,7 @@ from callblocks.parsing.stage import Reading
 
 __all__ = ("NAME", "NamedJson")
 
-NAME = Markers(Shape((r"[\w.:/-]{1,128}", r"(?![\w.:/-])")))
+NAME = Markers(Shape((r"[\w.:/-]{1,128}", r"(?![\w.:/-])")), what="a name")
 """A tool's name, right here."""
 _GAP = "[ \\t\\r\\n]{0,20}"
 MENDABLE = Markers(

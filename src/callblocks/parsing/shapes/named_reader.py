@@ -95,7 +95,7 @@ class NamedReader:
 
     def read(self) -> Reading[Refused | None]:
         """Say the calls, or refuse the block."""
-        more = True
+        more, head = True, None
         if self.block.opening in self.named.section:
             yield from self.block.peek()
             if (yield from self.block.match(self.named.section_closers)):
@@ -107,7 +107,7 @@ class NamedReader:
             begins = head is not None and (yield from self._begins(self.block))
             more = head is not None and begins and (yield from self._call(head, said))
         if not self.telling.any:
-            return self.block.refuse()
+            return self.block.refuse(expected="the arguments of a call" if head else "")
         if self._end < self.block.offset:
             self.block.give_back(self._end)
         return None

@@ -45,7 +45,7 @@ class RowReader:
             self._in_array = True
             char = yield from self.block.peek()
             if char != "{" and not self.row.is_closed:
-                return self.block.refuse()
+                return self.block.refuse(expected="`{`")
         more = True
         while more:
             call = self._object()
@@ -78,7 +78,8 @@ class RowReader:
     def _leave(self, call: CallObject) -> Refused | None:
         """What is no call after all is given back."""
         if not self.telling.any:
-            return self.block.refuse(until=self.block.offset)
+            expected, at = "an object that calls a tool", call.start
+            return self.block.refuse(until=self.block.offset, expected=expected, at=at)
         self._end = call.start
         return self._stop()
 

@@ -39,7 +39,7 @@ class XmlReader:
             if not opening:
                 return (yield from self._read_no_call())
         elif self._tags.has_wrapper and block.stage.strict:
-            return block.refuse()
+            return block.refuse(expected="the tag that wraps calls", at=block.start)
         elif self._tags.has_wrapper:
             self._call.repair("missing-wrapper", f"{opening!r:.60} stands outside of its wrapper")
         refused: Refused | None = None
@@ -61,7 +61,7 @@ class XmlReader:
         self._call.note_spelling(self._tags.call, bare)
         name = self._shape.name_in(bare)
         if not name or not self._shape.is_tool(name, block.stage.tools):
-            return "", self._give_up(stop - len(opening))
+            return "", self._give_up(stop - len(opening), "the name of a tool")
         if self._shape.is_whole(opening):
             if self._shape.form.head[0].endswith("="):
                 # After a bare name a slash is no part of the grammar; after attributes it is XML.
@@ -70,16 +70,17 @@ class XmlReader:
         else:
             tag = yield from self._call.read(name, stop)
         if tag is None:
-            return "", self._give_up(stop - len(opening))
+            lacks = "a tag with what the tool requires" * self._shape.is_whole(opening)
+            return "", self._give_up(stop - len(opening), lacks)
         if not self._first_part:
             self._begin = block.start
         return (yield from self._close(tag, stop)), None
 
-    def _give_up(self, start: int) -> Refused | None:
+    def _give_up(self, start: int, expected: str = "") -> Refused | None:
         """This is no call: the first one of a block makes it no block."""
         block = self._block
         if block.start == self._begin:
-            return block.refuse(self._call.dead)
+            return block.refuse(self._call.dead, expected=expected, at=start)
         block.give_back(start)
         return None
 
