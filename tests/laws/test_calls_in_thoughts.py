@@ -43,8 +43,8 @@ def quoted(dialect: str) -> tuple[Quoted, ...]:
 
 def _quoted(dialect: str) -> Iterator[Quoted]:
     for case in cases_of(dialect):
-        given = options(case)
-        given.pop("reasoning", None), given.pop("in_reasoning", None)
+        other = ("reasoning", "in_reasoning")
+        given = {key: value for key, value in options(case).items() if key not in other}
         whole = content(case)
         for call in parse(whole, dialect, **given).calls[:1]:
             text = whole[slice(*call.span)]

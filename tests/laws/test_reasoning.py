@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from callblocks import Limits, Parser, dialects
 from callblocks.dialects.emoji_bracket import EmojiBracket
 from callblocks.model.errors import CallerError
-from callblocks.model.events import Event, Reasoning, Text
+from callblocks.model.events import Event, Problem, Reasoning, Text
 from callblocks.model.specs import ToolSpec
 from callblocks.parser import AUTO
 from callblocks.parsing.block import Block, Refused
@@ -191,6 +191,7 @@ def test_a_call_that_breaks_off_in_an_unclosed_thought_is_a_problem(thought: str
         (problem,) = parsed.problems
         assert (problem.code, parsed.calls, parsed.text) == ("unread-call", [], "")
         assert "'ls'" in problem.detail
+        assert isinstance(problem, Problem)
         start, end = problem.place
         assert whole[start:end].startswith("🛠️[")
         assert "ls" in whole[start:end]
