@@ -72,7 +72,6 @@ class _Thought:
         self.is_open = False
         self.has_calls = False
         self.barred: dict[Reader, float] = {}
-        self.unquoted: dict[bool, int] = {}
         self._unread: list[tuple[Span, str]] = []
         self._behind: list[str] = []
         self._start = self._size = self._wanted = 0
@@ -268,7 +267,8 @@ class Thinking:
         """Take a code span up to its end, or to an opener that turns out to stand in none.
 
         Backticks that nothing closes open no span. Whether they are closed matters only at an
-        opener, so only what follows one waits. Two backticks and more count alike.
+        opener, so only what follows one waits. Two backticks and more count alike, so a paragraph
+        is looked through in vain at most twice.
         """
         stage = thought.stage
         is_long = len((yield from _take_ticks(thought))) > 1
@@ -285,8 +285,6 @@ class Thinking:
         """Whether the span that an opener stands in is closed; then take it but for its end."""
         scan, taken = thought.stage.scan, list[str]()
         start, fresh, before = _place(thought.stage)
-        if thought.unquoted.get(is_long, 0) > start:
-            return False
         while (yield from thought.stage.stream(self._span_ends, None, taken.append)) is not None:
             if not scan.match(_TICKS)[0]:
                 break
@@ -297,7 +295,6 @@ class Thinking:
                 thought.say("".join(taken))
                 return True
             taken.append(ticks)
-        thought.unquoted[is_long] = scan.offset
         scan.rewind(start, taken, fresh, before)
         return False
 
