@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from callblocks.model.events import CallReady, CallStarted, Event, Malformed, Problem
-from callblocks.parsing.attempts import Attempt
+from callblocks.parsing.attempts import FOUND, Attempt, Refusal
 from callblocks.parsing.block import Block
 from callblocks.parsing.markers import Markers
 from callblocks.parsing.reader import Reader
+from callblocks.parsing.scanner import Scanner
 from callblocks.parsing.stage import Keep, Reading, Speak, Stage
 
 __all__ = ("Tried", "try_call")
@@ -58,19 +59,24 @@ def try_call(
             verdict, barred = True, trial.scan.offset
             break
         taken.append((yield from _slice(stage, trial, closing)))
-    if stage.attempts is not None and not verdict:
-        stage.attempts.append(_attempt(block, opening, start, refused=refused))
     scan.rewind(start, taken, fresh, before)
+    if stage.attempts is not None and not verdict:
+        stage.attempts.append(_attempt(block, scan, refused=refused))
     barred = float("inf") if block.retired else barred
     return Tried(verdict, barred, trial.name, trial.scan.offset - start)
 
 
-def _attempt(block: Block, opening: str, start: int, *, refused: bool) -> Attempt:
-    """Say why a trial found no call: by its reader, or since what that read is none to run."""
-    attempt = Attempt(block.dialect, opening, start)
+def _attempt(block: Block, scan: Scanner, *, refused: bool) -> Attempt:
+    """Say why a trial found no call: by its reader, or since what that read is none to run.
+
+    The text goes on where the trial saw its end: at a closing marker.
+    """
+    attempt = Attempt(block.dialect, block.opening, scan.offset)
     if not refused:
-        block.refuse(expected="a complete call of a declared tool", at=start)
-    attempt.refusal = block.refusal()
+        block.refuse(expected="a complete call of a declared tool", at=scan.offset)
+    expected, _, at = block.refusal()
+    begin = at - scan.base
+    attempt.refusal = Refusal(expected, scan.text[begin : begin + FOUND], at)
     return attempt
 
 

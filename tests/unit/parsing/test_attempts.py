@@ -83,3 +83,9 @@ def test_an_attempt_is_told_to_programs() -> None:
         **head,
         "refusal": {"expected": "c", "found": "b", "offset": 3},
     }
+
+
+def test_a_mention_in_a_thought_says_what_its_dialect_expected() -> None:
+    for text, found in (("ls</think>", "ls</think>"), ("</think>", "</think>"), ("", "")):
+        tried = attempts("hermes", f"<think><tool_call>{text}", tools=(ToolSpec("ls"),))[1]
+        assert tried.refusal == ("`{` or `[`", found, 18)
