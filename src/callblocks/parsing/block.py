@@ -37,7 +37,7 @@ class Refused(Enum):
     REFUSED = "refused"
 
 
-_UNLIKELY = re.compile(r"""['"`<>{}()\[\]|=+\\,;$\r\n]""")
+_UNLIKELY = re.compile(r"""['"`<>{}()\[\]|=+\\$\r\n]""")
 
 
 class UnlikelyName(Exception):
