@@ -59,6 +59,7 @@ class _Form:
     reasoning: ClassVar = ()
     calls_end_reasoning: ClassVar = False
     turn_ends: ClassVar = ()
+    closers: tuple[str, ...] = ()
 
 
 class FencedObjects(_Form):
