@@ -187,6 +187,8 @@ class BraceCalls(Dialect):
         if lacks_quote:
             bare = text.rstrip("}] \t\r\n")
             text, open_ = f"{bare}{self.quote}{text[len(bare) :]}", ""
+        # Where the text is over, more of it might have shown that all this is in the string.
+        ended = not lacks_quote or (yield from block.stands(self._next_call))
         values = BraceValues(
             text + "".join(_CLOSING[char] for char in reversed(open_)),
             self.quote,
@@ -196,7 +198,7 @@ class BraceCalls(Dialect):
             value = values.read(tool.parameters if tool else {})
         except ValueError as error:
             return block.malformed(code, str(error))
-        block.ready(value, size=len(text))
+        block.ready(value, size=len(text), ended=ended)
         if open_ or not marker:
             values.repairs["repaired-closing"] = "a brace or the closing marker is missing"
         if lacks_quote:
