@@ -32,12 +32,9 @@ ROW = [
     ONE,
     Call(id="r", name="right", input={"first": "east"}),
 ]
+SHAPED = {name: one for name, one in dialects.items() if isinstance(one, XmlParameters)}
 JSON = [name for name, one in dialects.items() if isinstance(one, JsonCalls | NamedJson)]
-TAGS = [
-    name
-    for name, one in dialects.items()
-    if isinstance(one, XmlParameters) and one.bodies() is None and one.tags.argument.shapes
-]
+TAGS = [name for name, one in SHAPED.items() if one.bodies() is None and one.tags.argument.shapes]
 
 
 def written(dialect: Dialect, calls: list[Call]) -> str:
@@ -52,6 +49,13 @@ def rows() -> Iterator[tuple[str, str]]:
     for name, dialect in dialects.items():
         if text := written(dialect, ROW):
             yield name, text
+
+
+def closing(name: str, text: str, after: int) -> re.Match[str]:
+    """The tag that ends the next value."""
+    found = SHAPED[name].tags.argument_end.markers.final.search(text, after)
+    assert found
+    return found
 
 
 def inputs(parsed: Parsed) -> dict[str, object]:
@@ -117,11 +121,9 @@ def test_a_comment_is_left_out(name: str, comment: str) -> None:
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("name", TAGS)
 def test_a_value_that_is_not_closed_ends_where_the_next_begins(name: str, known: bool) -> None:
-    dialect, tools = dialects[name], TOOLS if known else []
-    text = written(dialect, [ONE])
+    tools, text = TOOLS if known else [], written(dialects[name], [ONE])
     after = text.index("alpha") + len("alpha")
-    end = dialect.tags.argument_end.markers.final.search(text, after)  # pyright: ignore
-    damaged = text[:after] + text[end.end() :].lstrip("\n")
+    damaged = text[:after] + text[closing(name, text, after).end() :].lstrip("\n")
     parsed = parse(damaged, name, tools=tools)
     assert [call.input for call in parsed.calls] == [ONE.input], damaged
     assert {problem.code for problem in parsed.problems} == {"missing-closer"}
@@ -132,10 +134,9 @@ def test_a_value_that_is_not_closed_ends_where_the_next_begins(name: str, known:
 
 @pytest.mark.parametrize("name", TAGS)
 def test_words_between_arguments_are_in_no_value(name: str) -> None:
-    dialect = dialects[name]
-    text = written(dialect, [ONE])
-    end = dialect.tags.argument_end.markers.final.search(text, text.index("alpha"))  # pyright: ignore
-    damaged = text[: end.end()] + " and " + text[end.end() :]
+    text = written(dialects[name], [ONE])
+    end = closing(name, text, text.index("alpha")).end()
+    damaged = f"{text[:end]} and {text[end:]}"
     parsed = parse(damaged, name, tools=TOOLS)
     assert [call.input for call in parsed.calls] == [ONE.input], damaged
     assert {problem.code for problem in parsed.problems} == {"stray-text"}
@@ -143,12 +144,12 @@ def test_words_between_arguments_are_in_no_value(name: str) -> None:
 
 @pytest.mark.parametrize("name", TAGS)
 def test_a_value_that_quotes_its_own_tags_is_whole(name: str) -> None:
-    dialect = dialects[name]
+    dialect = SHAPED[name]
     quoted = written(dialect, [Call(id="m", name="middle", input={"second": "omega"})])
-    first = dialect.tags.argument_marks.search(quoted)  # pyright: ignore
-    element = quoted[first.start() : quoted.rindex("omega") + len("omega")]  # pyright: ignore
-    end = dialect.tags.argument_end.markers.final.search(quoted)  # pyright: ignore
-    call = Call(id="m", name="middle", input={"first": f"See {element}{end[0]} there."})
+    first, last = dialect.tags.argument_marks.search(quoted), closing(name, quoted, 0)
+    assert first
+    element = quoted[first.start() : last.end()]
+    call = Call(id="m", name="middle", input={"first": f"See {element} there."})
     parsed = parse(dialect.write([call], TOOLS), name, tools=TOOLS)
     assert [one.input for one in parsed.calls] == [call.input]
 
@@ -162,3 +163,19 @@ def test_an_argument_that_is_given_again_and_again_is_a_list(name: str) -> None:
     parsed = parse(text, name, tools=[tool])
     assert [call.input for call in parsed.calls] == [{"first": ["alpha", "omega"]}]
     assert [problem.code for problem in parsed.problems] == ["repaired-repeats"]
+
+
+@pytest.mark.parametrize("name", [name for name, one in dialects.items() if one.closers])
+def test_a_closer_that_closes_nothing_is_no_text(name: str) -> None:
+    text = written(dialects[name], [ONE])
+    for closer in dialects[name].closers:
+        for behind in (closer, f"\n{closer}{closer}", f" {closer} More.", f" More. {closer}"):
+            parsed = parse(text + behind, name, tools=TOOLS)
+            assert [call.input for call in parsed.calls] == [ONE.input]
+            assert closer not in parsed.text, text + behind
+            # What may follow a call is no stray where it follows right away.
+            may_follow = closer in getattr(dialects[name], "trailing", ())
+            codes = {one.code for one in parsed.problems}
+            assert codes == {"stray-closer"} or (may_follow and not codes), text + behind
+        prose = f"They end with {closer.removeprefix('<0x0A>')} or so."
+        assert parse(prose, name, tools=TOOLS).text == prose

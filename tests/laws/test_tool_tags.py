@@ -44,15 +44,12 @@ def read(pieces: list[str]) -> list[Event]:
 
 @settings(max_examples=200)
 @given(TEXTS, st.integers(0, 60))
-def test_a_tool_s_tag_is_a_call_where_a_line_begins_and_only_whole(text: str, at: int) -> None:
+def test_a_tool_s_tag_is_a_call_only_whole_and_with_what_the_tool_needs(text: str, at: int) -> None:
     events = join(read([text]))
     verify(text, events, ())
     assert alike(read(list(text)), events)
     assert alike(read([text[:at], text[at:]]), events)
     calls = [event.call for event in events if isinstance(event, CallReady)]
-    ends = {call.span[1] for call in calls}
     for call in (call for call in calls if call.dialect in GUESSED):
         assert call.ended
-        assert call.input.keys() <= KEYS.keys()
-        before = text[: call.span[0]].rstrip(" \t")
-        assert not before or before.endswith("\n") or len(before) in ends
+        assert call.name == "ping" or "query" in call.input

@@ -151,7 +151,8 @@ def _ends_with_cut(written: str) -> bool:
 def _markers() -> re.Pattern[str]:
     openers = (opener for dialect in dialects.values() for opener in dialect.openers(Setting()))
     tags = (one for one in openers if isinstance(one, str) or one.atoms[0] == "<")
-    return Markers(*tags, ALL.removeprefix(">>>")).final
+    closers = (closer for dialect in dialects.values() for closer in dialect.closers)
+    return Markers(*tags, *closers, ALL.removeprefix(">>>")).final
 
 
 @cache

@@ -28,6 +28,7 @@ from callblocks.parsing.engine import Setting
 from callblocks.parsing.fences import closes, read_fence
 from callblocks.parsing.json_scan import JsonScan, ScanState
 from callblocks.parsing.markers import Markers
+from callblocks.parsing.turn_end import closers_of
 
 __all__ = ("may_wait",)
 
@@ -70,11 +71,11 @@ def _opened(dialect: str, before: str, tail: str) -> bool:
 
 @cache
 def _openers(dialect: str) -> Markers:
-    """What opens a call, alone and among others, a thought's markers, and what ends a turn."""
+    """What opens a call, alone and among others, a thought's markers, what ends a call or turn."""
     known = dialects[dialect]
     thinking = (marker for pair in known.reasoning for marker in pair)
     openers = (*known.openers(Setting()), *known.openers(Setting(alone=False)))
-    return Markers(*openers, *thinking, *known.turn_ends)
+    return Markers(*openers, *thinking, *known.turn_ends, *closers_of(known.closers).shapes)
 
 
 def _short(before: str, tail: str) -> bool:

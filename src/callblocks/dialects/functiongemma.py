@@ -26,3 +26,4 @@ class FunctionGemma(BraceCalls):
     opening = "<start_function_call>"
     closing = "<end_function_call>"
     quote = "<escape>"
+    other_closers = ("<start_function_response>",)

@@ -38,6 +38,7 @@ class Gemma4(BraceCalls):
     opening = "<|tool_call>"
     closing = "<tool_call|>"
     quote = '<|"|>'
+    other_closers = ("<|tool_response>",)
     reasoning = ((f"{CHANNEL}thought\n", END), (f"{CHANNEL}thought", END))
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:

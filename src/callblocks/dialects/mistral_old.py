@@ -44,6 +44,7 @@ class MistralOld(JsonCalls):
     together = True
     keeps_ids = True
     turn_ends = (*TURN_ENDS, "</s>")
+    other_closers = ("[/TOOL_CALLS]",)
 
     def said(self, item: Call | Result, tools: Mapping[str, ToolSpec]) -> Call | Result:
         return msgspec.structs.replace(item, id=_fitting(item.id))

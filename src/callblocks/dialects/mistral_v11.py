@@ -43,6 +43,7 @@ class MistralV11(NamedJson):
     opening = ("[TOOL_CALLS]",)
     after_name = ("[ARGS]",)
     turn_ends = (*TURN_ENDS, "</s>")
+    other_closers = ("[/TOOL_CALLS]",)
     reasoning = (("[THINK]", "[/THINK]"), ("<think>", "</think>"))
 
     def read_head(self, block: Block) -> Reading[Head | None]:

@@ -34,6 +34,7 @@ GENERAL_CODES: Mapping[str, str] = {
     "missing-wrapper": "a call stands without the tag that should wrap it",
     "missing-closer": "a closing tag is missing; what comes next closed it",
     "misspelt-tag": "a tag is not spelt as its grammar says; it was read all the same",
+    "stray-closer": "a closing marker closes nothing; it was left out",
     "stray-text": "text stands between calls or the arguments of a call; it was left out",
     "empty-calls": "a wrapper of calls holds no call",
     "repaired-wrapping": "all arguments stood in one that the tool does not have",

@@ -67,6 +67,14 @@ class Dialect(ABC):
     result_tags: ClassVar[tuple[str, str] | None] = None
     """The tags in which its models know a result in their prompt, such as `<tool_response>`."""
 
+    other_closers: ClassVar[tuple[str, ...]] = ()
+    """What its models write behind calls beside the markers that close them."""
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        """The markers that close its calls, and mean nothing where none is open."""
+        return self.other_closers
+
     @abstractmethod
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         """The markers that may open a block."""

@@ -29,6 +29,7 @@ from callblocks.parsing.reader import Reader
 from callblocks.parsing.scanner import end_of
 from callblocks.parsing.shapes.fence_forms import FENCE_FORMS
 from callblocks.parsing.stage import Hit, Reading, Stage
+from callblocks.parsing.turn_end import closers_of, read_strays
 
 __all__ = ("Engine", "Owner", "Reader", "Setting")
 
@@ -172,7 +173,7 @@ class Engine(Stage):
                 marker, certain = scan.match(markers)
             if marker is None or self._barred.get(reader, 0) > start:
                 continue
-            block, attempt = Block(self, reader.name, marker), None
+            block, attempt, calls = Block(self, reader.name, marker), None, len(self.ready)
             if self.attempts is not None:
                 attempt = Attempt(reader.name, marker, start)
                 self.attempts.append(attempt)
@@ -187,6 +188,9 @@ class Engine(Stage):
             if block.retired:
                 self._retire(reader)
             if not refused:
+                closers = getattr(reader, "closers", ())
+                if closers and len(self.ready) > calls and not self.strict:
+                    yield from read_strays(self, reader.name, closers_of(closers))
                 return
             if attempt:
                 attempt.refusal = block.refusal()

@@ -48,6 +48,11 @@ class Owner(Reader, Protocol):
     turn_ends: ClassVar[tuple[str, ...]]
     """The tokens that end a turn of its models, and show nothing at the end of a text."""
 
+    @property
+    def closers(self) -> tuple[str, ...]:
+        """The markers that close its calls, and mean nothing where none is open."""
+        ...
+
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         """The markers that may open a block."""
         ...
@@ -185,7 +190,9 @@ def _is_markup(marker: str) -> bool:
 
 
 def _turn_ends(owners: tuple[Owner, ...], preferred: Owner | None) -> Rows:
-    known = tuple(dict.fromkeys(token for owner in owners for token in owner.turn_ends))
+    ends = dict.fromkeys(token for owner in owners for token in owner.turn_ends)
+    strays = tuple(one for one in (preferred.closers if preferred else ()) if one not in ends)
+    known = (*ends, *strays)
     sure = (*TURN_ENDS, *(preferred.turn_ends if preferred else ()))
     unsure = tuple(token for token in known if token not in sure)
-    return [(TurnEnd(known, unsure), known)] if known else []
+    return [(TurnEnd(known, unsure, strays), known)] if known else []

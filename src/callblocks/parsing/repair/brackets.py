@@ -8,10 +8,11 @@ astray; then it does not find the end, or what it finds cannot be repaired.
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from callblocks.parsing.json_scan import Halt, ScanState
 
-__all__ = ("Brackets",)
+__all__ = ("Brackets", "PythonBrackets")
 
 # What may end each state: plain text, a string in either quotes, a comment of either kind.
 _SPECIAL = {
@@ -26,6 +27,8 @@ _SPECIAL = {
 class Brackets:
     """Fed text, stops after the bracket that closes the first one, or `depth` that came before."""
 
+    _special: ClassVar = _SPECIAL
+
     def __init__(self, depth: int = 0) -> None:
         self.state = ScanState.OPEN
         self.halt = 0
@@ -33,6 +36,11 @@ class Brackets:
         # The string or comment that is open, and a character whose meaning the next one tells.
         self._inside = ""
         self._half = ""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the last bracket was taken."""
+        return self.state is ScanState.STOPPED
 
     def search(self, hurry: object) -> Brackets:
         """What settles the next pieces; none is quicker."""
@@ -51,7 +59,7 @@ class Brackets:
             if self._half:
                 at += self._second(text[at])
                 continue
-            found = _SPECIAL[self._inside].search(text, at)
+            found = self._special[self._inside].search(text, at)
             if found is None:
                 return len(text)
             at = found.end()
@@ -74,8 +82,29 @@ class Brackets:
             self._half = char
         elif char in "\"'\n":
             self._inside = "" if self._inside else char
-        elif char in "[{":
+        elif char in "([{":
             self._depth += 1
         else:
             self._depth -= 1
             self.state = ScanState.OPEN if self._depth > 0 else ScanState.STOPPED
+
+
+class PythonBrackets(Brackets):
+    """The same for Python: it has round brackets too, and no such comments.
+
+    It takes no more than `most` characters, so that who gives text back does not read it all again.
+    """
+
+    _special: ClassVar = _SPECIAL | {"": re.compile(r"[\"'()\[\]{}]")}
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._left = most
+
+    def feed(self, text: str, at: int = 0) -> int:
+        """Take text from `at` and say up to where; broken where that is too much."""
+        end = super().feed(text[: at + self._left], at)
+        self._left -= end - at
+        if self.state is ScanState.OPEN and self._left <= 0:
+            self.state = ScanState.BROKEN
+        return end

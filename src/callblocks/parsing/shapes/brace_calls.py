@@ -2,11 +2,13 @@
 
     <|tool_call>call:ls{path:<|"|>.<|"|>}<tool_call|>
 
-Strings stand between quotes of their own, so anything may stand in them but these.
+Strings stand between quotes of their own, so anything may stand in them but these. Where the last
+quote is missing, the end of the call ends the string too, if another call or nothing follows it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar
@@ -25,6 +27,7 @@ from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.stage import Reading
+from callblocks.parsing.turn_end import lone_markers
 
 __all__ = ("BraceCalls",)
 
@@ -33,6 +36,12 @@ NAME = Markers(Shape((*"call:", r"[ \t\r\n]{0,20}", "[A-Za-z_]", r"[\w.-]{0,200}
 OTHER_QUOTE = Shape((r"[:,\[{]", r"[ \t\r\n]{0,20}", '"'))
 _OPENING = {"}": "{", "]": "["}
 _CLOSING = {"{": "}", "[": "]"}
+
+
+def _closes(text: str, open_: Sequence[str]) -> bool:
+    """Whether a text ends with the brackets that close those that are open."""
+    end = "".join(text[len(text.rstrip("}] \t\r\n")) :].split())
+    return end == "".join(_CLOSING[char] for char in reversed(open_))
 
 
 class BraceCalls(Dialect):
@@ -60,7 +69,12 @@ class BraceCalls(Dialect):
 
     @cached_property
     def _quotes(self) -> Markers:
-        return Markers(self.quote)
+        return Markers(self.quote, self.closing)
+
+    @cached_property
+    def _next_call(self) -> Markers:
+        blanks = "[ \\t\\r\\n]{0,100}"
+        return Markers(Shape((blanks, *map(re.escape, self.opening))))
 
     @cached_property
     def _other_quotes(self) -> Markers:
@@ -70,6 +84,10 @@ class BraceCalls(Dialect):
     @cached_property
     def _closers(self) -> Markers:
         return Markers(self.closing)
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        return lone_markers(self.closing, *self.other_closers)
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return (self.opening,)
@@ -107,22 +125,43 @@ class BraceCalls(Dialect):
             elif marker in _OPENING and open_.pop() != _OPENING[marker]:
                 return (yield from self._give_up(block, "?"))
             is_quote = marker == self.quote or marker.endswith('"')
-            if is_quote and not (yield from self._read_string(block, marker)):
-                return "?"
+            fault = (yield from self._read_string(block, marker, open_)) if is_quote else ""
+            if fault:
+                return fault
         return "".join(open_)
 
-    def _read_string(self, block: Block, opening: str) -> Reading[bool]:
-        """Say a string while it comes; False if it is not closed before the call is."""
+    def _read_string(self, block: Block, opening: str, open_: Sequence[str]) -> Reading[str]:
+        """Say a string while it comes; return what is wrong with it.
+
+        That is `?` where it is not closed before the call is, and the quote where nothing else is
+        missing.
+        """
         is_own = opening == self.quote
         ends, quote = (self._quotes, opening) if is_own else (self._other_quotes, '"')
+        quotes_calls = False
         while True:
-            _, marker = yield from block.stream(ends)
-            if marker in ("", self.opening, self.closing):
+            text, marker = yield from block.stream(ends)
+            quotes_calls = quotes_calls or self.opening in text
+            is_end = marker in ("", self.opening, self.closing)
+            if is_end and is_own and marker:
+                # A text that quotes whole calls has their openings too.
+                may_end = not (block.stage.strict or quotes_calls) and _closes(text, open_)
+                is_end = may_end and (yield from self._is_over(block))
+            if is_end:
                 block.give_back(block.offset - len(marker))
-                return False
+                return quote if is_own and marker else "?"
             block.input(marker)
             if marker == quote:
-                return True
+                return ""
+
+    def _is_over(self, block: Block) -> Reading[bool]:
+        """Whether another call stands here, or nothing."""
+        if (yield from block.stands(self._next_call)):
+            return True
+        offset = block.offset
+        char = yield from block.peek()
+        block.give_back(offset)
+        return not char
 
     def _give_up(self, block: Block, why: str) -> Reading[str]:
         """Take what is left of the call."""
@@ -144,6 +183,12 @@ class BraceCalls(Dialect):
         if stage.strict and not marker:
             return block.malformed(code, "the closing marker is missing")
         tool = stage.tools.get(block.name)
+        lacks_quote = open_ == self.quote
+        if lacks_quote:
+            bare = text.rstrip("}] \t\r\n")
+            text, open_ = f"{bare}{self.quote}{text[len(bare) :]}", ""
+        # Where the text is over, more of it might have shown that all this is in the string.
+        ended = not lacks_quote or (yield from block.stands(self._next_call))
         values = BraceValues(
             text + "".join(_CLOSING[char] for char in reversed(open_)),
             self.quote,
@@ -153,9 +198,11 @@ class BraceCalls(Dialect):
             value = values.read(tool.parameters if tool else {})
         except ValueError as error:
             return block.malformed(code, str(error))
-        block.ready(value, size=len(text))
+        block.ready(value, size=len(text), ended=ended)
         if open_ or not marker:
             values.repairs["repaired-closing"] = "a brace or the closing marker is missing"
+        if lacks_quote:
+            values.repairs["repaired-quotes"] = "the quote that closes a string is missing"
         for repair, detail in values.repairs.items():
             block.problem(repair, detail)
         return None

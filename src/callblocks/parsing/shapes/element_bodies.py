@@ -15,8 +15,7 @@ from callblocks.model.calls import Call
 from callblocks.model.errors import Unwritable
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.arguments import may_have, plain_values, problems_of, schema_of
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.engine import Setting
+from callblocks.parsing.block import Block
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.elements import Elements, read_elements
@@ -28,7 +27,6 @@ from callblocks.parsing.shapes.xml_call import XmlCall
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
 from callblocks.parsing.shapes.xml_tags import XmlTags
-from callblocks.parsing.stage import Reading
 
 __all__ = ("NAME", "ElementBodies", "NamedTags")
 
@@ -105,27 +103,15 @@ class NamedTags(ElementBodies):
     )
     form = XmlForm(head=("<", ">\n"), end="", key=("<", ">"), value_end="")
 
-    heads: ClassVar[Markers] = Markers(Shape(("<", "/?", NAME, ">")))
+    heads: ClassVar[Markers] = Markers(Shape(("<", "/?", NAME, " {0,3}", "/?", ">")))
     """What the body of a call may begin with, or its end."""
-
-    def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        if setting.alone:
-            return self.tags.openers
-        return [Shape((INDENT, *one.atoms), at_line_start=True) for one in self.tags.openers]
-
-    def read(self, block: Block) -> Reading[Refused | None]:
-        refused = yield from super().read(block)
-        if not refused and not block.stage.alone:
-            # A call may follow a call as if on a line of its own.
-            block.scan.fresh = True
-        return refused
 
     def reading(self, block: Block, *, in_wrapper: bool = False) -> XmlCall:
         return XmlCall(self, block) if block.stage.alone else GuessedCall(self, block)
 
     def may_hold(self, head: str, tool: ToolSpec | None) -> bool:
         """Whether the body of a call of this tool may begin so."""
-        return self.is_key(head[1:-1], tool)
+        return self.is_key(head[1:-1].rstrip("/ "), tool)
 
     def may_begin(self, blanks: str, char: str) -> bool:
         return char == "<"

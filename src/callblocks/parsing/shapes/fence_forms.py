@@ -60,6 +60,7 @@ class _Form:
     calls_end_reasoning: ClassVar = False
     reasoning_breaks: ClassVar = ()
     turn_ends: ClassVar = ()
+    closers: tuple[str, ...] = ()
 
 
 class FencedObjects(_Form):

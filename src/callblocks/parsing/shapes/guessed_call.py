@@ -1,7 +1,7 @@
 """A call that only the name of a tool tells, where it is not known who wrote it.
 
-Prose mentions such tags. So nothing is said before the closing tag has come, and what stands before
-it is what the tool's schema says; all else is prose. What cannot be a call is given back as soon as
+Prose mentions such tags. So nothing is said before the closing tag has come, and what the tool's
+schema demands stands before it; all else is prose. What cannot be a call is given back as soon as
 the first argument shows it.
 """
 
@@ -63,12 +63,13 @@ class GuessedCall(XmlCall):
         self._block.started(name, end=stop)
 
     def _is_of(self, tool: ToolSpec | None) -> bool:
-        """Whether the arguments are the tool's, and nothing else stands beside them."""
+        """Whether the arguments are the tool's: all that it needs, and one at least if any."""
         try:
             value, problems = self.value(tool)
         except BadBody:
             return False
-        if tool and tool.required and not value:
+        known = [key for key in value if self._named.is_key(key, tool)]
+        if tool and not value.keys() >= set(tool.required):
             return False
-        is_known = all(self._named.is_key(key, tool) for key in value)
-        return is_known and all(code != "stray-text" for code, _ in problems)
+        # What else stands beside them costs no call that has all it needs.
+        return bool(known) or not (value or problems)

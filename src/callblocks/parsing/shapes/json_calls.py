@@ -30,6 +30,7 @@ from callblocks.parsing.shapes.keys import Keys
 from callblocks.parsing.shapes.row import Row
 from callblocks.parsing.shapes.row_reader import RowReader
 from callblocks.parsing.stage import Reading
+from callblocks.parsing.turn_end import lone_markers
 
 __all__ = ("JsonCalls",)
 
@@ -102,6 +103,11 @@ class JsonCalls(Dialect):
             as_text=self.as_text,
             sure=sure,
         )
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        closers = (*self.closing, *self.trailing, *self.other_closers)
+        return lone_markers(*(one for one in closers if one not in self.hidden))
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         found = (*self.opening, *self.shapes)

@@ -26,6 +26,7 @@ from callblocks.parsing.schema_rules import input_rule
 from callblocks.parsing.shapes.dumping import dumps
 from callblocks.parsing.shapes.named_reader import Head, Named, NamedReader
 from callblocks.parsing.stage import Reading
+from callblocks.parsing.turn_end import lone_markers
 
 __all__ = ("NAME", "NamedJson")
 
@@ -75,6 +76,10 @@ class NamedJson(Dialect):
     @cached_property
     def _before(self) -> Markers:
         return Markers(*self.before_name)
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        return lone_markers(*self.closing, *self.section_end, *self.other_closers)
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return (*self.section, *self.opening)

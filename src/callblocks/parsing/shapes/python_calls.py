@@ -2,10 +2,14 @@
 
 A call has begun when its name and bracket are there; what stands in the brackets is its input as
 written. It is ready when it is known what follows it, so the last call owns what closes the row.
+
+A call that breaks costs no other: where its brackets still tell its end, and a comma, a line, or
+the end of the row follows, the next one is read. Else what is left of the row belongs to it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -16,12 +20,15 @@ from callblocks.parsing.json_scan import ScanState
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.python_scan import PythonScan
 from callblocks.parsing.python_values import Arguments, read_arguments
+from callblocks.parsing.repair.brackets import PythonBrackets
 from callblocks.parsing.repair.python_quotes import escape_quotes
 from callblocks.parsing.shapes.telling import Telling
 from callblocks.parsing.stage import Reading
 
 __all__ = ("NAME", "NAME_ATOMS", "PythonRow", "PythonRowReader")
 
+_BLANKS = "[ \\t\\r\\n]{0,100}"
+_MOST = 300  # characters that are looked through for the end of a call that is no Python
 NAME_ATOMS = ("[A-Za-z_]", r"[\w.-]{0,200}", r"\(")
 NAME = Markers(Shape(NAME_ATOMS), what="a name and `(`")
 
@@ -39,6 +46,11 @@ class PythonRow:
         self.in_list = in_list
         self.closers = Markers(closing, *beside)
         self.ends = Markers(closing, *stops)
+        self.follows = Markers(
+            *(Shape((_BLANKS, *map(re.escape, one))) for one in (closing, *beside)),
+            Shape((_BLANKS, ",")),
+            Shape((_BLANKS, r"\]")) if in_list else Shape(("[ \\t]{0,100}", "\\r?", "\\n")),
+        )
 
 
 class PythonRowReader:
@@ -89,8 +101,13 @@ class PythonRowReader:
         yield from block.consume(scan, live=True)
         text = "(" + "".join(block.taken[mark:])
         if scan.too_deep or scan.state is not ScanState.STOPPED:
-            yield from self._broken(scan, text)
-            return False
+            whole = yield from self._skip(text)
+            if not whole or scan.too_deep:
+                yield from self._broken(scan, text)
+                return False
+            yield from self._tail()
+            self._say_broken(whole)
+            return True
         yield from self._tail()
         self._say(text, {})
         return True
@@ -128,6 +145,33 @@ class PythonRowReader:
             char = yield from block.peek()
         if (yield from block.match(self.row.closers)):
             self._end, self._ended = block.offset, True
+
+    def _skip(self, text: str) -> Reading[str]:
+        """Take a call that is no Python up to its end; return all of its arguments.
+
+        Nothing is taken where its brackets do not tell, or what follows them belongs to no row.
+        """
+        block, start = self.block, self.block.offset
+        brackets = PythonBrackets(_MOST + len(text))
+        brackets.feed(text)
+        if brackets.is_closed:
+            return ""
+        mark = len(block.taken)
+        yield from block.consume(brackets)
+        rest = "".join(block.taken[mark:])
+        end = block.offset
+        if brackets.is_closed and (yield from block.stands(self.row.follows)):
+            block.input(rest, end=end)
+            return text + rest
+        block.give_back(start)
+        return ""
+
+    def _say_broken(self, text: str) -> None:
+        """Say a call whose arguments are no Python, as it was meant or as malformed."""
+        whole = "" if self.block.stage.strict else _mended(text)
+        if not whole:
+            return self._bad("arguments", "they are no Python")
+        return self._say(whole, {"repaired-strings": "quotes stand in a string as they are"})
 
     def _broken(self, scan: PythonScan, text: str) -> Reading[None]:
         """The arguments break off: what is left up to the closing marker belongs to them."""

@@ -22,6 +22,7 @@ from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.python_calls import PythonRow, PythonRowReader
 from callblocks.parsing.shapes.python_write import python_call, python_call_rule, python_words
 from callblocks.parsing.stage import Reading
+from callblocks.parsing.turn_end import lone_markers
 
 __all__ = ("PythonMarked", "python_codes")
 
@@ -53,6 +54,10 @@ class PythonMarked(Dialect):
     def row(self) -> PythonRow:
         """How the calls stand in the text."""
         return PythonRow(self.closing, self.opening, in_list=self.in_list)
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        return lone_markers(self.closing, *self.other_closers)
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return (self.opening,)

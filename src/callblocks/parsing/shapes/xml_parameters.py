@@ -41,6 +41,7 @@ from callblocks.parsing.shapes.xml_reader import XmlReader
 from callblocks.parsing.shapes.xml_rules import xml_rules
 from callblocks.parsing.shapes.xml_tags import XmlTags
 from callblocks.parsing.stage import Reading
+from callblocks.parsing.turn_end import lone_markers
 from callblocks.parsing.typed import Typed, type_name, typed
 
 __all__ = ("XmlParameters",)
@@ -66,6 +67,11 @@ class XmlParameters(Dialect):
     """Whether only its wrapper tells it: calls without one are taken for another dialect's."""
     keeps_ids = False
     values_are_text = True
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        tags = (self.tags.argument_end, self.tags.call_end, self.tags.wrapper_end)
+        return lone_markers(*(tag.name for tag in tags), *self.other_closers)
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         if self.shares_calls and not setting.alone:
