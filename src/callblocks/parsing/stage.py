@@ -10,13 +10,14 @@ from collections.abc import Callable, Generator
 from typing import Protocol, TypeAlias, TypeVar
 
 from callblocks.model.calls import Span
-from callblocks.model.events import Event, Text
+from callblocks.model.events import Event, Reasoning, Text
 from callblocks.model.specs import ToolSpecs, specs_by_name
 from callblocks.parsing.attempts import Attempt
 from callblocks.parsing.ids import Ids
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.markers import Markers
 from callblocks.parsing.scanner import SIGHT, Scanner
+from callblocks.parsing.unread import ProseLog
 
 __all__ = ("Hit", "Hurry", "Keep", "Reading", "Search", "Speak", "Stage")
 
@@ -75,6 +76,8 @@ class Stage:
         self.out: list[Event] = []
         self.attempts: list[Attempt] | None = None
         """Who was asked to read what; kept where a list is put here."""
+        self.prose_log: ProseLog | None = None
+        """What was said as prose and thoughts, to look for calls in it that nobody read."""
         # While a reader waits in `stream` or for JSON, most pieces need no reader: these say
         # how they are settled without resuming it.
         self.search: Search | None = None
@@ -92,6 +95,8 @@ class Stage:
 
     def say(self, event: Event) -> None:
         self.out.append(event)
+        if self.prose_log is not None:
+            self.prose_log.add(event, fenced=bool(self.fence))
         self.said = event.span[1]
 
     def prose(self, text: str) -> None:
@@ -119,11 +124,17 @@ class Stage:
             if scan.closed:
                 return None
             if (self.solid or speak is not Text) and not scan.fresh:
-                self.settle(markers.growing.search, speak, keep)
+                self.settle(markers.growing.search, speak, keep or self._log_for(speak))
                 yield
                 hit = self.hit
             else:
                 yield
+
+    def _log_for(self, speak: Speak | None) -> Keep | None:
+        """Return what logs the prose or the thought that is said without resuming the reader."""
+        if self.prose_log is None or not (speak is Text or speak is Reasoning):
+            return None
+        return self.prose_log.begin(speak, self.said, fenced=bool(self.fence)).append
 
     def settle(self, search: Search, speak: Speak | None, keep: Keep | None) -> None:
         """Until the search hits, text is said or kept without resuming the reader."""
