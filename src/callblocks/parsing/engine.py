@@ -120,7 +120,8 @@ class Engine(Stage):
         """Say where a call was meant that nobody read."""
         fences = self._how[1] is not False
         thoughts = not self.calls and any(owner.calls_end_reasoning for owner in self._owners)
-        for name, place in find_unread(log, self.tools, fences=fences, thoughts=thoughts):
+        found = find_unread(log, self.tools, fences=fences, thoughts=thoughts, quotes=self.quotes)
+        for name, place in found:
             detail = f"{name} stands here in the form of a call, and was not read as one"
             self.say(Problem("unread-call", detail, (self.said, self.said), place))
 

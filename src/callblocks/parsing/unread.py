@@ -63,7 +63,7 @@ _TOOL_FENCE = re.compile(
     r"(?:^|\n) {0,3}(?:\S?[`~]{2,4}|[`~]\S[`~])(tool|\w{3,5}\b)", re.IGNORECASE
 )
 _CODE_TAG = re.compile(r"</?code>")
-_CODE_SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)[^`\n]{1,400}\1(?!`)|<code>[^<\n]{1,400}</code>")
+_CODE_SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)[^\n]{1,400}?(?<!`)\1(?!`)|<code>[^<\n]{1,400}</code>")
 # Labels behind which a code span is the name of a tool, and no quotation.
 _LABEL = re.compile(
     r"(?:🔧|Tool Call:|Action:?\*|Action: |^ {0,3}\S?(?:``|~~|\S~|\S`))[^\n]{0,80}$", re.MULTILINE
@@ -155,7 +155,12 @@ _PLACE = re.compile(r"[<=\[\"'>\]@\n:/.][ \"'*`]{0,4}([\w-]{3,100})")
 _FIRST_WORD = re.compile(r"([\w-]{3,100})")
 # A word among words, and one that more of a sentence follows, which a label may stand before.
 _AMONG_WORDS = re.compile(r"[\w,;.)] \0[^\0]*\0[ .,;!?)]")
-_IN_SENTENCE = re.compile(r"[\w:]\s\0[a-z]+\0 [a-z]")
+_IN_SENTENCE = re.compile(r"(?:^|\n|[\w:]\s)\0[A-Za-z]+\0 [a-z]")
+# A line, up to a name, that quotes it: behind a mark, an escape or the sign of a diff.
+_QUOTING = re.compile(
+    r"^[+-](?![ ]\S)[^\n]*\Z|(?:(?<![\w.!?)\]}%*-])[\"'“‘„«‹]|\\[nrt])(?=[<\[🛠✂]|\{\\)[^\n]*\Z",
+    re.MULTILINE,
+)
 
 Piece: TypeAlias = tuple[int, bool, list[str]]
 """Where some prose begins, whether in a code fence, and its parts."""
@@ -242,11 +247,12 @@ def _joined(pieces: list[Piece]) -> Iterator[Stretch]:
 
 
 def find_unread(
-    log: ProseLog, tools: Mapping[str, ToolSpec], *, fences: bool, thoughts: bool
+    log: ProseLog, tools: Mapping[str, ToolSpec], *, fences: bool, thoughts: bool, quotes: bool
 ) -> Iterator[Unread]:
     """Find the names of tools that stand in prose in the form of a call.
 
-    `fences` and `thoughts` say whether code fences and thoughts may hold calls.
+    `fences` and `thoughts` say whether code fences and thoughts may hold calls; `quotes` says that
+    a call in quotation marks or in a diff is a mention.
     """
     names = _Names(tools)
     last: int | None = None
@@ -257,7 +263,7 @@ def find_unread(
             continue
         places = names.find(stretch.text)
         if places:
-            scene = _Scene(stretch, log.refused(stretch), tools)
+            scene = _Scene(stretch, log.refused(stretch), tools, quotes_lines=quotes)
             for name, (start, end) in scene.unread(places, enough):
                 last = stretch.start + end
                 yield Unread(name, (stretch.start + start, last))
@@ -338,9 +344,15 @@ class _Scene:
     """A stretch of prose with the markup in it, in which names are weighed."""
 
     def __init__(
-        self, stretch: Stretch, refused: list[Span], tools: Mapping[str, ToolSpec]
+        self,
+        stretch: Stretch,
+        refused: list[Span],
+        tools: Mapping[str, ToolSpec],
+        *,
+        quotes_lines: bool,
     ) -> None:
         self._tools = tools
+        self._quotes_lines = quotes_lines
         self._text = text = stretch.text
         spans = (hit.span() for hit in _CODE_SPAN.finditer(text))
         self._quotes = [span for span in spans if not _is_labelled(text, span)]
@@ -355,13 +367,20 @@ class _Scene:
         """Weigh the names at these places, and yield those that have enough witnesses."""
         last: Unread | None = None
         for start, end, name in places:
-            if self._is_quoted(start) or (
-                last and last.name == name and self._goes_on(last, start)
+            if (
+                self._is_quoted(start)
+                or self._is_mention(start)
+                or (last and last.name == name and self._goes_on(last, start))
             ):
                 continue
             if self._weigh(start, end, self._tools[name], is_first=last is None) >= enough:
                 last = Unread(name, (start, end))
                 yield last
+
+    def _is_mention(self, start: int) -> bool:
+        """Whether the line of a name quotes it, where quotations are no calls."""
+        first = max(0, start - _FAR)
+        return self._quotes_lines and _QUOTING.search(self._text, first, start) is not None
 
     def _goes_on(self, last: Unread, start: int) -> bool:
         """Whether a name that is reported stands again in the same call."""
@@ -387,6 +406,8 @@ class _Scene:
             for points, left, right in _WITNESSES
             if right.match(behind) and left.search(near)
         )
+        if not weight and not touches:
+            return 0
         if _INPUT_KEY.search(behind) or _INPUT_KEY.search(before):
             weight += 2 + bool(_LAST_VALUE.match(behind))
         weight += 2 * (not is_first and bool(_AFTER_CALL.search(near)))
