@@ -207,6 +207,21 @@ FENCES = (
     ("\n~~~\n<tool_call>", "\n```", ""),
 )
 
+# Names of tools in prose, which are looked for when the text is over.
+UNREAD = (
+    ("", "ls ", ""),
+    ("", "ls(", ""),
+    ("", "<|call|>ls", ""),
+    ("", '"name": "ls" ', ""),
+    ("", "`ls` ", ""),
+    ("", "`<|a|>` ls\n", ""),
+    ("", "<code>ls(\n", ""),
+    ("", "<ls>", ""),
+    ("", "```\nls(\n", ""),
+    ("", "```tol ls\n```\n", ""),
+    ("<think>", "<|call|>ls ", ""),
+)
+
 
 def shapes(dialect: str) -> tuple[tuple[str, str, str], ...]:
     """The shapes that could hurt; of a dialect that names none, its markers and first cases."""
@@ -239,6 +254,19 @@ def test_twice_the_text_is_twice_the_work(dialect: str, piece: int) -> None:
 @pytest.mark.no_cover  # the corpus walks every way
 def test_twice_the_fences_are_twice_the_work(piece: int) -> None:
     for first, repeated, last in FENCES:
+        times = LENGTH // len(repeated)
+        texts = [first + repeated * count + last for count in (times, 2 * times)]
+        once, twice = (
+            work("auto", cut(text, range(piece, len(text), piece) if piece else ()), tools=TOOLS)
+            for text in texts
+        )
+        assert twice <= GROWTH * once, (first, repeated, last)
+
+
+@pytest.mark.parametrize("piece", [1, 0], ids=["by one", "whole"])
+@pytest.mark.no_cover  # the corpus walks every way
+def test_twice_the_names_in_prose_are_twice_the_work(piece: int) -> None:
+    for first, repeated, last in UNREAD:
         times = LENGTH // len(repeated)
         texts = [first + repeated * count + last for count in (times, 2 * times)]
         once, twice = (

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from callblocks.model.calls import Call, Item, Result
-from callblocks.model.events import CallReady, CallResult, Event, Malformed, Text
+from callblocks.model.events import CallReady, CallResult, Event, Malformed, Problem, Text
 from callblocks.model.outcomes import Outcome
 from callblocks.parsing.parsed import Parsed
 
@@ -57,9 +57,10 @@ class Transcript:
         return [call for index, call in self._calls.items() if index not in self._waiting]
 
     @property
-    def broken(self) -> list[Malformed]:
-        """What began like a call, and is none."""
-        return [event for event in self._events if isinstance(event, Malformed)]
+    def broken(self) -> list[Malformed | Problem]:
+        """What began like a call and is none, and what has its form and was not read."""
+        found = (event for event in self._events if isinstance(event, Malformed | Problem))
+        return [one for one in found if isinstance(one, Malformed) or one.code == "unread-call"]
 
     def settle(self, outcome: Outcome) -> list[Event]:
         """Note what came of a call: the event that says so."""

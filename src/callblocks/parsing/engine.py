@@ -30,6 +30,7 @@ from callblocks.parsing.scanner import end_of
 from callblocks.parsing.shapes.fence_forms import FENCE_FORMS
 from callblocks.parsing.stage import Hit, Reading, Stage
 from callblocks.parsing.turn_end import closers_of, read_strays
+from callblocks.parsing.unread import ProseLog, find_unread
 
 __all__ = ("Engine", "Owner", "Reader", "Setting")
 
@@ -65,6 +66,8 @@ class Engine(Stage):
             raise CallerError("in_reasoning needs `reasoning`: no dialect here names its markers")
         self._opened = thinking if in_reasoning else None
         self._barred: dict[Reader, float] = {}
+        if self.tools:
+            self.prose_log = ProseLog()
         self._loop = self._run()
 
     def feed(self, piece: str) -> list[Event]:
@@ -108,7 +111,19 @@ class Engine(Stage):
         if self.scan.closed:
             raise ParserClosed("close() after close(): a new text needs a new parser")
         self.scan.closed = True
-        return self._advance(self.scan.text if self.search is None else self.held)
+        self._advance(self.scan.text if self.search is None else self.held)
+        log, self.prose_log = self.prose_log, None
+        if log is not None:
+            self._report_unread(log)
+        return self.out
+
+    def _report_unread(self, log: ProseLog) -> None:
+        """Say where a call was meant that nobody read."""
+        fences = self._how[1] is not False
+        found = find_unread(log, self.tools, fences=fences, quotes=self.quotes)
+        for name, place in found:
+            detail = f"{name} stands here in the form of a call, and was not read as one"
+            self.say(Problem("unread-call", detail, (self.said, self.said), place))
 
     def fork(self) -> Engine:
         """A parser for the body of a code fence that begins here; it counts on from this one.
@@ -164,14 +179,17 @@ class Engine(Stage):
 
     def _open(self, openers: Openers) -> Reading[None]:
         scan, start, fresh = self.scan, self.scan.offset, self.scan.fresh
-        before, unlikely = scan.before, None
+        before, unlikely, longest = scan.before, None, ""
         quoted = self.quotes and (yield from is_quoted(self, before))
         for reader, markers in openers.at(scan.text[scan.pos], fresh, quoted=quoted):
             marker, certain = scan.match(markers)
             while not certain:
                 yield
                 marker, certain = scan.match(markers)
-            if marker is None or self._barred.get(reader, 0) > start:
+            if marker is None:
+                continue
+            longest = max(longest, marker, key=len)
+            if self._barred.get(reader, 0) > start:
                 continue
             block, attempt, calls = Block(self, reader.name, marker), None, len(self.ready)
             if self.attempts is not None:
@@ -195,6 +213,8 @@ class Engine(Stage):
             if attempt:
                 attempt.refusal = block.refusal()
             scan.rewind(start, block.taken, fresh, before)
+        if self.prose_log is not None and not quoted:
+            self.prose_log.refuse(longest, start)
         self.prose(scan.take(scan.pos + 1))
         if unlikely:
             end = self.said

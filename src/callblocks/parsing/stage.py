@@ -17,6 +17,7 @@ from callblocks.parsing.ids import Ids
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.markers import Markers
 from callblocks.parsing.scanner import SIGHT, Scanner
+from callblocks.parsing.unread import ProseLog
 
 __all__ = ("Hit", "Hurry", "Keep", "Reading", "Search", "Speak", "Stage")
 
@@ -75,6 +76,8 @@ class Stage:
         self.out: list[Event] = []
         self.attempts: list[Attempt] | None = None
         """Who was asked to read what; kept where a list is put here."""
+        self.prose_log: ProseLog | None = None
+        """What was said as prose and thoughts, to look for calls in it that nobody read."""
         # While a reader waits in `stream` or for JSON, most pieces need no reader: these say
         # how they are settled without resuming it.
         self.search: Search | None = None
@@ -92,6 +95,8 @@ class Stage:
 
     def say(self, event: Event) -> None:
         self.out.append(event)
+        if self.prose_log is not None:
+            self.prose_log.add(event, fenced=bool(self.fence))
         self.said = event.span[1]
 
     def prose(self, text: str) -> None:
@@ -119,11 +124,17 @@ class Stage:
             if scan.closed:
                 return None
             if (self.solid or speak is not Text) and not scan.fresh:
-                self.settle(markers.growing.search, speak, keep)
+                self.settle(markers.growing.search, speak, keep or self._log_for(speak))
                 yield
                 hit = self.hit
             else:
                 yield
+
+    def _log_for(self, speak: Speak | None) -> Keep | None:
+        """Return what logs the prose or the thought that is said without resuming the reader."""
+        if self.prose_log is None or speak is not Text:
+            return None
+        return self.prose_log.begin(self.said, fenced=bool(self.fence)).append
 
     def settle(self, search: Search, speak: Speak | None, keep: Keep | None) -> None:
         """Until the search hits, text is said or kept without resuming the reader."""

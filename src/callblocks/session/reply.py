@@ -29,6 +29,7 @@ from callblocks.model.events import (
     CallStarted,
     Event,
     Malformed,
+    Problem,
     Reasoning,
     Text,
 )
@@ -54,6 +55,8 @@ __all__ = ("NATIVE", "RESULT_TAGS", "WIRE_ID", "Reply", "WrittenCall")
 _WIRE_ID = re.compile(r"[!-~]{1,64}")
 RESULT_TAGS = re.compile(r"</?(?:tool_response|TOOL_RESPONSE)>")
 """The tags in which templates show results; a model has no use for them."""
+_UNREAD = "unread-call"
+_WAY_OUT = "nothing ran; write the call as you were told, or put a mention of it into backticks"
 WIRE_ID = "wire_id"
 """The field of a native call that keeps the id which its server gave it."""
 
@@ -120,6 +123,8 @@ class Reply:
         self.is_unheard = False
         """Whether the model was not told of its tools."""
         self.broken: list[Malformed] = []
+        self.unread: list[str] = []
+        """What is to be said of each name that stands in the form of a call and was not read."""
         self.length = 0
         self.keys = keys
         self._parser = parser
@@ -219,6 +224,10 @@ class Reply:
             self.broken.append(Malformed(code, self.rest, (0, 0), words))
             self._tell(CallBroken(code=code, text="", detail=words))
 
+    def refuse_unread(self) -> None:
+        """Break a reply for the calls in it that were not read; the person heard of them."""
+        self.broken += [Malformed(_UNREAD, "", (0, 0), words) for words in self.unread]
+
     def _read_native(self, call: _NativeCall, in_text: Counter[str]) -> WrittenCall | str:
         """Read a call, or return the text that stands for it: it is none, or the text has it."""
         text, ended = "".join(call.text), True
@@ -283,6 +292,9 @@ class Reply:
                     self._result(self._at[index], result)
                 case Malformed():
                     self._break(event)
+                case Problem(code="unread-call", detail=detail):
+                    self.unread.append(f"{detail}: {_WAY_OUT}")
+                    self._tell(CallBroken(code=_UNREAD, text="", detail=detail))
                 case _:
                     pass
 

@@ -68,7 +68,7 @@ class TurnRun:
         self._tell = tell
         self._ids = CallIds(talk.turn, writing.is_taken)
         self._keys = self._broken = 0
-        self._was_silent = False
+        self._was_silent = self._was_unread = False
         self._calls = talk.calls
         self.ending: Ending | None = None
         self._reading: asyncio.Future[None] | None = None
@@ -121,6 +121,10 @@ class TurnRun:
         if not self._calls:
             # After calls it may repeat what they gave; before any there is nothing to repeat.
             reply.refuse_results()
+        # A call that was not read is told to it, with its calls; without any it is asked once more.
+        if reply.unread and (reply.calls or not self._was_unread):
+            self._was_unread = self._was_unread or not reply.calls
+            reply.refuse_unread()
         # It never heard of its tools: from now on the prompt teaches them.
         if reply.is_unheard and not reply.written:
             self._speaker.give_up_tools()

@@ -76,6 +76,13 @@ def test_an_allowed_tool_runs_and_its_result_is_shown() -> None:
     assert notes() == "a\n"
 
 
+def test_a_call_that_nobody_read_is_a_failure() -> None:
+    text = '<tol>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>'
+    result = run_text(text, "--allow-trait", "read_only", "--json")
+    assert result.exit_code == 1
+    assert json_lines(result)[0]["error"]["code"] == "unread-call"
+
+
 def test_what_is_not_allowed_is_refused_where_nobody_is_there() -> None:
     result = run_text(TEXT, "--allow-trait", "read_only")
     assert result.exit_code == 1

@@ -194,6 +194,38 @@ def test_calls_that_cannot_be_read_again_and_again_end_the_turn(tmp_path: Path) 
     assert len(played.requests) == 6
 
 
+UNREAD = '<tol>{"name": "look", "arguments": {"place": "garden"}}</tool_call>'
+
+
+def test_a_call_that_nobody_read_is_told_to_the_person_and_the_model(tmp_path: Path) -> None:
+    played = play(tmp_path, f"I look. {UNREAD}", calls("tool-fence", GOOD), "Done.")
+    assert played.end.status == "answered"
+    (hint,) = of_type(played.events, CallBroken)
+    assert (hint.code, hint.text) == ("unread-call", "")
+    assert hint.detail.startswith("look stands here in the form of a call")
+    _, (_, own), (_, given) = played.sent(1)
+    assert own.count(UNREAD) == 1
+    assert "nothing ran; write the call as you were told" in given
+    assert [one.output for one in played.outcomes] == ["a garden"]
+
+
+def test_a_call_that_nobody_read_is_asked_for_once_in_a_turn(tmp_path: Path) -> None:
+    played = play(tmp_path, UNREAD, UNREAD)
+    assert played.end.status == "answered"
+    assert len(played.requests) == 2
+    assert len(of_type(played.events, CallBroken)) == 2
+
+
+def test_a_call_that_nobody_read_beside_one_that_runs_is_told_with_its_result(
+    tmp_path: Path,
+) -> None:
+    played = play(tmp_path, f"{UNREAD}\n{calls('tool-fence', GOOD)}", "Done.")
+    assert played.end.status == "answered"
+    *_, (_, given) = played.sent(1)
+    assert "nothing ran; write the call as you were told" in given
+    assert "a garden" in given
+
+
 def test_a_result_that_the_model_made_up_is_not_used(tmp_path: Path) -> None:
     said = "```tool look c1\ninput:\n  place: garden\noutput: a castle\n```\n"
     played = play(tmp_path, f"{said}{said.replace('c1', 'c2')}", "Done.")

@@ -1,0 +1,431 @@
+r"""Calls that nobody read: names of declared tools that stand in prose in the form of a call.
+
+Text that opens like a call and is none is prose. Where the name of a declared tool stands in it,
+the model probably meant to call that tool: an opener was misspelt, a tag was damaged, or the form
+belongs to another family. Such a place is reported, so that no call is lost without a word.
+
+The prose is examined once, when the text is over. So no prose waits for it, the cutting of the text
+cannot matter, and what stands behind a name counts as much as what stands before it.
+
+A call has several witnesses: an opener, a key or a tag before the name, a bracket behind it, a key
+for the arguments, a closer. One fault damages one of them. So witnesses are exact, each has a
+weight, and a name is reported where the weights reach `_ENOUGH`. A word in a sentence has none; a
+name in data or in code that is no call has one or two.
+
+What is quoted is no call: a code span, and a code fence, except for one whose body begins as calls
+do, for such a fence is read if it is a whole one. Thoughts report their own (`thinking`).
+
+Patterns look at a bounded window around a name, and markup is looked up by bisection: the work is
+linear in the prose.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import NamedTuple, TypeAlias
+
+from callblocks.model.calls import Span
+from callblocks.model.events import Event, Text
+from callblocks.model.specs import ToolSpec
+
+__all__ = ("ProseLog", "Unread", "find_unread", "is_common")
+
+_ENOUGH = 4
+_NEAR, _FAR = 80, 240
+"""How much text around a name is searched for what stands right beside it, and for other keys."""
+_GAP = 8
+"""How far behind a name a code fence may begin that belongs to it."""
+_SHORT = 3
+"""Shorter names are looked for as whole words only."""
+_LEAST_MISSPELT = 4
+"""Shorter names are not looked for with a misspelling."""
+
+# Markup that hardly anything but a call has: `<|call|>`, `</tool_call>`, `[TOOL_CALLS]`, `🛠️[`.
+_TOKEN = re.compile(
+    r"""<\|[^\s<>|]{1,60}\|?>?|[^\s<>|]{1,60}\|>|</?｜[^<>\n]{1,60}>|[^\s<>｜]{1,60}｜>
+    |</?(?=[\w:.-]{0,60}(?i:tool|func|invoke|param|call|arg_))[\w:.-]{1,60}[^<>\n]{0,200}>?
+    |(?<![\w<])\|?\w{0,30}(?:tool|func|invoke|call)\w{0,30}>|\]<\]\w{1,20}\[>\[
+    |\b[A-Z]{3,20}_[A-Z]{2,20}\]|\[/?[A-Z]{2,20}\]|\[/?(?=\w{0,40}[A-Z]{3})(?:\w{3,40}\]|\w{1,20}_\w{1,20})
+    |✂|🐱|🛠\ufe0f?|\ufe0f\[|\[/end\]|🔧|\*\*Tool[ ]Call:\*\*|(?<![>\w])>>>?(?=\w)""",
+    re.VERBOSE,
+)
+# Openers that text without calls has, too: fences, tags, entities, brackets.
+_COMMON = re.compile(
+    r"\s*(?:[`~]{3,}.*|</?(?!code)[\w.:-]*[ ]?/?>?|&[#\w]*;|[\[{(@<]*|\[\s*[\w.-]+\()\s*", re.DOTALL
+)
+_INPUT_LABEL = re.compile(r"\s{0,3}\*{0,2}Action Input:")
+_TOOL_FENCE = re.compile(
+    r"(?:^|\n) {0,3}(?:\S?[`~]{2,4}|[`~]\S[`~])(tool|\w{3,5}\b)", re.IGNORECASE
+)
+_CODE_TAG = re.compile(r"</?code>")
+_CODE_SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)[^\n]{1,400}?(?<!`)\1(?!`)|<code>[^<\n]{1,400}</code>")
+# Labels behind which a code span is the name of a tool, and no quotation.
+_LABEL = re.compile(
+    r"(?:🔧|Tool Call:|Action:?\*|Action: |^ {0,3}\S?(?:``|~~|\S~|\S`))[^\n]{0,80}$", re.MULTILINE
+)
+
+_NAME_KEYS = "name|tool|tool_name|toolName|function|function_name|func|action|type|recipient_name"
+_NAME_KEY = rf"[\"']?\b(?:{_NAME_KEYS})[\"']?\s{{0,9}}:\s{{0,9}}[\"'\[]?"
+_INPUT_KEYS = (
+    "arguments|parameters|args|input|params|kwargs|inputs|tool_input|action_input|operation"
+    "|tool_parameters|toolInput"
+)
+_INPUT_KEY = re.compile(
+    rf"[\"'](?:{_INPUT_KEYS})[\"']|(?<![\w-])(?:{_INPUT_KEYS})[\"']?\s{{0,9}}[:=]"
+)
+_LAST_VALUE = re.compile(r"[\"']\s{0,9}\}")
+_DEFINITION = re.compile(
+    r"[\"']?\s{0,9},\s{0,9}(?:[\"']?description[\"']?\s{0,9}:"
+    r"|[\"']?\w{1,20}[\"']?\s{0,9}:\s{0,9}\{\s{0,9}[\"']?(?:type|properties)[\"']?\s{0,9}:)"
+)
+# What may stand between a token and the name that it opens.
+_WRAPPER = re.compile(
+    r"\w?[\s\[\]({<\"'*`]{0,12}(?:\w{1,20}[ ])?"
+    r"(?:[\"']?\w{1,20}(?:[\"']?\s{0,3}[:=>]{1,2}|[\"'])[\s\"'*`]{0,6}){0,2}(?:[\w-]{1,30}[.:/])?\w?"
+)
+_FENCE_OF_CALLS = re.compile(
+    r"\s{0,9}(?:`{3,}|~{3,})(?i:[^\n]{0,9}tool|[^\n]{0,200}(?:\n\s{0,9}(?:\w{1,60}>|\w?[\[{<🛠✂\ufe0f\"])|\{\"))"
+    r"|\s{0,9}(?:`{3,}|~{3,})[^\n]{0,200}\n(?:[\w.]{1,100}\([^\n]*(?:\n+|\Z))+(?:```|~~~|\Z)"
+)
+_NEXT_FENCE = re.compile(r"^ {0,3}(?:```|~~~)\w", re.MULTILINE)
+_LINE = r"(?:^|\n)[ ]{0,3}"
+
+# Each witness: its weight, what stands right before the name, what stands right behind it.
+_WITNESSES = tuple(
+    (weight, re.compile(rf"(?:{before})\Z"), re.compile(behind))
+    for weight, before, behind in (
+        # {"name": "NAME", "arguments": {
+        (2, _NAME_KEY, ""),
+        (1, r"[\"'“”]", ""),
+        (1, "", r"[\"']?\s{0,9},\s{0,9}[\"']?\w{1,30}[\"']?\s{0,9}:\s{0,9}[{\[\"]"),
+        (1, rf"\}}\s{{0,9}},\s{{0,9}}{_NAME_KEY}", ""),
+        (1, r"\w[\[{]{1,2}[\"'][^{}\[\]]{0,40}", ""),
+        # {"NAME": {, NAME{"
+        (1, "", r"[\"']?\s{0,9}:\s{0,9}\{"),
+        (2, "", r"\{"),
+        (2, "", r"\{\s{0,9}[\"'}]"),
+        (4, "", r"[ \t]{0,9}\r?\n\s{0,9}\{\s{0,9}[\"'{}]"),
+        # <function=NAME>, <invoke name="NAME">, <name>NAME</name>
+        (1, r"=[\"'“”]?", ""),
+        (1, r"[>.:]", ""),
+        (1, r"<[^<>\n]{0,60}", ""),
+        (1, "", r"\s{0,9}/?>|<|[”“]"),
+        (3, "=", ">"),
+        (3, r"<\w{0,9}name>\s{0,9}", r"\s{0,9}</"),
+        # <NAME>…</NAME>, <NAME/>
+        (4, "</", r"\s{0,9}>"),
+        (4, "<", r"\s{0,9}>\s{0,9}(?:.?/|\{)"),
+        (4, "", r"\s{0,9}/>"),
+        # [NAME(…)], [NAME /]
+        (2, r"(?:^|[\s>|])\[{1,2}\s{0,9}", ""),
+        (1, r"[^\s>|\[]\[", ""),
+        (2, "", r"\("),
+        (2, "", r"[^\n\[]{0,90}\)\s{0,9}\](?!\()"),
+        (-2, "", r"\([^\n()]{0,90}\)\]\("),
+        (3, "", r"[^\n\[]{0,90}/\]"),
+        # @NAME(…): {
+        (2, rf"{_LINE}@", ""),
+        (2, "", r"[^\n]{0,80}:\s{0,9}\{"),
+        # Action: NAME
+        (3, rf"{_LINE}\*{{0,2}}Action:\*{{0,2}}[ \t]{{0,9}}`?", ""),
+        (3, "", r"`?\s{0,9}\*{0,2}Action Input:"),
+        # to=functions.NAME
+        (2, r"functions\.", ""),
+        (3, r"\bto=\S{0,12}", ""),
+        # ```tool NAME, ``NAME, NAME alone on its line
+        (4, rf"(?i:{_LINE} ?(?=\S{{0,4}}(?:``|~~|`.`|~.~))\S{{2,6}}tool\w?[ \t]{{0,9}})", ""),
+        (4, r"(?:```|~~~)[^\n]{0,9}\btool[ \t]{1,9}", ""),
+        (4, rf"{_LINE}(?:``|~~)\w?", r"[^`~\n]{0,80}\n"),
+        (1, r"(?:``|~~|`.`|~.~)\w{0,12}\n", ""),
+        (1, r"(?:^|\n)[ \t]{0,9}", ""),
+        (1, "", r"[ \t]{0,9}`?(?:\r?\n|\Z)"),
+    )
+)
+_NEXT_CALL = re.compile(rf"[)}}\]>\n]|{_NAME_KEY}\Z")
+_AFTER_CALL = re.compile(r"\)\s{0,9},\s{0,9}\Z")
+_INNER = re.compile(r"\s{0,9}>{0,2}\s{0,9}<?([\w.-]{1,100})\s{0,9}[:>]")
+# Words in places where a call has its name, which may be misspelt there.
+_FENCE_RUN = re.compile(r"``|~~|`.`|~.~")
+_PLACE = re.compile(r"[<=\[\"'>\]@\n:/.][ \"'*`]{0,4}([\w-]{3,100})")
+_FIRST_WORD = re.compile(r"([\w-]{3,100})")
+# A word among words, and one that more of a sentence follows, which a label may stand before.
+_AMONG_WORDS = re.compile(r"[\w,;.)] \0[^\0]*\0[ .,;!?)]")
+_IN_SENTENCE = re.compile(r"(?:^|\n|[\w:]\s)\0[A-Za-z]+\0 [a-z]")
+# A line, up to a name, that quotes it: behind a mark, an escape or the sign of a diff.
+_QUOTING = re.compile(
+    r"^[+-](?![ ]\S)[^\n]*\Z|(?:(?<![\w.!?)\]}%*-])[\"'“‘„«‹]|\\[nrt])(?=[<\[🛠✂]|\{\\)[^\n]*\Z",
+    re.MULTILINE,
+)
+
+Piece: TypeAlias = tuple[int, bool, list[str]]
+"""Where some prose begins, whether in a code fence, and its parts."""
+
+
+class Unread(NamedTuple):
+    """A place where the name of a tool stands in the form of a call."""
+
+    name: str
+    place: Span
+
+
+class Stretch(NamedTuple):
+    """Prose between two blocks, and where it begins in the whole text."""
+
+    start: int
+    fenced: bool
+    text: str
+
+
+class ProseLog:
+    """The prose of a text as it was emitted."""
+
+    def __init__(self) -> None:
+        self._prose: list[Piece] = []
+        self._refused: list[Span] = []
+
+    def refuse(self, opener: str, start: int) -> None:
+        """Take an opener that all its owners refused."""
+        if not is_common(opener):
+            self._refused.append((start, start + len(opener)))
+
+    def refused(self, stretch: Stretch) -> list[Span]:
+        """Return where openers that were refused stand in some prose."""
+        first = bisect(self._refused, (stretch.start, 0))
+        last = bisect(self._refused, (stretch.start + len(stretch.text), 0))
+        return [
+            (start - stretch.start, end - stretch.start) for start, end in self._refused[first:last]
+        ]
+
+    def begin(self, start: int, *, fenced: bool) -> list[str]:
+        """Return a list that takes the parts of prose from here on."""
+        parts: list[str] = []
+        self._prose.append((start, fenced, parts))
+        return parts
+
+    def add(self, event: Event, *, fenced: bool) -> None:
+        """Take an event that was emitted."""
+        if isinstance(event, Text):
+            text, (start, end) = event.text, event.span
+            # Markup has no text, and text that stands for another has no places to report.
+            if text and len(text) == end - start:
+                self.begin(start, fenced=fenced).append(text)
+
+    def stretches(self) -> Iterator[Stretch]:
+        """Yield the prose between blocks, each piece of it as one."""
+        return _joined(self._prose)
+
+
+def is_common(opener: str) -> bool:
+    """Return whether text without calls has this opener, too."""
+    return len(opener) < 3 or _COMMON.fullmatch(opener) is not None
+
+
+def _joined(pieces: list[Piece]) -> Iterator[Stretch]:
+    """Join the pieces that follow each other, all in a code fence or all outside."""
+    parts: list[str] = []
+    first, end, was_fenced = 0, 0, False
+    for start, fenced, more in pieces:
+        if parts and (start != end or fenced != was_fenced):
+            yield Stretch(first, was_fenced, "".join(parts))
+            parts = []
+        if not parts:
+            first, was_fenced = start, fenced
+        text = "".join(more)
+        parts.append(text)
+        end = start + len(text)
+    if parts:
+        yield Stretch(first, was_fenced, "".join(parts))
+
+
+def find_unread(
+    log: ProseLog, tools: Mapping[str, ToolSpec], *, fences: bool, quotes: bool
+) -> Iterator[Unread]:
+    """Find the names of tools that stand in prose in the form of a call.
+
+    `fences` says whether code fences may hold calls; `quotes` says that a call in quotation marks
+    or in a diff is a mention.
+    """
+    names = _Names(tools)
+    last: int | None = None
+    for stretch in log.stretches():
+        # A fence right behind a name in the form of a call belongs to it, and is no quotation.
+        belongs = last is not None and 0 <= stretch.start - last <= _GAP
+        if stretch.fenced and not belongs and not (fences and _may_be_calls(stretch.text)):
+            continue
+        places = names.find(stretch.text)
+        if places:
+            scene = _Scene(stretch, log.refused(stretch), tools, quotes_lines=quotes)
+            for name, (start, end) in scene.unread(places):
+                last = stretch.start + end
+                yield Unread(name, (stretch.start + start, last))
+
+
+def _may_be_calls(fence: str) -> bool:
+    """Whether the body of a code fence begins as calls do, or the fence is one turned inside out.
+
+    Where the opening line of a fence is damaged, its closing line opens one, up to the next fence.
+    """
+    if _FENCE_OF_CALLS.match(fence):
+        return True
+    head, _, body = fence.lstrip().partition("\n")
+    is_inverted = not head.strip("`~ \r") and _NEXT_FENCE.search(body)
+    return bool(is_inverted or "Action:" in head or _TOKEN.search(head) or _tool_fences(head))
+
+
+def _tool_fences(text: str) -> list[Span]:
+    """Where lines stand that may be the opening of a tool fence."""
+    return [hit.span() for hit in _TOOL_FENCE.finditer(text) if is_near(hit[1].lower(), "tool")]
+
+
+class _Names:
+    """The names of tools, and how to find them in a text."""
+
+    def __init__(self, tools: Mapping[str, ToolSpec]) -> None:
+        self._names = sorted(filter(None, tools), key=len, reverse=True)
+        self._by_length: dict[int, list[str]] = {}
+        for name in self._names:
+            if len(name) >= _LEAST_MISSPELT:
+                for length in range(len(name) - 1, len(name) + 2):
+                    self._by_length.setdefault(length, []).append(name)
+        self._meant: dict[str, str] = dict.fromkeys(self._names, "")
+
+    def find(self, text: str) -> list[tuple[int, int, str]]:
+        """Return where names stand, in order, those with one wrong character too."""
+        found: set[tuple[int, int, str]] = set()
+        known = [_pattern(name) for name in self._names if name in text]
+        if known:
+            found |= {(*hit.span(), hit[0]) for hit in re.finditer("|".join(known), text)}
+        if self._by_length:
+            first = _FIRST_WORD.match(text)
+            for hit in chain(_PLACE.finditer(text), [first] if first else ()):
+                if name := self._of(hit[1]):
+                    found.add((*hit.span(1), name))
+        return sorted(found)
+
+    def _of(self, word: str) -> str:
+        """Return the name that a word is but for one character, or ""."""
+        if word not in self._meant:
+            near = (name for name in self._by_length.get(len(word), ()) if is_near(word, name))
+            self._meant[word] = next(near, "")
+        return self._meant[word]
+
+
+def _pattern(name: str) -> str:
+    escaped = re.escape(name)
+    return escaped if len(name) >= _SHORT else rf"(?<![\w-]){escaped}(?![\w-])"
+
+
+def is_near(word: str, name: str) -> bool:
+    """Return whether at most one character more, less or other makes the name of the word."""
+    same = 0
+    while same < min(len(word), len(name)) and word[same] == name[same]:
+        same += 1
+    word, name = word[same:], name[same:]
+    return word[1:] == name[1:] or word[1:] == name or word == name[1:]
+
+
+def _is_labelled(text: str, span: Span) -> bool:
+    """Whether a code span is what a label of a call is about, and no quotation."""
+    start, end = span
+    before = _LABEL.search(text, max(0, start - 90), start)
+    return before is not None or _INPUT_LABEL.match(text, end) is not None
+
+
+class _Scene:
+    """A stretch of prose with the markup in it, in which names are weighed."""
+
+    def __init__(
+        self,
+        stretch: Stretch,
+        refused: list[Span],
+        tools: Mapping[str, ToolSpec],
+        *,
+        quotes_lines: bool,
+    ) -> None:
+        self._tools = tools
+        self._quotes_lines = quotes_lines
+        self._text = text = stretch.text
+        spans = (hit.span() for hit in _CODE_SPAN.finditer(text))
+        self._quotes = [span for span in spans if not _is_labelled(text, span)]
+        tokens = (hit.span() for hit in _TOKEN.finditer(text))
+        unquoted = (span for span in tokens if not self._is_quoted(span[0]))
+        self._tokens = sorted({*unquoted, *_tool_fences(text), *refused})
+        tags = (hit.start() for hit in _CODE_TAG.finditer(text))
+        self._has_code_tag = not all(map(self._is_quoted, tags))
+        self._fenced = stretch.fenced
+
+    def unread(self, places: list[tuple[int, int, str]]) -> Iterator[Unread]:
+        """Weigh the names at these places, and yield those that have enough witnesses."""
+        last: Unread | None = None
+        for start, end, name in places:
+            if (
+                self._is_quoted(start)
+                or self._is_mention(start)
+                or (last and last.name == name and self._goes_on(last, start))
+            ):
+                continue
+            if self._weigh(start, end, self._tools[name], is_first=last is None) >= _ENOUGH:
+                last = Unread(name, (start, end))
+                yield last
+
+    def _is_mention(self, start: int) -> bool:
+        """Whether the line of a name quotes it, where quotations are no calls."""
+        first = max(0, start - _FAR)
+        return self._quotes_lines and _QUOTING.search(self._text, first, start) is not None
+
+    def _goes_on(self, last: Unread, start: int) -> bool:
+        """Whether a name that is reported stands again in the same call."""
+        between = self._text[last.place[1] : start]
+        return between.endswith("</") or not _NEXT_CALL.search(between)
+
+    def _weigh(self, start: int, end: int, tool: ToolSpec, *, is_first: bool) -> int:
+        text = self._text
+        before, behind = text[max(0, start - _FAR) : start], text[end : end + _FAR]
+        near = before[-_NEAR:]
+        touches = self._touches_token(start, end)
+        word = f"{near[-2:]}\0{text[start:end]}\0{behind[:2]}"
+        # The opening line of a fence is no sentence.
+        is_prose = not _FENCE_RUN.search(near.rpartition("\n")[2])
+        if is_prose and _IN_SENTENCE.search(word):
+            return 0
+        if not touches and is_prose and _AMONG_WORDS.search(word):
+            return 0
+        if not touches and _DEFINITION.match(behind):
+            return 0
+        weight = sum(
+            points
+            for points, left, right in _WITNESSES
+            if right.match(behind) and left.search(near)
+        )
+        if not weight and not touches:
+            return 0
+        if _INPUT_KEY.search(behind) or _INPUT_KEY.search(before):
+            weight += 2 + bool(_LAST_VALUE.match(behind))
+        weight += 2 * (not is_first and bool(_AFTER_CALL.search(near)))
+        is_tag = before.endswith("<") or behind.startswith(">")
+        if is_tag and (inner := _INNER.match(behind)):
+            weight += 4 * (is_near(inner[1], text[start:end]) or inner[1] in tool.properties)
+        weight += self._fenced
+        weight += 2 * (self._has_code_tag and behind.startswith("("))
+        return weight + 2 * bool(self._tokens) + 2 * touches
+
+    def _touches_token(self, start: int, end: int) -> bool:
+        """Whether nothing but a wrapper stands between the name and a token, or it is in one."""
+        at = bisect(self._tokens, (start, start))
+        return any(
+            (
+                last <= start
+                and start - last <= _NEAR
+                and _WRAPPER.fullmatch(self._text, last, start)
+            )
+            or (first < start and end <= last)
+            or (end <= first <= end + 20 and len(self._text[end:first].strip()) < 3)
+            for first, last in self._tokens[max(0, at - 3) : at + 3]
+        )
+
+    def _is_quoted(self, at: int) -> bool:
+        found = bisect(self._quotes, (at, len(self._text)))
+        return found > 0 and at < self._quotes[found - 1][1]
