@@ -151,11 +151,12 @@ def again(host: Host, session: Session, turn: str, last: int, budget: int | None
     timeline: Any = Until(session.recorder.timeline, last)
     before = session.recorder.state.turns[turn] - 1
     tools = host.registry | Registry(react_tools(session.recorder, turn))
-    view = ModelView(tokens=session.recorder.holdings.tokens, budget=budget, tools=tools)
-    dialogue = TextDialogue(dialects[_written(host.settings.dialect)], tools, "Be kind.")
-    talk = Talk(timeline, view, turn, before)
+    spoken = dialects[_written(host.settings.dialect)]
+    tokens = session.recorder.holdings.tokens
+    view = ModelView(tokens=tokens, budget=budget, tools=tools, spoken=spoken)
+    talk = Talk(timeline, lambda _: view, spoken, turn, before)
     talk.begin_round()
-    return talk.request(dialogue, SessionSettings())
+    return talk.request(TextDialogue(spoken, tools, "Be kind."), SessionSettings())
 
 
 class Watching(Replies):
