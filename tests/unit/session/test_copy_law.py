@@ -17,15 +17,26 @@ from callblocks.dialects import dialects
 from callblocks.model.calls import Call
 from callblocks.model.errors import ToolError
 from callblocks.model.parts import text_of
+from callblocks.model.turn_events import CallEnded
 from callblocks.models.model import NativeDelta, Request
+from callblocks.parsing.dialect import Dialect
+from callblocks.runtime.policy.policy import Policy
+from callblocks.runtime.policy.rules import Rule
 from callblocks.session.choosing import Choice
 from callblocks.session.settings import Attachment
+from callblocks.toolkits.react import react_tools
+from callblocks.toolkits.workspace.local.office import LocalOffice
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.views.model_view.neutral import ESCAPE, Neutral, restore_input
 from support.corpus import fragments
+from support.executing import PYTHON, contract, making
+from support.google.calling import drop_mail
+from support.mails import mail
 from support.soup import soup
-from support.speaking import Replies, run_turn, some_host
+from support.speaking import Replies, of_type, run_turn, some_host
+from support.web_world import HOST, a_web
+from support.web_world import text as text_page
 
 TEXTS: list[str] = []
 KEPT: list[Any] = []
@@ -69,6 +80,7 @@ LOOKS = [
     Call(id="b", name="fail", input={"at": 1}),
     Call(id="c", name="open_mail", input={"at": 2}),
 ]
+FETCH = "web_tools.web_fetch"
 ERROR = 1
 """The text that is the message of an error, which must be short."""
 CONTROLS = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -291,3 +303,84 @@ def test_a_native_copier_leaves_a_file_as_it_is(tmp_path: Path, mode: str) -> No
     with some_host(tmp_path, model, tools=TOOLS) as host:
         asyncio.run(run_turn(host.session("talk"), "Keep it."))
     assert [TEXTS[0]] * 2 == KEPT
+
+
+@pytest.mark.parametrize("dialect", ["qwen3_coder", "use_tool", "emoji-bracket"])
+def test_a_copier_copies_from_every_kind_of_tool(tmp_path: Path, dialect: str) -> None:
+    """It writes down a file, an artifact, what code made, a page of the web and a mail."""
+    spoken, texts = dialects[dialect], [framed(at, f"{FILE}{EXAMPLES[dialect]}") for at in range(5)]
+    path, office = "notes/a.md", LocalOffice(tmp_path / "office")
+    drop_mail(office.folder / "mail", mail(body=texts[4]))
+    page = office.mail.messages(query="", labels=(), spam_trash=False, limit=1, page="")
+    code = making({"b.md": texts[2]})
+    looks = [
+        Call(id="a", name="file_read", input={"path": path}),
+        Call(id="b", name="react.read", input={"paths": ["fi:turn_1.user.attachments/c.md"]}),
+        Call(id="c", name=PYTHON, input={"code": code, "contract": contract("b.md")}),
+        Call(id="d", name=FETCH, input={"urls": [f"{HOST}/page"]}),
+        Call(id="e", name="gmail_read", input={"messageId": page.items[0]["id"]}),
+    ]
+
+    def copy(request: Request) -> str:
+        shown = shown_to(dialect, host.registry, request)
+        calls = [
+            Call(id=f"w{at}", name="file_write", input={"path": f"{at}.md", "content": copied})
+            for at, copied in enumerate(found(at, shown) for at in range(5))
+        ]
+        return spoken.write(calls, host.registry)
+
+    rule = Rule(decide="allow", tool=("*", PYTHON, FETCH, "file_write"), tainted=True)
+    with a_web(tmp_path, {"/page": text_page(texts[3])}) as web:
+        model = Replies(lambda _: spoken.write(looks, tools), copy, "Done.", size=10**6)
+        given = {"tools": Registry(web.tools.values()), "office": office}
+        with some_host(
+            tmp_path, model, policy=Policy((rule,), autoexec=True), dialect=dialect, **given
+        ) as host:
+            workspace = tmp_path / "work"
+            (workspace / "notes").mkdir()
+            (workspace / path).write_bytes(texts[0].encode())
+            session = host.session("talk")
+            tools = host.registry | Registry(react_tools(session.recorder, "turn_1"))
+            events = asyncio.run(run_turn(session, "Copy.", Attachment("c.md", texts[1].encode())))
+    assert not [one.outcome.error for one in of_type(events, CallEnded) if one.outcome.error]
+    written = [(workspace / f"{at}.md").read_bytes().decode() for at in range(5)]
+    assert written == texts
+
+
+def test_what_was_shown_in_one_dialect_is_copied_in_another_one(tmp_path: Path) -> None:
+    """Each turn is one of a session that is made anew; what it shows depends on its dialect."""
+    names = ["qwen3_coder", "use_tool", "hermes", "qwen3_coder"]
+    TEXTS[:] = [framed(0, FILE + "\n".join(EXAMPLES[name] for name in names))]
+    begins: dict[str, list[Any]] = {}
+    for number, dialect in enumerate(names):
+        KEPT.clear()
+        spoken = dialects[dialect]
+
+        def copy(request: Request, spoken: Dialect = spoken) -> str:
+            copied = found(0, shown_to(spoken.name, TOOLS, request))
+            return spoken.write([keeping(0, copied)], TOOLS)
+
+        first = [lambda _, spoken=spoken: spoken.write(LOOKS[:1], TOOLS)] if not number else []
+        model = Replies(*first, copy, "Done.", size=10**6)
+        with some_host(tmp_path, model, tools=TOOLS) as host:
+            choice, events = Choice(dialect=dialect), list[Any]()
+            asyncio.run(host.session("talk").run("Keep it.", (), choice, tell=events.append))
+        assert TEXTS == KEPT, events[-1]
+        shown = [text_of(list(message.parts)) for message in model.requests[-1].messages]
+        before = begins.setdefault(dialect, shown)
+        assert shown[: len(before)] == before
+
+
+def test_the_view_changes_with_the_dialect_that_a_model_turns_out_to_speak(tmp_path: Path) -> None:
+    """It is taught one dialect and calls in another one, which it then copies in."""
+    KEPT.clear()
+    TEXTS[:] = [framed(0, WHOLE)]
+    spoken = dialects["qwen3_coder"]
+
+    def copy(request: Request) -> str:
+        return spoken.write([keeping(0, found(0, shown_to(spoken.name, TOOLS, request)))], TOOLS)
+
+    model = Replies(lambda _: spoken.write(LOOKS[:1], TOOLS), copy, "Done.", size=10**6)
+    with some_host(tmp_path, model, tools=TOOLS) as host:
+        events = asyncio.run(run_turn(host.session("talk"), "Keep it."))
+    assert TEXTS == KEPT, events[-1]

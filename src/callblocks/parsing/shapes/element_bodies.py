@@ -32,7 +32,7 @@ __all__ = ("NAME", "ElementBodies", "NamedTags")
 
 NAME = "[A-Za-z_][\\w.:-]{0,100}"
 INDENT = "[ \\t]{0,40}"
-_BEFORE_ELEMENT = r"(?=(?:\s|\\[nrt])*<[A-Za-z_])"
+_BEFORE_ELEMENT = r"(?=(?:\s|\\[nrt])*<[A-Za-z_][\w.:-]*>)"
 """An element is next, also where line ends are escaped as in a JSON string."""
 _LAST_END = re.compile(r"<(?:/\s*([A-Za-z_][\w.:-]*)|([A-Za-z_][\w.:-]*)[^<>]*/)\s*>\s*\Z")
 
