@@ -63,7 +63,15 @@ def say(at: int, context: Context) -> str:
 
 SAYING = Registry([say])
 SAY = [Call(id=f"s{at}", name="say", input={"at": at}) for at in range(3)]
-SOUPS = st.lists(soup("auto"), min_size=5, max_size=5)
+EXAMPLES = [one.example((say.spec,)) for one in dialects.values() if one.rules]
+HALVES = st.builds(
+    lambda before, call, end: before + call[:end],
+    soup("auto"),
+    st.sampled_from(EXAMPLES),
+    st.integers(1, 120),
+)
+"""Texts that end with half a call of the tool at hand, or half a marker."""
+SOUPS = st.lists(soup("auto") | HALVES, min_size=5, max_size=5)
 
 
 @pytest.mark.parametrize("dialect", TAUGHT)
