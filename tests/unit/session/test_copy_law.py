@@ -140,8 +140,10 @@ class Copier:
             step = max(self._size, len(ends) // PARTS)
             starts = range(0, len(ends) - self._size, step)[:PARTS] if self._size else ()
             for first, last in ((0, -1), *((at, at + self._size) for at in starts)):
-                copies.append(copied[ends[first][0] : ends[last][0]])
-                self.wanted.append(text[ends[first][1] : ends[last][1]])
+                # A sign alone is no part of the text.
+                if part := text[ends[first][1] : ends[last][1]]:
+                    copies.append(copied[ends[first][0] : ends[last][0]])
+                    self.wanted.append(part)
         return dialects[self.dialect].write(map(keeping, count(), copies), TOOLS)
 
 
@@ -182,6 +184,7 @@ ENDS = (
     *("</invoke>", "<parameter=content>", '<parameter name="content">', '<invoke name="keep">'),
     *("<function=x", "</func>", "</par", "</arg_value>", "<arg_key>content</arg_key>", "<escape>"),
     *("</use_tool>", "</parameters>", "</param>", "<![CDATA[", "]]>", "<item>", "<b>", "</", "/>"),
+    *('<b class="x">', "<b/>", "</ content >", "</ keep>", "</content x='1'>", "&lt;", "&amp;"),
     *("🛠️[/end]", "🛠️[\\/end]", "\\", '"', "<", ">", "\n", " ", "\r\n", "\r", "x", "{", "}", ESCAPE),
 )
 """What ends arguments, and what may stand around it."""
@@ -208,7 +211,7 @@ def test_every_part_of_what_is_shown_can_be_written(dialect: str) -> None:
     neutral = Neutral(WRITING, [spoken])
 
     @given(texts_for(dialect), st.integers(0, 30), st.integers(0, 30))
-    @settings(max_examples=settings().max_examples // 2)
+    @settings(max_examples=settings().max_examples // 3)
     def check(said: str, skipped: int, left: int) -> None:
         text = framed(0, said)
         for shown in (neutral(text), neutral(json.dumps({"body": text}, ensure_ascii=False))):

@@ -32,8 +32,9 @@ __all__ = ("NAME", "ElementBodies", "NamedTags")
 
 NAME = "[A-Za-z_][\\w.:-]{0,100}"
 INDENT = "[ \\t]{0,40}"
-_BEFORE_ELEMENT = r"(?=(?:\s|\\[nrt])*<[A-Za-z_][\w.:-]*>)"
-"""An element is next, also where line ends are escaped as in a JSON string."""
+_GAP = r"(?:\s|\\[nrt]){0,100}"
+"""Blanks, also as a JSON string writes them."""
+_BEFORE_ELEMENT = rf"(?=[^<>]*>(?:\s|\\[nrt])*<{_GAP}[A-Za-z_])"
 _LAST_END = re.compile(r"<(?:/\s*([A-Za-z_][\w.:-]*)|([A-Za-z_][\w.:-]*)[^<>]*/)\s*>\s*\Z")
 
 
@@ -168,7 +169,7 @@ class NamedTags(ElementBodies):
 def _closing_tags(names: Iterable[str] | None, *after: str) -> list[Shape]:
     """Return the closing tags of these names, or of all names, before `after`."""
     rows = [(NAME,)] if names is None else [literal(name).atoms for name in names]
-    return [Shape(("<", "/", *row, ">", *after)) for row in rows]
+    return [Shape(("<", "/", _GAP, *row, "(?![\\w.:-])", *after)) for row in rows]
 
 
 @lru_cache(maxsize=256)
