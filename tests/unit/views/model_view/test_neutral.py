@@ -215,7 +215,7 @@ COVERAGE = """<!DOCTYPE html><html><head><title>Coverage for a.py: 97%</title></
 
 def test_ordinary_files_have_next_to_no_signs(tmp_path: Path) -> None:
     with Root(tmp_path) as root:
-        shown = Neutral(standard_tools(root))
+        shown = Neutral(standard_tools(root), [dialects["qwen3_coder"], dialects["emoji-bracket"]])
         for page in (*files("web/*.html", "web/src/*.css", "src/**/*.css"), COVERAGE):
             assert shown(page) == page
         code = files("src/callblocks/runtime/**/*.py", "src/callblocks/server/*.py", "web/src/*.js")
