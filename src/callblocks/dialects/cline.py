@@ -61,4 +61,5 @@ class Cline(NamedTags):
 
     def _compose_argument(self, key: str, value: Any, tool: ToolSpec | None) -> str:
         text = as_text(self.name, value)
-        return self.argument(key, f"\n{text}\n" if "\n" in text else text)
+        after = "" if text.endswith("\r") else "\n"
+        return self.argument(key, f"\n{text}{after}" if "\n" in text else text)

@@ -89,6 +89,12 @@ class EmojiBracket(Dialect):
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return OPEN
 
+    def early_ends(self, tools: Mapping[str, ToolSpec] | None) -> Sequence[Shape]:
+        # A model need not know that an end marker in a body is escaped.
+        return [
+            Shape((*map(re.escape, tool), "\\[", "\\\\*", *"/end", "\\]")) for tool in SPELLINGS
+        ]
+
     def read(self, block: Block) -> Reading[Refused | None]:
         head, bracket = yield from block.until(HEAD_END)
         if bracket != "]":

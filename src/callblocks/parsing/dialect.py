@@ -98,6 +98,15 @@ class Dialect(ABC):
         """
         raise Unsupported(f"{self.name} has no grammar")
 
+    def early_ends(self, tools: Mapping[str, ToolSpec] | None) -> Sequence[str | Shape]:
+        """Return the markers that would end a text argument in which they stand.
+
+        A text that a model may copy into an argument is shown with a sign in each of them. There is
+        none where arguments are quoted, as in JSON. Without `tools` their names may be any. Each
+        marker begins with a character that is neither blank nor a quotation mark.
+        """
+        return ()
+
     def said(self, item: Call | Result, tools: Mapping[str, ToolSpec]) -> Call | Result:
         """What this dialect says of a call or a result, where that is not all of it."""
         return item

@@ -73,9 +73,12 @@ class Dialogue(ABC):
         tools: ToolSpecs,
         zone: str = "UTC",
         written: WrittenMessages | None = None,
+        spoken: Dialect | None = None,
     ) -> None:
+        self.spoken = spoken
+        """The dialect in which the model may write calls; the view is to be the one for it."""
         self._zone = zone
-        self._neutral = Neutral(tools)
+        self._neutral = Neutral(tools, filter(None, [spoken]))
         self._system = Message("system", (TextPart(system),))
         self._written: WrittenMessages = {} if written is None else written
 
@@ -210,7 +213,7 @@ class TextDialogue(Dialogue):
         zone: str = "UTC",
         written: WrittenMessages | None = None,
     ) -> None:
-        super().__init__(system, tools, zone, written)
+        super().__init__(system, tools, zone, written, dialect)
         self._dialect = dialect
         self._known = tools
 
@@ -265,8 +268,9 @@ class NativeDialogue(Dialogue):
         system: str,
         zone: str = "UTC",
         written: WrittenMessages | None = None,
+        spoken: Dialect | None = None,
     ) -> None:
-        super().__init__(system, names.read_specs, zone, written)
+        super().__init__(system, names.read_specs, zone, written, spoken)
         self._names = names
         self.tools = names.specs
 

@@ -113,6 +113,17 @@ class Speaker:
         """The dialect that the model is taught in text."""
         return dialects[self._known or self._learned or DEFAULT_DIALECT]
 
+    @property
+    def spoken(self) -> Dialect | None:
+        """The dialect in which the next reply may have calls, as far as that is known.
+
+        In the mixed mode those that the server fails to read stand in the text.
+        """
+        if self.mode == "text":
+            return self.dialect
+        name = self._known or self._learned
+        return dialects[name] if name and self.mode == "mixed" else None
+
     def learn(self, calls: Sequence[Call], mode: UsedMode) -> None:
         """Take the dialect of a model's first calls for its own, where its family is not known."""
         self._has_called = self._has_called or (bool(calls) and mode != "text")
@@ -134,8 +145,9 @@ class Speaker:
         if mode != "text":
             names = self._native_names()
             told = instructions(None, tools, self._system)
-            written = self._written.setdefault(NATIVE, {})
-            dialogue = NativeDialogue(names, told, self._zone, written)
+            spoken = self.spoken
+            written = self._written.setdefault(f"{NATIVE} {spoken.name if spoken else ''}", {})
+            dialogue = NativeDialogue(names, told, self._zone, written, spoken)
             parser = self._parser(mode, self._known, names.read_specs)
             return Exchange(mode, dialogue, parser, names.own)
         dialect = self.dialect

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import msgspec
 
@@ -10,6 +11,7 @@ from callblocks.model.blocks import Block
 from callblocks.model.turn_events import CallAnswered, CallAsked, TurnEvent
 from callblocks.models.model import Model
 from callblocks.models.native_names import NativeNames
+from callblocks.parsing.dialect import Dialect
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approving import Approving
 from callblocks.runtime.asking import Answer, Asker, Question, Settled
@@ -74,8 +76,8 @@ class Stage:
         self._tools = tools
         self._policy = policy
         self._settings = settings
-        self._views: dict[int | None, ModelView] = {}
-        """What models are shown, by their budgets: each view keeps its own prefix."""
+        self._views: dict[tuple[int | None, str], ModelView] = {}
+        """What models are shown, by budget and dialect: each view keeps its own prefix."""
         self._taints = Taints()
         self._seen = 0
         self._callers: set[str] = set()
@@ -95,7 +97,6 @@ class Stage:
         )
         tools = in_turn(self._tools, own.only(self.desk.only) if self.desk.only else own)
         offered = self.offers.chosen(choice)
-        talk = Talk(recorder.timeline, self._view(offered.model, tools), turn, before)
         key = turn_key(recorder, turn)
         tainted = self._tainted(tools)
         speaker = Speaker(
@@ -108,6 +109,8 @@ class Stage:
             learned=self._learned.get(offered.model.name, ""),
             written=self._written,
         )
+        views = partial(self._view, offered.model, tools)
+        talk = Talk(recorder.timeline, views, speaker.spoken, turn, before)
         return TurnRun(
             Turn(key, tainted=tainted),
             talk,
@@ -142,15 +145,16 @@ class Stage:
             resolve=desk.resolve,
         )
 
-    def _view(self, model: Model, tools: Registry) -> ModelView:
-        """Return the view for a model; models of one budget share it."""
+    def _view(self, model: Model, tools: Registry, spoken: Dialect | None) -> ModelView:
+        """Return the view for a model; models of one budget and one dialect share it."""
         budget = self._settings.budget_of(model)
-        if budget not in self._views:
+        form = budget, spoken.name if spoken else ""
+        if form not in self._views:
             tokens = self.recorder.holdings.tokens
             # A model that is given tools natively knows them by other names: those act, too.
             known = NativeNames(tools).read_specs
-            self._views[budget] = ModelView(tokens=tokens, budget=budget, tools=known)
-        return self._views[budget]
+            self._views[form] = ModelView(tokens=tokens, budget=budget, tools=known, spoken=spoken)
+        return self._views[form]
 
     def _tainted(self, tools: Registry) -> tuple[str, ...]:
         """Read what is new on the timeline; return where text of others came from."""

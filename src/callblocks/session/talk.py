@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from callblocks.model.blocks import Block
 from callblocks.model.calls import Call
 from callblocks.model.outcomes import Outcome
 from callblocks.models.model import Request
+from callblocks.parsing.dialect import Dialect
 from callblocks.session.dialogue import Dialogue
 from callblocks.session.settings import SessionSettings
 from callblocks.timeline.plain_json import json_text
@@ -23,16 +24,24 @@ __all__ = ("Talk",)
 class Talk:
     """The talk of one turn; `before` is the last number of the timeline before it.
 
-    `round` counts the replies and `calls` the calls in them. A turn that goes on after a crash
-    goes on counting.
+    `views` gives what a model is shown by the dialect that it speaks. `round` counts the replies
+    and `calls` the calls in them. A turn that goes on after a crash goes on counting.
     """
 
-    def __init__(self, timeline: Timeline, view: ModelView, turn: str, before: int) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        views: Callable[[Dialect | None], ModelView],
+        spoken: Dialect | None,
+        turn: str,
+        before: int,
+    ) -> None:
         self.turn = turn
         self.round = self.calls = 0
         self.prompt = ""
         self._timeline = timeline
-        self._view = view
+        self._views = views
+        self._view = views(spoken)
         self._results: dict[str, str | None] = {}
         self._last: dict[str, str | None] = {}
         self._catch_up()
@@ -60,6 +69,8 @@ class Talk:
 
     def request(self, dialogue: Dialogue, settings: SessionSettings, grammar: str = "") -> Request:
         """Return what the model is asked in this round, in the form that `dialogue` writes."""
+        self._view = self._views(dialogue.spoken)
+        self._catch_up()
         return Request(
             messages=dialogue.messages(self._view),
             prompt=self.prompt,

@@ -63,7 +63,15 @@ def say(at: int, context: Context) -> str:
 
 SAYING = Registry([say])
 SAY = [Call(id=f"s{at}", name="say", input={"at": at}) for at in range(3)]
-SOUPS = st.lists(soup("auto"), min_size=5, max_size=5)
+EXAMPLES = [one.example((say.spec,)) for one in dialects.values() if one.rules]
+HALVES = st.builds(
+    lambda before, call, end: before + call[:end],
+    soup("auto"),
+    st.sampled_from(EXAMPLES),
+    st.integers(1, 120),
+)
+"""Texts that end with half a call of the tool at hand, or half a marker."""
+SOUPS = st.lists(soup("auto") | HALVES, min_size=5, max_size=5)
 
 
 @pytest.mark.parametrize("dialect", TAUGHT)
@@ -151,11 +159,12 @@ def again(host: Host, session: Session, turn: str, last: int, budget: int | None
     timeline: Any = Until(session.recorder.timeline, last)
     before = session.recorder.state.turns[turn] - 1
     tools = host.registry | Registry(react_tools(session.recorder, turn))
-    view = ModelView(tokens=session.recorder.holdings.tokens, budget=budget, tools=tools)
-    dialogue = TextDialogue(dialects[_written(host.settings.dialect)], tools, "Be kind.")
-    talk = Talk(timeline, view, turn, before)
+    spoken = dialects[_written(host.settings.dialect)]
+    tokens = session.recorder.holdings.tokens
+    view = ModelView(tokens=tokens, budget=budget, tools=tools, spoken=spoken)
+    talk = Talk(timeline, lambda _: view, spoken, turn, before)
     talk.begin_round()
-    return talk.request(dialogue, SessionSettings())
+    return talk.request(TextDialogue(spoken, tools, "Be kind."), SessionSettings())
 
 
 class Watching(Replies):

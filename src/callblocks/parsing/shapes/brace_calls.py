@@ -92,6 +92,9 @@ class BraceCalls(Dialect):
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return (self.opening,)
 
+    def early_ends(self, tools: Mapping[str, ToolSpec] | None) -> Sequence[str]:
+        return (self.quote,)
+
     def read(self, block: Block) -> Reading[Refused | None]:
         yield from block.peek()
         if (yield from block.match(self._closers)):

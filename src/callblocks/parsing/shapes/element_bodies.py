@@ -7,7 +7,7 @@ parameters; anything else is text.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import ClassVar
 
@@ -32,6 +32,9 @@ __all__ = ("NAME", "ElementBodies", "NamedTags")
 
 NAME = "[A-Za-z_][\\w.:-]{0,100}"
 INDENT = "[ \\t]{0,40}"
+_GAP = r"(?:\s|\\[nrt]){0,100}"
+"""Blanks, also as a JSON string writes them."""
+_BEFORE_ELEMENT = rf"(?=[^<>]*>(?:\s|\\[nrt])*<{_GAP}[A-Za-z_])"
 _LAST_END = re.compile(r"<(?:/\s*([A-Za-z_][\w.:-]*)|([A-Za-z_][\w.:-]*)[^<>]*/)\s*>\s*\Z")
 
 
@@ -82,6 +85,12 @@ class ElementBodies(XmlParameters):
 
     def value_end_of(self, key: str) -> str:
         return f"</{key}>\n"
+
+    def early_ends(self, tools: Mapping[str, ToolSpec] | None) -> Sequence[Shape]:
+        keys = tools and dict.fromkeys(key for tool in tools.values() for key in tool.properties)
+        # Of the closing tags of a value, the first one counts that another element follows.
+        values = _closing_tags(keys, _BEFORE_ELEMENT)
+        return [*values, *self.tags.call_end.shapes, *self.tags.wrapper_end.shapes]
 
     def _elements(self, body: str, tool: ToolSpec | None) -> Elements:
         """The arguments; text without any of them is no body."""
@@ -148,10 +157,19 @@ class NamedTags(ElementBodies):
     def openings(self, tools: Sequence[ToolSpec]) -> list[str]:
         return [f"<{tool.name}" for tool in tools]
 
+    def early_ends(self, tools: Mapping[str, ToolSpec] | None) -> Sequence[Shape]:
+        return [*super().early_ends(tools), *_closing_tags(tools)]
+
     def _compose_call(self, number: int, call: Call, tools: Mapping[str, ToolSpec]) -> str:
         if call.name not in tools:
             raise Unwritable(self.name, f"the call of {call.name!r}: `tools` must name it")
         return super()._compose_call(number, call, tools)
+
+
+def _closing_tags(names: Iterable[str] | None, *after: str) -> list[Shape]:
+    """Return the closing tags of these names, or of all names, before `after`."""
+    rows = [(NAME,)] if names is None else [literal(name).atoms for name in names]
+    return [Shape(("<", "/", _GAP, *row, "(?![\\w.:-])", *after)) for row in rows]
 
 
 @lru_cache(maxsize=256)

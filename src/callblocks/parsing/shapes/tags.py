@@ -30,6 +30,7 @@ __all__ = (
     "literal",
     "misspelt",
     "named",
+    "tag_start",
     "unclosed",
 )
 
@@ -37,6 +38,9 @@ BLANKS = "[ \\t\\r\\n]{0,400}"
 HEAD = "[^<>\\n]{1,200}"
 WORD = "[\\w.:/-]{1,200}"
 ATTRIBUTES = "[^<>]{1,400}"
+_BLANK = "[ \\t\\r\\n]"
+_QUOTED_BLANK = "[ \\t\\r\\n\\\\]"
+_LONG = re.compile(r"\{\d,\d{2,}\}\Z")
 _ONE_OF = re.compile(r"\[[^\]]+\]")
 _ATTRIBUTE = re.compile(
     r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|[“”]([^“”]*)[“”]|[‘’]([^‘’]*)[‘’]|([^\s"'“”‘’/<>]+))"""
@@ -65,7 +69,7 @@ def misspelt(start: str) -> Shape:
 
 def attributed(opening: str, end: str = ">") -> Shape:
     """A tag with attributes."""
-    return Shape((*map(re.escape, opening), "[ \\t\\r\\n]", ATTRIBUTES, *map(re.escape, end)))
+    return Shape((*map(re.escape, opening), _BLANK, ATTRIBUTES, *map(re.escape, end)))
 
 
 def begun(shape: str | Shape) -> str:
@@ -81,6 +85,12 @@ def head(shape: Shape) -> Shape:
     size = len(begun(shape))
     ends = size < len(shape.atoms) and _ONE_OF.fullmatch(shape.atoms[size])
     return Shape(shape.atoms[: size + bool(ends)])
+
+
+def tag_start(shape: Shape) -> Shape:
+    """Return a tag up to where a name or attributes begin, also as it stands in a JSON string."""
+    own = takewhile(lambda atom: not _LONG.search(atom), shape.atoms)
+    return Shape(tuple(_QUOTED_BLANK if atom == _BLANK else atom for atom in own))
 
 
 @lru_cache(maxsize=256)

@@ -182,7 +182,8 @@ class XmlCall:
     def _in_cdata(self, parts: list[str]) -> bool:
         """Whether a value has opened `<![CDATA[` and not closed it."""
         opened = self._shape.cdata and _CDATA.match(parts[0])
-        return bool(opened) and not _CDATA_END.search(parts[-1])
+        # In `</]]>` the end looks like a part of a tag.
+        return bool(opened) and not _CDATA_END.search("".join(parts[-2:]))
 
     def _closes_argument(self, end: str) -> bool:
         return self._tags.argument_end.is_in(end) or end == f"</{self._key}>"

@@ -33,7 +33,7 @@ from callblocks.parsing.markers import Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.nested import joined, repeated_items
-from callblocks.parsing.shapes.tags import Tag, attributes, begun
+from callblocks.parsing.shapes.tags import Tag, attributes, begun, tag_start
 from callblocks.parsing.shapes.xml_bodies import ReadsBodies
 from callblocks.parsing.shapes.xml_call import XmlCall
 from callblocks.parsing.shapes.xml_form import XmlForm, as_text
@@ -166,6 +166,11 @@ class XmlParameters(Dialect):
                 said[at] = "".join(map(str, row))
         return "".join(said)
 
+    def early_ends(self, tools: Mapping[str, ToolSpec] | None) -> Sequence[Shape]:
+        # What closes a value does so only before one of these (see `XmlCall`).
+        tags = self.tags
+        return _beginnings(tags.argument, tags.call, tags.call_end, tags.wrapper_end)
+
     def results(self, results: Sequence[Result], names: Mapping[str, str]) -> str:
         """Results that follow each other, as text; `names` are those of their calls."""
         raise Unwritable(self.name, f"results: it has no form for that of {results[0].id!r}")
@@ -179,7 +184,11 @@ class XmlParameters(Dialect):
 
     def argument(self, key: str, text: str, kind: str = "string") -> str:
         """One argument in its tags."""
-        return f"{self.form.opening(self.written_name(key), kind)}{text}{self.value_end_of(key)}"
+        end = self.value_end_of(key)
+        if self.trims and text.endswith("\r"):
+            # The two would be one line end.
+            end = end.removeprefix("\n")
+        return f"{self.form.opening(self.written_name(key), kind)}{text}{end}"
 
     def value_end_of(self, key: str) -> str:
         """What ends the value of this argument."""
@@ -207,6 +216,10 @@ class XmlParameters(Dialect):
 
     def _compose_argument(self, key: str, value: Any, tool: ToolSpec | None) -> str:
         return self.argument(key, as_text(self.name, value), type_name(value))
+
+
+def _beginnings(*tags: Tag) -> list[Shape]:
+    return list(dict.fromkeys(tag_start(shape) for tag in tags for shape in tag.shapes))
 
 
 @lru_cache(maxsize=256)

@@ -29,6 +29,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import product
+from typing import NamedTuple
 
 from callblocks.dialects import dialects
 from callblocks.model.events import CallResult, CallStarted, Event
@@ -62,9 +63,26 @@ _GAP = "[\\W_]"
 _SIGNS = re.compile(f"{_GAP}+")
 _ANYTHING = re.compile("")
 _ESCAPES = r"\\[uxN0-7]|&[#\w]"
-_WAYS = tuple(product((True, False), (False, True), (False,)))
-"""Whether a dialect is read alone, whether strictly, and whether nothing stands before the text."""
-_STARTING = (*_WAYS, *((alone, strict, True) for alone, strict, _ in _WAYS))
+
+
+class _Way(NamedTuple):
+    """Whether a dialect is read alone, whether strictly, whether nothing stands before the text.
+
+    `answers` says that a call stands before it, whose result it might say that it is. Where there
+    is none, a dialect may take the same head for that of a call.
+    """
+
+    alone: bool
+    strict: bool
+    starts: bool = False
+    answers: bool = True
+
+
+_WAYS = (
+    *(_Way(*flags) for flags in product((True, False), (False, True))),
+    *(_Way(alone, False, answers=False) for alone in (True, False)),
+)
+_STARTING = (*_WAYS, *(_Way(*flags, starts=True) for flags in product((True, False), repeat=2)))
 
 
 _FENCE_LINE = re.compile(r"^[ \t]*(?=(`{3,}|~{3,}))", re.MULTILINE)
@@ -124,13 +142,14 @@ class _Acts(Exception):
 class _Trial(Stage):
     """One block of a text, read from a place on."""
 
-    def __init__(self, text: str, at: int, tools: ToolsAtHand) -> None:
+    def __init__(self, text: str, at: int, tools: ToolsAtHand, way: _Way) -> None:
         super().__init__((), _LIMITS)
         self.tools = tools.specs
         self.scan.text, self.scan.pos, self.scan.fresh = text, at, False
         self.said = at
-        # A call stands before the text, whose result it might say that it is.
-        self.calls, self.ready = 1, [("a", 0)]
+        self.alone, self.strict, self.solid = way.alone, way.strict, not way.starts
+        if way.answers:
+            self.calls, self.ready = 1, [("a", 0)]
         self._known = tools
 
     def say(self, event: Event) -> None:
@@ -189,15 +208,11 @@ class _Work:
             return False
         return acts or any(self._reads(reader, markers, place, way)[0] for way in others)
 
-    def _reads(
-        self, reader: Reader, markers: Markers, place: int, way: tuple[bool, bool, bool]
-    ) -> tuple[bool, int]:
+    def _reads(self, reader: Reader, markers: Markers, place: int, way: _Way) -> tuple[bool, int]:
         """Whether a block acts, and up to where it was read."""
         end = place
         for text in self._texts:
-            trial = _Trial(text, place, self._tools)
-            trial.alone, trial.strict, starts = way
-            trial.solid = not starts
+            trial = _Trial(text, place, self._tools, way)
             trial.scan.closed = text is self._texts[-1]
             marker, certain = trial.scan.match(markers)
             if not certain:
@@ -205,7 +220,7 @@ class _Work:
                 return True, end
             if marker is None:
                 continue
-            acts = _acts(reader, Block(trial, reader.name, marker), can_wait=not starts)
+            acts = _acts(reader, Block(trial, reader.name, marker), can_wait=not way.starts)
             self._left -= trial.scan.offset - place + _TRIAL
             end = max(end, trial.scan.offset)
             if acts:

@@ -8,7 +8,7 @@
                                               and the content: text, an image or a document
 
 Every word that is not of this layout is neutralised: texts for the tools at hand, ids, names and
-paths for any tools. Where a file is hosted is never shown, nor
+paths for any tools and dialects. Where a file is hosted is never shown, nor
 is `managed`. JSON begins behind its label: at the start of a line it would look like a call. No
 block makes this raise: blocks may come from anywhere.
 """
@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, cast
 
+from callblocks.dialects import dialects
 from callblocks.model.blocks import Block
 from callblocks.timeline.plain_json import json_text
-from callblocks.views.model_view.neutral import Neutral, neutralize
+from callblocks.views.model_view.neutral import Neutral
 from callblocks.views.model_view.reserved import HIDDEN
 
 __all__ = (
@@ -74,14 +75,20 @@ def short(text: str, size: int = _NAME) -> str:
 @lru_cache(maxsize=4096)
 def id_word(text: str) -> str:
     """An id in the brackets of a header: one that could end them is quoted."""
-    return word(text) if _ID.fullmatch(text) else neutralize(json.dumps(text), fresh=False)
+    return word(text) if _ID.fullmatch(text) else _any_reader()(json.dumps(text), fresh=False)
 
 
 @lru_cache(maxsize=4096)
 def word(text: str) -> str:
     """An id, a name or a path on one line: one with controls in it, or a quote first, is quoted."""
     is_plain = text.isprintable() and not text.startswith('"')
-    return neutralize(text if is_plain else json.dumps(text), fresh=False)
+    return _any_reader()(text if is_plain else json.dumps(text), fresh=False)
+
+
+@cache
+def _any_reader() -> Neutral:
+    """Return what neutralises a word for any tools and any dialect: few words have a marker."""
+    return Neutral(None, dialects.values())
 
 
 def said(block: Block, neutral: Neutral) -> str:

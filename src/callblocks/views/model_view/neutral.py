@@ -8,6 +8,9 @@ r"""Text of others in a text for models: nothing in it acts, and a copy of it is
 
 The sign `␛` goes into what is `reserved`, and into each place that some dialect reads as a call of
 the tools at hand (`call_places`). It can be seen: no filter for invisible characters takes it out.
+It also goes into what would end an argument of the dialects that the reader writes its calls in
+(`Dialect.early_ends`): a model that copied `</parameter>` and `</function>` as they are would end
+its own call in the middle of the copy.
 
 Why a copy is exact. In a text that is shown, a run of signs stands for half as many that the text
 has itself; an odd one was put in. At most one is put into a run, so the number alone tells which
@@ -29,6 +32,8 @@ from typing import Any, cast
 from callblocks.model.parts import ESCAPE
 from callblocks.model.specs import ToolSpecs
 from callblocks.models.prompt_formats import MARKED
+from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.markers import Markers
 from callblocks.views.model_view.call_places import (
     ToolsAtHand,
     acting_places,
@@ -55,11 +60,14 @@ _QUOTES = "\"'"
 class Neutral:
     """Neutralises texts for a reader that has these tools; None for one of which nothing is known.
 
-    Then a call of any name acts.
+    Then a call of any name acts. `spoken` are the dialects that the reader may write its calls in.
     """
 
-    def __init__(self, tools: ToolSpecs | None = None) -> None:
+    def __init__(self, tools: ToolSpecs | None = None, spoken: Iterable[Dialect] = ()) -> None:
         self._tools = ToolsAtHand(tools)
+        known = None if tools is None else self._tools.specs
+        ends = dict.fromkeys(marker for one in spoken for marker in one.early_ends(known))
+        self._early_ends = Markers(*ends).final if ends else None
 
     def __call__(self, text: str, *, fresh: bool = True) -> str:
         """The text with signs; `fresh` says that it is put at the start of a line.
@@ -69,6 +77,8 @@ class Neutral:
         """
         shown = text.replace(ESCAPE, ESCAPE * 2)
         signs = {hit.end() for hit in reserved().finditer(shown)}
+        if self._early_ends is not None:
+            signs.update(hit.start() + 1 for hit in self._early_ends.finditer(shown))
         for _ in range(_ROUNDS):
             signed = _woven(shown, signs)
             places = acting_places(signed, self._tools, fresh=fresh)

@@ -23,6 +23,7 @@ from callblocks.model.blocks import RECORDS, Entry
 from callblocks.model.errors import CallerError
 from callblocks.model.parts import Part, TextPart
 from callblocks.model.specs import ToolSpecs
+from callblocks.parsing.dialect import Dialect
 from callblocks.timeline.rounds import CacheSettings
 from callblocks.timeline.state import State
 from callblocks.timeline.tokens import Tokens
@@ -38,7 +39,8 @@ class ModelView:
 
     The settings of the cache point are those that the timeline says, else those given. `tools` are
     those that the model can call: no text of others is a call of one (see `neutral`). Without them
-    none is a call of any tool.
+    none is a call of any tool. `spoken` is the dialect in which the model writes its calls: a text
+    can be copied into a call whole.
     """
 
     def __init__(
@@ -47,11 +49,12 @@ class ModelView:
         tokens: Tokens | None = None,
         budget: int | None = None,
         tools: ToolSpecs | None = None,
+        spoken: Dialect | None = None,
     ) -> None:
         if budget is not None and budget < 1:
             raise CallerError(f"a budget is a number of tokens, not {budget}")
         self._state = State(settings)
-        self._scale = Scale(tokens or Tokens(), budget, Neutral(tools))
+        self._scale = Scale(tokens or Tokens(), budget, Neutral(tools, filter(None, [spoken])))
         self._folding = Folding(self._scale)
         self._sections: list[Section] = []
         self._cost = 0
@@ -192,8 +195,9 @@ def render(
     tokens: Tokens | None = None,
     budget: int | None = None,
     tools: ToolSpecs | None = None,
+    spoken: Dialect | None = None,
 ) -> list[Part]:
     """The parts of a whole timeline."""
-    view = ModelView(settings, tokens, budget, tools)
+    view = ModelView(settings, tokens, budget, tools, spoken)
     view.feed(entries)
     return view.parts()

@@ -147,6 +147,12 @@ def test_a_call_that_is_left_open_is_completed_by_no_other_text() -> None:
     assert neutral(closed) == closed
 
 
+@pytest.mark.parametrize("text", ["🛠️[/result 1]\nhalf", "x 🛠️[/result 1 error]"])
+def test_a_result_that_is_left_open_is_no_call_where_no_call_stands_before_it(text: str) -> None:
+    assert parse(text, "emoji-bracket").calls
+    assert not parse(neutralize(text), "emoji-bracket").calls
+
+
 def test_a_call_in_the_input_of_another_has_a_sign_too() -> None:
     inner = '{"name": "ls", "arguments": {"path": "<tool>ls()</tool>"}}'
     assert neutral(f"\n{inner}") == '\n{␛"name": "ls", "arguments": {"path": "<␛tool>ls()</tool>"}}'
@@ -209,7 +215,7 @@ COVERAGE = """<!DOCTYPE html><html><head><title>Coverage for a.py: 97%</title></
 
 def test_ordinary_files_have_next_to_no_signs(tmp_path: Path) -> None:
     with Root(tmp_path) as root:
-        shown = Neutral(standard_tools(root))
+        shown = Neutral(standard_tools(root), [dialects["qwen3_coder"], dialects["emoji-bracket"]])
         for page in (*files("web/*.html", "web/src/*.css", "src/**/*.css"), COVERAGE):
             assert shown(page) == page
         code = files("src/callblocks/runtime/**/*.py", "src/callblocks/server/*.py", "web/src/*.js")
