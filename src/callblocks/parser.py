@@ -23,7 +23,7 @@ from callblocks.parsing.conversion import conversion as write_parsed
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Engine
 from callblocks.parsing.limits import Limits
-from callblocks.parsing.openers import InFences
+from callblocks.parsing.openers import InFences, Owner
 from callblocks.parsing.parsed import Parsed
 
 __all__ = ("AUTO", "Options", "Parser", "conversion", "convert", "parse")
@@ -36,6 +36,7 @@ class Parser(Engine):
 
     `dialect` is a name, a list of names, or `auto`. `tools` let arguments be bound and typed.
     `model` is the name of the model that writes: `auto` prefers the dialect of its family.
+    A named dialect also reads its siblings' spelling, with a `sibling-dialect` problem.
     `strict` repairs nothing: what breaks a dialect's grammar is malformed.
     `in_code_fences` says whether calls in Markdown code fences are calls: yes where dialects are
     named; with `auto`, which guesses, only where all of the fence is calls of `tools`, as "whole"
@@ -61,7 +62,7 @@ class Parser(Engine):
         owners = _resolve(dialect, model)
         hinted = dialect == AUTO and dialect_of(model)
         super().__init__(
-            owners,
+            owners if strict or dialect == AUTO else _with_siblings(owners),
             preferred=owners[0] if hinted else None,
             tools=tools,
             strict=strict,
@@ -143,6 +144,12 @@ def _resolve(dialect: str | Dialect | Sequence[str | Dialect], model: str) -> tu
     if not named:
         raise UnknownDialect(dialect, (AUTO, *dialects))
     return named
+
+
+def _with_siblings(named: tuple[Dialect, ...]) -> tuple[Owner, ...]:
+    names = {one.name for one in named}
+    siblings = dict.fromkeys(sibling for one in named for sibling in one.siblings)
+    return (*named, *(one for one in siblings if one.name not in names))
 
 
 @cache

@@ -39,6 +39,7 @@ GENERAL_CODES: Mapping[str, str] = {
     "truncated-call": "the text ended inside a call",
     "positional-arguments": "arguments without a name; they were bound in the tool's order",
     "unbound-arguments": "the arguments do not fit the tool's parameters; they were kept raw",
+    "sibling-dialect": "a call is written as another dialect of the family writes it",
     "invalid-utf8": "bytes of a file were not text; each became U+FFFD",
 }
 """Each code, and what it means."""

@@ -21,6 +21,7 @@ from callblocks.parsing.limits import Limits
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.parsed import Parsed
 from callblocks.parsing.readback import difference, joined
+from callblocks.parsing.sibling import Sibling
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.teaching import compact_prompt, example_items, prompt
 from callblocks.parsing.thinking import Pairs
@@ -64,6 +65,9 @@ class Dialect(ABC):
 
     result_tags: ClassVar[tuple[str, str] | None] = None
     """The tags in which its models know a result in their prompt, such as `<tool_response>`."""
+
+    siblings: ClassVar[Iterable[Sibling]] = ()
+    """The dialects whose spelling a parser of this one reads too; the table of dialects sets it."""
 
     @abstractmethod
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
@@ -129,7 +133,8 @@ class Dialect(ABC):
         self, text: str, tools: ToolSpecs = (), reasoning: Sequence[tuple[str, str]] = ()
     ) -> Parsed:
         """What is read of a text that was written in this dialect."""
-        engine = Engine((self,), tools=tools, reasoning=reasoning, limits=NO_LIMITS)
+        owners = (self, *self.siblings)
+        engine = Engine(owners, tools=tools, reasoning=reasoning, limits=NO_LIMITS)
         return Parsed(engine.feed(text) + engine.close())
 
     def _marked(self, item: Item, pairs: Pairs) -> Item:
