@@ -20,10 +20,10 @@ from callblocks.model.errors import CallerError, UnknownDialect, Unwritable
 from callblocks.model.specs import ToolSpecs, specs_by_name
 from callblocks.parsing.conversion import Conversion
 from callblocks.parsing.conversion import conversion as write_parsed
-from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.dialect import Dialect, with_fallbacks
 from callblocks.parsing.engine import Engine
 from callblocks.parsing.limits import Limits
-from callblocks.parsing.openers import InFences, Owner
+from callblocks.parsing.openers import InFences
 from callblocks.parsing.parsed import Parsed
 
 __all__ = ("AUTO", "Options", "Parser", "conversion", "convert", "parse")
@@ -62,7 +62,7 @@ class Parser(Engine):
         owners = _resolve(dialect, model)
         hinted = dialect == AUTO and dialect_of(model)
         super().__init__(
-            owners if strict or dialect == AUTO else _with_siblings(owners),
+            owners if strict else with_fallbacks(owners, is_named=dialect != AUTO),
             preferred=owners[0] if hinted else None,
             tools=tools,
             strict=strict,
@@ -144,12 +144,6 @@ def _resolve(dialect: str | Dialect | Sequence[str | Dialect], model: str) -> tu
     if not named:
         raise UnknownDialect(dialect, (AUTO, *dialects))
     return named
-
-
-def _with_siblings(named: tuple[Dialect, ...]) -> tuple[Owner, ...]:
-    names = {one.name for one in named}
-    siblings = dict.fromkeys(sibling for one in named for sibling in one.siblings)
-    return (*named, *(one for one in siblings if one.name not in names))
 
 
 @cache

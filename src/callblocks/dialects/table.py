@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from callblocks.parsing.sibling import Sibling
+from callblocks.parsing.fallbacks import Sibling
 
 if TYPE_CHECKING:
     from callblocks.parsing.dialect import Dialect
@@ -138,7 +138,7 @@ _SIBLINGS = (
     ("granite3", "granite20b_fc", "hermes"),
     ("functionary_v31", "functionary_v32"),
     ("gemma4", "functiongemma"),
-    ("pythonic", "llama3_json"),
+    ("pythonic", "llama3_json", "xlam"),
     ("hy_v3", "hunyuan_a13b"),
     ("nemotron_v2", "qwen3_coder"),
 )

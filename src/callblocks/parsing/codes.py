@@ -22,6 +22,7 @@ GENERAL_CODES: Mapping[str, str] = {
     "repaired-fence": "a Markdown fence stood around the JSON of a call",
     "repaired-input": "the arguments were given as a string that holds JSON",
     "repaired-literals": "`True`, `False` or `None` stood for JSON's own words",
+    "repaired-name": "blanks stood around the name of a tool",
     "repaired-opening": "the opening marker of a call was missing",
     "repaired-quotes": "strings were in single quotes, or keys in none",
     "repaired-strings": "line breaks, quotes or backslashes stood in a string as they are",
@@ -39,6 +40,9 @@ GENERAL_CODES: Mapping[str, str] = {
     "truncated-call": "the text ended inside a call",
     "positional-arguments": "arguments without a name; they were bound in the tool's order",
     "unbound-arguments": "the arguments do not fit the tool's parameters; they were kept raw",
+    "arguments-not-python": "the arguments of a call should be plain Python values and are none",
+    "repaired-list": "calls stood without the list around them, or in one that does not belong",
+    "foreign-body": "what stands between the markers is written as another dialect writes it",
     "sibling-dialect": "a call is written as another dialect of the family writes it",
     "invalid-utf8": "bytes of a file were not text; each became U+FFFD",
 }

@@ -9,25 +9,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import ClassVar
 
 from callblocks.model.calls import Call, Item, Result, Thought
 from callblocks.model.errors import BadSpec, UnknownTool, Unsupported, Unwritable
 from callblocks.model.specs import SpecBook, ToolSpec, ToolSpecs, specs_by_name
 from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.engine import Engine, Setting
+from callblocks.parsing.engine import Engine, Owner, Setting
+from callblocks.parsing.fallbacks import ForeignBodies, Sibling
 from callblocks.parsing.grammar import Calls, Grammar, Kind
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.parsed import Parsed
 from callblocks.parsing.readback import difference, joined
-from callblocks.parsing.sibling import Sibling
+from callblocks.parsing.shapes.foreign_body import Bodies
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.teaching import compact_prompt, example_items, prompt
 from callblocks.parsing.thinking import Pairs
 from callblocks.parsing.turn_end import TURN_ENDS
 
-__all__ = ("Dialect",)
+__all__ = ("Dialect", "with_fallbacks")
 
 NO_LIMITS = Limits(depth=10**9, input_size=10**12, calls=10**9)
 
@@ -68,6 +70,11 @@ class Dialect(ABC):
 
     siblings: ClassVar[Iterable[Sibling]] = ()
     """The dialects whose spelling a parser of this one reads too; the table of dialects sets it."""
+
+    @property
+    def bodies_between(self) -> Bodies | None:
+        """Where another notation may stand between its markers, if anywhere."""
+        return None
 
     @abstractmethod
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
@@ -133,7 +140,7 @@ class Dialect(ABC):
         self, text: str, tools: ToolSpecs = (), reasoning: Sequence[tuple[str, str]] = ()
     ) -> Parsed:
         """What is read of a text that was written in this dialect."""
-        owners = (self, *self.siblings)
+        owners = with_fallbacks((self,), is_named=True)
         engine = Engine(owners, tools=tools, reasoning=reasoning, limits=NO_LIMITS)
         return Parsed(engine.feed(text) + engine.close())
 
@@ -184,3 +191,19 @@ class Dialect(ABC):
         if demanded != "any" and not grammar.counts_calls:
             raise Unsupported(f"{self.name} has no grammar that demands calls")
         return grammar.to(kind)
+
+
+@cache
+def with_fallbacks(named: tuple[Dialect, ...], *, is_named: bool) -> tuple[Owner, ...]:
+    """Return dialects with who is asked where all of them refuse a block.
+
+    Where dialects are guessed instead of named, all siblings are among them.
+    """
+    names = {one.name for one in named}
+    siblings = dict.fromkeys(sibling for one in named for sibling in one.siblings if is_named)
+    bodies = (ForeignBodies.of(one, is_named=is_named) for one in named)
+    return (
+        *named,
+        *(one for one in siblings if one.name not in names),
+        *(one for one in bodies if one is not None),
+    )

@@ -21,12 +21,12 @@ from callblocks.model.events import Event, Text
 from callblocks.model.specs import ToolSpecs
 from callblocks.parsing.attempts import Attempt
 from callblocks.parsing.block import Block
+from callblocks.parsing.fallbacks import Fallback
 from callblocks.parsing.ids import Ids
 from callblocks.parsing.limits import USUAL, Limits
 from callblocks.parsing.openers import InFences, Openers, Owner, Setting, choose
 from callblocks.parsing.reader import Reader
 from callblocks.parsing.shapes.fence_forms import FENCE_FORMS
-from callblocks.parsing.sibling import Sibling
 from callblocks.parsing.stage import Hit, Reading, Stage
 
 __all__ = ("Engine", "Owner", "Reader", "Setting")
@@ -191,8 +191,8 @@ class Engine(Stage):
 
 
 def _named(owners: tuple[Owner, ...]) -> list[Owner]:
-    """Return the owners that are no siblings: where there is one, it is taken at its word."""
-    return [owner for owner in owners if not isinstance(owner, Sibling)]
+    """Return the owners of the first rank: where there is one, it is taken at its word."""
+    return [owner for owner in owners if not isinstance(owner, Fallback)]
 
 
 def _pairs(reasoning: Sequence[Sequence[object]]) -> tuple[tuple[str, str], ...]:

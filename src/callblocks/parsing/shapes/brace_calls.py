@@ -24,6 +24,7 @@ from callblocks.parsing.expressions import alt, lit, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
+from callblocks.parsing.shapes.foreign_body import Bodies
 from callblocks.parsing.stage import Reading
 
 __all__ = ("BraceCalls",)
@@ -70,6 +71,10 @@ class BraceCalls(Dialect):
     @cached_property
     def _closers(self) -> Markers:
         return Markers(self.closing)
+
+    @property
+    def bodies_between(self) -> Bodies | None:
+        return Bodies((self.opening,), (self.closing,), notation="braces")
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return (self.opening,)

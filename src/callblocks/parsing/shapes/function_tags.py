@@ -31,6 +31,8 @@ from callblocks.parsing.stage import Reading
 
 __all__ = ("FunctionTags", "function_form", "function_tags")
 
+# What models write for `function` in the wrapper.
+_OTHER_CALLS = ("call", "tool", "invoke")
 _BARE = Markers(Shape((BLANKS, "<", WORD, ">")))
 
 
@@ -81,11 +83,24 @@ def function_tags(wrapper: str, name: str = "") -> XmlTags:
                 unclosed("<function=", "[\\r\\n]"),
                 unclosed("<function=", "(?=<)"),
                 attributed("<function"),
+                *(named(f"<{word}=") for word in _OTHER_CALLS),
                 *bare,
             ],
         ),
-        call_end=closing("</function>", others=[misspelt("</func"), *bare_end], covered=True),
-        argument=Tag("<parameter=…>", named("<parameter="), others=[attributed("<parameter")]),
+        call_end=closing(
+            "</function>",
+            others=[
+                misspelt("</func"),
+                *(literal(f"</{word}>") for word in _OTHER_CALLS),
+                *bare_end,
+            ],
+            covered=True,
+        ),
+        argument=Tag(
+            "<parameter=…>",
+            named("<parameter="),
+            others=[attributed("<parameter"), named("<param="), attributed("<param")],
+        ),
         argument_end=closing("</parameter>", others=[misspelt("</param")], covered=True),
     )
 

@@ -26,6 +26,7 @@ from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.schema_rules import input_rule
 from callblocks.parsing.shapes.dumping import dumps
+from callblocks.parsing.shapes.foreign_body import Bodies
 from callblocks.parsing.shapes.keys import Keys
 from callblocks.parsing.shapes.row import Row
 from callblocks.parsing.shapes.row_reader import RowReader
@@ -111,6 +112,14 @@ class JsonCalls(Dialect):
         if self.bare:
             found += (Shape((bare,)) if setting.alone else Shape((_BLANKS, bare), True),)
         return found
+
+    @property
+    def bodies_between(self) -> Bodies | None:
+        if any(one.startswith("{") for one in self.opening):
+            return None
+        return Bodies(
+            self.opening, self.closing, trailing=self.trailing, notation="json", keys=self.keys
+        )
 
     def is_sure(self, block: Block) -> bool:
         """Whether the marker that opened the block makes sure that calls follow."""

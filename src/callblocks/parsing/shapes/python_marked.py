@@ -19,6 +19,7 @@ from callblocks.parsing.engine import Setting
 from callblocks.parsing.expressions import alt, lit, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.markers import Shape
+from callblocks.parsing.shapes.foreign_body import Bodies
 from callblocks.parsing.shapes.python_calls import PythonRow, PythonRowReader
 from callblocks.parsing.shapes.python_write import python_call, python_call_rule, python_words
 from callblocks.parsing.stage import Reading
@@ -53,6 +54,10 @@ class PythonMarked(Dialect):
     def row(self) -> PythonRow:
         """How the calls stand in the text."""
         return PythonRow(self.closing, self.opening, in_list=self.in_list)
+
+    @property
+    def bodies_between(self) -> Bodies | None:
+        return Bodies((self.opening,), (self.closing,), notation="python")
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return (self.opening,)

@@ -7,13 +7,15 @@ What a value holds is text, so a closing tag in it is one only if the next tag t
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
 from callblocks.parsing.line_ends import without_line_end
+from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.bad_body import BadBody
-from callblocks.parsing.shapes.tags import Tag
+from callblocks.parsing.shapes.tags import BLANKS, Tag, literal
 from callblocks.parsing.shapes.xml_bodies import Input, JsonBody, ReadsBodies, TextBody
 from callblocks.parsing.stage import Reading
 
@@ -23,7 +25,16 @@ if TYPE_CHECKING:
 __all__ = ("XmlCall",)
 
 _CDATA = re.compile(r"\s*<!\[CDATA\[")
+_ELEMENT = re.compile(r"<[A-Za-z_][\w.-]{0,60}>")
 _CDATA_END = re.compile(r"\]\]>\s*\Z")
+
+
+@lru_cache(maxsize=256)
+def _elements(keys: tuple[str, ...]) -> Markers:
+    """Tags that are the names of arguments, or, where no names are known, any simple tag."""
+    if not keys:
+        return Markers(Shape((BLANKS, "<", "[A-Za-z_]", r"[\w.-]{0,60}", ">")))
+    return Markers(*(Shape((BLANKS, *literal(f"<{key}>").atoms)) for key in keys))
 
 
 class XmlCall:
@@ -48,6 +59,7 @@ class XmlCall:
         self._unsaid: list[str] = []
         self._key = ""
         self._lost = False
+        self._has_elements = False
 
     def read(self, name: str, stop: int) -> Reading[str | None]:
         """Read a call whose opening tag ends at `stop`; return the tag after it.
@@ -60,7 +72,7 @@ class XmlCall:
             return (yield from self._read_text(bodies, name, stop))
         if is_begun := (yield from block.stands(self._tags.begun)):
             block.started(name, end=stop)
-        tag = yield from block.match(inside)
+        tag = yield from self._match_inside(name)
         self.over = not tag and block.ends_within(inside)
         if not tag and not self.over:
             self._fault = BadBody("stray-text", "what should open an argument does not")
@@ -72,9 +84,51 @@ class XmlCall:
             block.input(tag)
             self._body = JsonBody(block, self._tags.call_ends)
             return (yield from self._read_body(self._body))
-        while self._tags.argument.is_in(tag.lstrip()):
+        while self._is_argument(tag.lstrip()):
             tag = yield from self._read_argument(tag.lstrip())
         return tag
+
+    def _match_inside(self, name: str) -> Reading[str]:
+        """Take what a call begins with: an argument, its end, or what models write for these."""
+        block = self._block
+        tag = yield from block.match(self._tags.inside)
+        if not tag.endswith("{") or self._tags.json_bodies:
+            return tag or (yield from self._match_element(name))
+        if self._is_sure_of(name, is_known=False):
+            self.repair("foreign-body", "the arguments are a JSON object")
+            return tag
+        block.give_back(block.offset - len(tag))
+        return ""
+
+    def _is_sure_of(self, name: str, *, is_known: bool) -> bool:
+        """Whether its tag makes a call sure although what follows is not as it should be.
+
+        That is so in a wrapper, where the dialect is named, and where what follows `is_known`.
+        """
+        stage, tags = self._block.stage, self._tags
+        is_wrapped = tags.has_wrapper and tags.wrapper.is_in(self._block.opening.lstrip())
+        is_tool = name in stage.tools or not stage.tools
+        return not stage.strict and (is_wrapped or is_known or (stage.alone and is_tool))
+
+    def _match_element(self, name: str) -> Reading[str]:
+        """Take a tag that is the bare name of an argument: `<path>` for `<parameter=path>`."""
+        tool = self._block.stage.tools.get(name)
+        keys = tuple(tool.properties) if tool else ()
+        is_sure = self._is_sure_of(name, is_known=bool(keys))
+        if not is_sure or (self._block.stage.tools and not keys):
+            return ""
+        tag = yield from self._block.match(_elements(keys))
+        self._has_elements = self._has_elements or bool(tag)
+        return tag
+
+    def _is_argument(self, tag: str) -> bool:
+        """Whether a tag opens an argument, in the way of the grammar or as an element."""
+        is_element = self._has_elements and _ELEMENT.fullmatch(tag) is not None
+        return is_element or self._tags.argument.is_in(tag)
+
+    def _key_in(self, opening: str) -> str:
+        is_own = self._tags.argument.is_in(opening)
+        return self._shape.key_in(opening) if is_own else opening[1:-1]
 
     def read_whole(self, name: str, stop: int) -> bool:
         """Say a call whose opening tag, which ends at `stop`, also ends it, if it is one."""
@@ -125,7 +179,7 @@ class XmlCall:
         """Read an argument whose opening tag was taken; return the tag that follows."""
         block = self._block
         self.note_spelling(self._tags.argument, opening)
-        key = self._key = self._shape.key_in(opening)
+        key = self._key = self._key_in(opening)
         if key in self._written:
             self._fault = BadBody("repeated-argument", f"{key!r:.60} is given twice")
         block.input("".join(self._unsaid))
@@ -157,6 +211,7 @@ class XmlCall:
         if not tags.argument_end.is_in(bare) and bare != f"</{self._key}>":
             return (yield from self._tag_instead(end, bare))
         tag = yield from self._block.match(tags.after_argument)
+        tag = tag or (yield from self._match_element(self._block.name))
         if not tag:
             self.over = self._block.ends_within(tags.after_argument)
             if not self.over:

@@ -31,6 +31,7 @@ from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.line_ends import without_line_ends
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.schema_order import in_schema_order
+from callblocks.parsing.shapes.foreign_body import Bodies
 from callblocks.parsing.shapes.tags import Tag, attributes, begun
 from callblocks.parsing.shapes.xml_bodies import ReadsBodies
 from callblocks.parsing.shapes.xml_call import XmlCall
@@ -69,6 +70,13 @@ class XmlParameters(Dialect):
         if self.shares_calls and not setting.alone:
             return self.tags.wrapper.shapes
         return self.tags.openers
+
+    @property
+    def bodies_between(self) -> Bodies | None:
+        closing = (begun(shape) for shape in self.tags.wrapper_end.exact)
+        if not self.tags.has_wrapper:
+            return None
+        return Bodies(self.tags.wrapper.shapes, tuple(closing), notation="tags")
 
     def read(self, block: Block) -> Reading[Refused | None]:
         return XmlReader(self, block).read()

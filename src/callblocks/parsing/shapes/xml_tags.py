@@ -15,7 +15,8 @@ _JSON = Shape((BLANKS, "\\{"))
 class XmlTags:
     """The tags, each a `Tag`; there may be no wrapper.
 
-    With `json_bodies` a call may hold a JSON object instead of arguments. Where `starts_line`,
+    With `json_bodies` a call may hold a JSON object instead of arguments; elsewhere that is a
+    repair. Where `starts_line`,
     the opening tag of an argument that is not closed must begin a line.
 
     The sets of markers are the places where a reader stands: `first` in the wrapper, `inside`
@@ -42,7 +43,8 @@ class XmlTags:
         ends = (call_end, wrapper_end)
         self.first = _after_blanks(call)
         within = (argument, *ends, *((call,) if self.has_wrapper else ()))
-        self.inside = Markers(*_spaced(*within), *((_JSON,) if json_bodies else ()))
+        self.inside = Markers(*_spaced(*within), _JSON)
+        self.json_bodies = json_bodies
         self.begun = Markers(*(Shape((BLANKS, *head(one).atoms)) for one in argument.exact))
         self.after_argument = _after_blanks(argument, call, *ends)
         self.after_call = _after_blanks(call, wrapper_end)
