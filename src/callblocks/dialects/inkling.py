@@ -25,6 +25,7 @@ __all__ = ("Inkling",)
 
 MESSAGE, INVOKE, END = "<|message_model|>", "<|content_invoke_tool_json|>", "<|end_message|>"
 TEXT, THOUGHT = "<|content_invoke_tool_text|>", "<|content_thinking|>"
+_END, _THOUGHT_ENDS = Markers(END), Markers(END, MESSAGE)
 ENDS = (END, "<|content_model_end_sampling|>")
 
 
@@ -69,12 +70,14 @@ class Inkling(JsonCalls):
 
 
 def _read_thought(block: Block) -> Reading[None]:
-    stage, end = block.stage, Markers(END)
+    stage = block.stage
     stage.solid = True
     stage.say(Reasoning("", stage.span()))
-    yield from stage.stream(end, Reasoning)
-    if (yield from block.match(end)):
+    yield from stage.stream(_THOUGHT_ENDS, Reasoning)
+    if (yield from block.match(_END)):
         stage.say(Reasoning("", stage.span()))
+    elif not stage.scan.closed or stage.scan.text[stage.scan.pos :]:
+        block.problem("missing-closer", f"{END} is missing")
 
 
 def _read_text(block: Block) -> Reading[None]:

@@ -25,7 +25,7 @@ from callblocks.parsing.shapes.invoke import RULES, invoke_tags
 from callblocks.parsing.shapes.json_values import JsonValues
 from callblocks.parsing.shapes.tags import BLANKS, Tag, closing, literal
 from callblocks.parsing.shapes.xml_form import XmlForm
-from callblocks.parsing.shapes.xml_tags import XmlTags
+from callblocks.parsing.shapes.xml_tags import Beside, XmlTags
 from callblocks.parsing.stage import Reading
 
 __all__ = ("MuseGlimmer",)
@@ -36,6 +36,9 @@ HEADERS = (
     Shape((" ?", *_TO), at_line_start=True),
 )
 ENDS = ("<|eom|>", "<|eot|>")
+START = "<|start|>assistant"
+_NOBODY = (*literal(START).atoms, "[ \\t]{0,9}", *literal("<|message|>").atoms)
+_MESSAGE_ENDS, _STARTS = Markers(*ENDS, START), Markers(START)
 END = "</atem:function_calls>"
 _TAGS = invoke_tags("function_calls", ("atem:",))
 _WRAPPER = literal("<atem:function_calls>").atoms
@@ -65,12 +68,14 @@ class MuseGlimmer(Framed, JsonValues):
                 Shape((*header.atoms, BLANKS, *_WRAPPER), header.at_line_start)
                 for header in HEADERS
             ),
+            others=[Shape((*_NOBODY, BLANKS, *_WRAPPER)), Shape(_WRAPPER)],
         ),
         wrapper_end=closing(END, *(f"{END}{end}" for end in ENDS)),
         call=_TAGS.call,
         call_end=_TAGS.call_end,
         argument=_TAGS.argument,
         argument_end=_TAGS.argument_end,
+        beside=Beside(outer=(*ENDS, START)),
     )
     form = XmlForm(
         head=('<atem:invoke name="', '">\n'),
@@ -90,7 +95,9 @@ class MuseGlimmer(Framed, JsonValues):
             return (yield from super().read(block))
         block.markup()
         speak = Reasoning if recipient[1] == "self" else Text
-        yield from block.stage.stream(Markers(*ENDS), speak)
+        yield from block.stage.stream(_MESSAGE_ENDS, speak)
+        if (yield from block.stands(_STARTS)):
+            block.problem("missing-closer", f"{ENDS[0]} is missing")
         return None
 
     def name_in(self, opening: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import ClassVar
 
 from callblocks.model.calls import Call, Item, Result, Thought
@@ -17,13 +17,14 @@ from callblocks.model.errors import BadSpec, UnknownTool, Unsupported, Unwritabl
 from callblocks.model.specs import SpecBook, ToolSpec, ToolSpecs, specs_by_name
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Engine, Owner, Setting
-from callblocks.parsing.fallbacks import ForeignBodies, Sibling
+from callblocks.parsing.fallbacks import ForeignBodies, Respelled, Sibling
 from callblocks.parsing.grammar import Calls, Grammar, Kind
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.parsed import Parsed
 from callblocks.parsing.readback import difference, joined
 from callblocks.parsing.shapes.foreign_body import Bodies
+from callblocks.parsing.spelling import Spellings, respell
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.teaching import compact_prompt, example_items, prompt
 from callblocks.parsing.thinking import Pairs
@@ -68,8 +69,21 @@ class Dialect(ABC):
     result_tags: ClassVar[tuple[str, str] | None] = None
     """The tags in which its models know a result in their prompt, such as `<tool_response>`."""
 
+    markers: ClassVar[tuple[str, ...]] = ()
+    """The attributes that hold its markers, each a text or a row of spellings."""
     siblings: ClassVar[Iterable[Sibling]] = ()
     """The dialects whose spelling a parser of this one reads too; the table of dialects sets it."""
+
+    @cached_property
+    def respelled(self) -> Dialect | None:
+        """The same dialect with markers as models misspell them, if they have bars."""
+        own: dict[str, Spellings] = {name: getattr(self, name) for name in self.markers}
+        others = {name: respell(markers) for name, markers in own.items()}
+        if own == others:
+            return None
+        made = type(self)()
+        vars(made).update(others)
+        return made
 
     @property
     def bodies_between(self) -> Bodies | None:
@@ -200,10 +214,15 @@ def with_fallbacks(named: tuple[Dialect, ...], *, is_named: bool) -> tuple[Owner
     Where dialects are guessed instead of named, all siblings are among them.
     """
     names = {one.name for one in named}
-    siblings = dict.fromkeys(sibling for one in named for sibling in one.siblings if is_named)
-    bodies = (ForeignBodies.of(one, is_named=is_named) for one in named)
+    every = dict.fromkeys(sibling for one in named for sibling in one.siblings if is_named)
+    siblings = [one for one in every if one.name not in names]
+    respelled = [one.respelled for one in named]
+    others = [one.dialect.respelled for one in siblings if isinstance(one.dialect, Dialect)]
+    bodies = [(one.name, one.bodies_between) for one in named]
     return (
         *named,
-        *(one for one in siblings if one.name not in names),
-        *(one for one in bodies if one is not None),
+        *siblings,
+        *(Respelled.of(one, is_named=is_named) for one in respelled if one),
+        *(Sibling.of(Respelled.of(one, is_named=False)) for one in others if one),
+        *(ForeignBodies.of(name, one, is_named=is_named) for name, one in bodies if one),
     )

@@ -1,26 +1,30 @@
 """Owners of lower rank: they are asked where every dialect that is read has refused a block.
 
 A `Sibling` is a dialect of the same family, or one that shares an opening marker: models write
-the spelling of an older version, or of another family that they have seen. `ForeignBodies` reads
-what stands between the markers of a dialect in another notation than its own. What they read has
-a problem that says so, and what they need to be sure of, they must still be sure of: they count
-as guesses, also where one dialect is named.
+the spelling of an older version, or of another family that they have seen. `Respelled` is the
+dialect itself with other bars in its markers. `ForeignBodies` reads what stands between the
+markers of a dialect in another notation than its own.
+
+What they read has a problem that says so, and what they need to be sure of, they must still be
+sure of: they count as guesses, also where one dialect is named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Protocol, cast
+from typing import ClassVar, cast
 
 from callblocks.model.events import Problem
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.openers import Owner, Setting
 from callblocks.parsing.shapes.foreign_body import Bodies, read_foreign_body
+from callblocks.parsing.shapes.tags import begun
+from callblocks.parsing.spelling import is_barred
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.thinking import Pairs
 
-__all__ = ("Fallback", "ForeignBodies", "Sibling")
+__all__ = ("Fallback", "ForeignBodies", "Respelled", "Sibling")
 
 
 class Fallback:
@@ -43,7 +47,7 @@ class Sibling(Fallback):
     calls_end_reasoning: ClassVar[bool] = True
 
     def __init__(self, dialect: Owner) -> None:
-        self._dialect = dialect
+        self.dialect = dialect
 
     @staticmethod
     def of(dialect: Owner) -> Sibling:
@@ -53,21 +57,47 @@ class Sibling(Fallback):
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         """The markers that open a block whoever the writer is."""
-        return self._dialect.openers(setting._replace(alone=False))
+        return self.dialect.openers(setting._replace(alone=False))
 
     def read(self, block: Block) -> Reading[Refused | None]:
         """Read a block of the dialect, and add the problem to each of its calls."""
-        stage, before = block.stage, len(block.stage.ready)
-        refused = yield from self._dialect.read(block)
-        end, place = (stage.said, stage.said), (block.start, stage.said)
-        for _, index in stage.ready[before:]:
-            stage.say(Problem("sibling-dialect", f"written as {self.name}", end, place, index))
-        return refused
+        return _read_with_problem(block, self.dialect, "sibling-dialect", f"written as {self.name}")
 
 
-class _HasBodies(Owner, Protocol):
-    @property
-    def bodies_between(self) -> Bodies | None: ...
+class Respelled(Fallback):
+    """Reads a dialect whose markers are spelt with other bars or blanks than its own."""
+
+    def __init__(self, dialect: Owner, *, is_named: bool) -> None:
+        self._dialect = dialect
+        self._is_named = is_named
+
+    @staticmethod
+    def of(dialect: Owner, *, is_named: bool) -> Respelled:
+        """Return the reader of a dialect whose markers were respelled."""
+        made = type(Respelled.__name__, (Respelled,), {"name": dialect.name})
+        return cast("type[Respelled]", made)(dialect, is_named=is_named)
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        """The markers that have bars; what else opens a block has no other spelling."""
+        openers = self._dialect.openers(setting._replace(alone=False))
+        return tuple(one for one in openers if is_barred(begun(one)))
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        """Read a block of the dialect, and add the problem to each of its calls."""
+        block.stage.alone = self._is_named
+        detail = f"its markers are not spelt as {self.name} spells them"
+        return _read_with_problem(block, self._dialect, "misspelt-tag", detail)
+
+
+def _read_with_problem(
+    block: Block, dialect: Owner, code: str, detail: str
+) -> Reading[Refused | None]:
+    stage, before = block.stage, len(block.stage.ready)
+    refused = yield from dialect.read(block)
+    end, place = (stage.said, stage.said), (block.start, stage.said)
+    for _, index in stage.ready[before:]:
+        stage.say(Problem(code, detail, end, place, index))
+    return refused
 
 
 class ForeignBodies(Fallback):
@@ -82,12 +112,9 @@ class ForeignBodies(Fallback):
         self._is_named = is_named
 
     @staticmethod
-    def of(dialect: _HasBodies, *, is_named: bool) -> ForeignBodies | None:
-        """Return who reads the foreign bodies of a dialect, if its markers can hold any."""
-        bodies = dialect.bodies_between
-        if bodies is None:
-            return None
-        made = type(ForeignBodies.__name__, (ForeignBodies,), {"name": dialect.name})
+    def of(name: str, bodies: Bodies, *, is_named: bool) -> ForeignBodies:
+        """Return who reads such bodies of the dialect with this name."""
+        made = type(ForeignBodies.__name__, (ForeignBodies,), {"name": name})
         return cast("type[ForeignBodies]", made)(bodies, is_named=is_named)
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:

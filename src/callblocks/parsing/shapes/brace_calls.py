@@ -43,6 +43,7 @@ class BraceCalls(Dialect):
     closing: ClassVar[str]
     quote: ClassVar[str]
     keeps_ids = False
+    markers = ("opening", "closing")
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

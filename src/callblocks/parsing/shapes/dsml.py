@@ -13,7 +13,7 @@ from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.json_values import MarkedValues
 from callblocks.parsing.shapes.tags import Tag, attributed, attributes, literal
 from callblocks.parsing.shapes.xml_form import TYPES, XmlForm
-from callblocks.parsing.shapes.xml_tags import XmlTags
+from callblocks.parsing.shapes.xml_tags import Beside, XmlTags
 
 __all__ = ("RULES", "Dsml", "dsml_form", "dsml_tags")
 
@@ -42,7 +42,7 @@ def dsml_tags(wrapper: str, *others: str) -> XmlTags:
         call_end=_ending("invoke", "invo"),
         argument=_opening("parameter"),
         argument_end=_ending("parameter", "para"),
-        json_bodies=True,
+        beside=Beside(json_bodies=True),
     )
 
 

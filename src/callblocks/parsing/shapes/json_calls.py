@@ -73,6 +73,7 @@ class JsonCalls(Dialect):
     many: ClassVar[bool] = True
     """Whether calls may follow each other outside of an array."""
     keeps_ids = False
+    markers = ("opening", "closing", "trailing", "hidden")
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

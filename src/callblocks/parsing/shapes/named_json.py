@@ -58,6 +58,7 @@ class NamedJson(Dialect):
     only_objects: ClassVar[bool] = False
     """Whether a name and its separator are so usual that only an object makes them a call."""
     keeps_ids = False
+    markers = ("section", "opening", "before_name", "after_name", "closing", "section_end")
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -71,7 +72,8 @@ class NamedJson(Dialect):
         return Named(self.opening, self.closing, self.section, self.section_end)
 
     @cached_property
-    def _separators(self) -> Markers:
+    def separators(self) -> Markers:
+        """What parts a name from the input."""
         return Markers(*self.after_name)
 
     @cached_property
@@ -105,9 +107,9 @@ class NamedJson(Dialect):
         if not name:
             return None
         after = ""
-        if not (yield from block.match(self._separators)):
+        if not (yield from block.match(self.separators)):
             after = yield from block.match(_SPACES)
-            if not after or not (yield from block.match(self._separators)):
+            if not after or not (yield from block.match(self.separators)):
                 return None
         if not (before or after):
             return Head(name)

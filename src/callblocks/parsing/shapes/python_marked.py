@@ -43,6 +43,7 @@ class PythonMarked(Dialect):
     in_list: ClassVar[bool] = True
     """Whether the calls stand in one list; else each is on its own line."""
     keeps_ids = False
+    markers = ("opening", "closing")
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

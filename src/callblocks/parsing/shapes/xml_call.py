@@ -18,6 +18,7 @@ from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.tags import BLANKS, Tag, literal
 from callblocks.parsing.shapes.xml_bodies import Input, JsonBody, ReadsBodies, TextBody
 from callblocks.parsing.stage import Reading
+from callblocks.parsing.turn_end import TURN_ENDS
 
 if TYPE_CHECKING:
     from callblocks.parsing.shapes.xml_parameters import XmlParameters
@@ -26,6 +27,7 @@ __all__ = ("XmlCall",)
 
 _CDATA = re.compile(r"\s*<!\[CDATA\[")
 _ELEMENT = re.compile(r"<[A-Za-z_][\w.-]{0,60}>")
+_TURN_END = re.compile(rf"\s*(?:(?:{'|'.join(map(re.escape, TURN_ENDS))})\s*)+")
 _CDATA_END = re.compile(r"\]\]>\s*\Z")
 
 
@@ -81,18 +83,31 @@ class XmlCall:
             block.started(name, end=stop)
         self._unsaid = [tag]
         if tag.endswith("{"):
-            block.input(tag)
-            self._body = JsonBody(block, self._tags.call_ends)
-            return (yield from self._read_body(self._body))
+            return (yield from self._read_json(tag))
         while self._is_argument(tag.lstrip()):
             tag = yield from self._read_argument(tag.lstrip())
         return tag
+
+    def _read_json(self, tag: str) -> Reading[str]:
+        """Read the object that all arguments are; `tag` is what stands up to its brace."""
+        block, tags, is_element = self._block, self._tags, tag.strip() != "{"
+        block.input("{" if is_element else tag)
+        self._body = JsonBody(block, tags.element_ends if is_element else tags.call_ends)
+        end = yield from self._read_body(self._body)
+        if not (is_element and tags.element_end.is_in(end)):
+            return end
+        end = yield from block.match(tags.after_element)
+        if not end and not block.ends_within(tags.after_element) and (yield from block.peek()):
+            self.missing(tags.call_end)
+        else:
+            self.over = not end
+        return end
 
     def _match_inside(self, name: str) -> Reading[str]:
         """Take what a call begins with: an argument, its end, or what models write for these."""
         block = self._block
         tag = yield from block.match(self._tags.inside)
-        if not tag.endswith("{") or self._tags.json_bodies:
+        if tag.strip() != "{" or self._tags.json_bodies:
             return tag or (yield from self._match_element(name))
         if self._is_sure_of(name, is_known=False):
             self.repair("foreign-body", "the arguments are a JSON object")
@@ -188,6 +203,10 @@ class XmlCall:
             text, end = yield from block.stream(self._tags.value_ends)
             parts.append(text)
             self._unsaid, self._lost = [end], False
+            if not end and self._ends_turn(parts):
+                self._written[key] = opening, "".join(parts[:-2])
+                self.missing(self._tags.call_end)
+                return ""
             if not end:
                 self.over = self.inside = True
                 return ""
@@ -199,6 +218,14 @@ class XmlCall:
                 return tag
             parts.append(end)
             block.input(end)
+
+    def _ends_turn(self, parts: list[str]) -> bool:
+        """Whether the text ends with the end of a value and then that of the model's turn."""
+        return (
+            len(parts) > 1
+            and self._tags.argument_end.is_in(parts[-2].lstrip())
+            and _TURN_END.fullmatch(parts[-1]) is not None
+        )
 
     def _in_cdata(self, parts: list[str]) -> bool:
         """Whether a value has opened `<![CDATA[` and not closed it."""
