@@ -73,7 +73,7 @@ def _read_thought(block: Block) -> Reading[None]:
     stage = block.stage
     stage.solid = True
     stage.say(Reasoning("", stage.span()))
-    yield from stage.stream(_THOUGHT_ENDS, Reasoning)
+    yield from stage.stream(_END if stage.strict else _THOUGHT_ENDS, Reasoning)
     if (yield from block.match(_END)):
         stage.say(Reasoning("", stage.span()))
     elif not stage.scan.closed or stage.scan.text[stage.scan.pos :]:

@@ -26,6 +26,7 @@ from callblocks.parsing.shapes.json_values import JsonValues
 from callblocks.parsing.shapes.tags import BLANKS, Tag, closing, literal
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_tags import Beside, XmlTags
+from callblocks.parsing.spelling import respelt_atoms
 from callblocks.parsing.stage import Reading
 
 __all__ = ("MuseGlimmer",)
@@ -37,7 +38,11 @@ HEADERS = (
 )
 ENDS = ("<|eom|>", "<|eot|>")
 START = "<|start|>assistant"
-_NOBODY = (*literal(START).atoms, "[ \\t]{0,9}", *literal("<|message|>").atoms)
+_NOBODY = (*respelt_atoms(START), "[ \\t]{0,9}", *respelt_atoms("<|message|>"))
+_ANYBODY = (
+    *(*respelt_atoms(START), "[ \\t]{0,9}", *literal("to=").atoms),
+    *("[^\\s<]{1,200}", *respelt_atoms("<|message|>")),
+)
 _MESSAGE_ENDS, _STARTS = Markers(*ENDS, START), Markers(START)
 END = "</atem:function_calls>"
 _TAGS = invoke_tags("function_calls", ("atem:",))
@@ -63,14 +68,22 @@ class MuseGlimmer(Framed, JsonValues):
     frames = ENDS
     tags = XmlTags(
         wrapper=Tag(
-            "<atem:function_calls>",
+            "<|start|>assistant to=NAME<|message|><atem:function_calls>",
             *(
                 Shape((*header.atoms, BLANKS, *_WRAPPER), header.at_line_start)
                 for header in HEADERS
             ),
-            others=[Shape((*_NOBODY, BLANKS, *_WRAPPER)), Shape(_WRAPPER)],
+            others=[
+                Shape((*_ANYBODY, BLANKS, *_WRAPPER)),
+                Shape((*_NOBODY, BLANKS, *_WRAPPER)),
+                Shape(_WRAPPER),
+            ],
         ),
-        wrapper_end=closing(END, *(f"{END}{end}" for end in ENDS)),
+        wrapper_end=closing(
+            END,
+            *(f"{END}{end}" for end in ENDS),
+            others=[Shape((*literal(END).atoms, *respelt_atoms(end))) for end in ENDS],
+        ),
         call=_TAGS.call,
         call_end=_TAGS.call_end,
         argument=_TAGS.argument,
@@ -95,7 +108,8 @@ class MuseGlimmer(Framed, JsonValues):
             return (yield from super().read(block))
         block.markup()
         speak = Reasoning if recipient[1] == "self" else Text
-        yield from block.stage.stream(_MESSAGE_ENDS, speak)
+        ends = Markers(*ENDS) if block.stage.strict else _MESSAGE_ENDS
+        yield from block.stage.stream(ends, speak)
         if (yield from block.stands(_STARTS)):
             block.problem("missing-closer", f"{ENDS[0]} is missing")
         return None

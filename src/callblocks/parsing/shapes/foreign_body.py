@@ -9,7 +9,7 @@ Models keep the markers of their family and write between them what they have se
 Or they leave out the list around calls, or add one. Each call gets a problem: `repaired-list`
 where the notation is the dialect's own, else `foreign-body`. The markers alone do not make sure
 that calls follow: a declared tool's name does, or, where none are declared, any name in a
-dialect that is named.
+dialect that is named. There, an object with a name and arguments needs no tool that is known.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.keys import Keys
 from callblocks.parsing.shapes.named_reader import Head, Named, NamedReader
 from callblocks.parsing.shapes.python_calls import NAME as PYTHON_NAME
-from callblocks.parsing.shapes.python_calls import PythonRow, PythonRowReader
+from callblocks.parsing.shapes.python_calls import NAME_ATOMS, PythonRow, PythonRowReader
 from callblocks.parsing.shapes.row import Row
 from callblocks.parsing.shapes.row_reader import RowReader
 from callblocks.parsing.stage import Reading
 
-__all__ = ("Bodies", "read_foreign_body")
+__all__ = ("Bodies", "read_foreign_body", "stands_python_list")
 
 _NAME = Markers(Shape((r"[A-Za-z_]", r"[\w.:/-]{0,127}", r"(?![\w.:/-])")))
 _LIST = Markers(Shape((r"\[", r"[ \t\r\n]{0,1000}", r"(?=\{)")))
+_PYTHON_LIST = Markers(Shape((r"\[", r"[ \t\r\n]{0,1000}", *NAME_ATOMS)))
 _KEYS = Keys(
     name=("name", "tool_name", "tool"),
     input=("arguments", "parameters", "args", "input"),
@@ -72,6 +73,11 @@ class Bodies:
         """What begins a call in a section."""
         return Markers(*self.opening)
 
+    @property
+    def begins_as_prose(self) -> bool:
+        """Whether a marker is a word, behind which names stand in prose too."""
+        return any(one[-1].isalnum() for one in self._literals)
+
     def code(self, notation: str) -> str:
         """The code of the problem that a body in this notation has."""
         return "repaired-list" if notation == self.notation else "foreign-body"
@@ -86,7 +92,6 @@ class Bodies:
             trailing=self.trailing,
             repairs=(self.code("json"),),
             sure=False,
-            only_known=True,
             may_lack_input=True,
             mends=True,
             general=True,
@@ -117,6 +122,8 @@ def read_foreign_body(block: Block, bodies: Bodies) -> Reading[Refused | None]:
         block.step()
         yield from block.peek()
     start = block.offset
+    if bodies.begins_as_prose and not in_list:
+        return block.refuse(until=start)
     name = yield from block.match(PYTHON_NAME)
     if name and _may_be_tool(block, name[:-1]):
         row = bodies.python(in_list=in_list)
@@ -125,6 +132,13 @@ def read_foreign_body(block: Block, bodies: Bodies) -> Reading[Refused | None]:
         return block.refuse(until=start)
     repairs = (bodies.code("named"),)
     return (yield from NamedReader(block, bodies.named, _read_head, _begins, repairs).read())
+
+
+def stands_python_list(block: Block) -> Reading[bool]:
+    """Whether a list of Python calls stands right here; it is not taken."""
+    start = yield from block.match(_PYTHON_LIST)
+    block.give_back(block.offset - len(start))
+    return bool(start) and _may_be_tool(block, start[1:-1].lstrip())
 
 
 def _may_be_tool(block: Block, name: str) -> bool:

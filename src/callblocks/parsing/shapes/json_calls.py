@@ -26,7 +26,7 @@ from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.schema_rules import input_rule
 from callblocks.parsing.shapes.dumping import dumps
-from callblocks.parsing.shapes.foreign_body import Bodies
+from callblocks.parsing.shapes.foreign_body import Bodies, stands_python_list
 from callblocks.parsing.shapes.keys import Keys
 from callblocks.parsing.shapes.row import Row
 from callblocks.parsing.shapes.row_reader import RowReader
@@ -145,6 +145,8 @@ class JsonCalls(Dialect):
         if fenced:
             fenced = yield from block.stands(_FENCE)
         if not (fenced or (char and char in self.starts)):
+            return block.refuse()
+        if char == "[" and not block.stage.strict and (yield from stands_python_list(block)):
             return block.refuse()
         return (yield from RowReader(block, self.row_of(block, sure)).read(char))
 

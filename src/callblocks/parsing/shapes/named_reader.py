@@ -186,14 +186,16 @@ class NamedReader:
         """Take the marker that ends the call, and braces too many before it."""
         closes = bool(self.named.closing)
         char = (yield from self.block.peek()) if closes else ""
-        # Where no marker ends a call, only a brace right behind it belongs to it.
-        while (yield from self.block.match(BRACES)):
+        # A marker may itself begin with a bracket. Where no marker ends a call, only a brace right
+        # behind it belongs to it.
+        marker = (yield from self.block.match(self.named.closers)) if closes else ""
+        while not marker and (yield from self.block.match(BRACES)):
             self._repairs.append("repaired-braces")
             self._end = self.block.offset
             char = (yield from self.block.peek()) if closes else ""
+            marker = (yield from self.block.match(self.named.closers)) if closes else ""
         if not closes:
             return
-        marker = yield from self.block.match(self.named.closers)
         cut = not marker and any(map(self.block.stops_within, self.named.closing))
         if marker or cut:
             self._end = self.block.offset

@@ -91,6 +91,8 @@ class XmlCall:
     def _read_json(self, tag: str) -> Reading[str]:
         """Read the object that all arguments are; `tag` is what stands up to its brace."""
         block, tags, is_element = self._block, self._tags, tag.strip() != "{"
+        if is_element:
+            block.input("", end=block.offset - 1)
         block.input("{" if is_element else tag)
         self._body = JsonBody(block, tags.element_ends if is_element else tags.call_ends)
         end = yield from self._read_body(self._body)
