@@ -139,6 +139,10 @@ _SIBLINGS = (
     ("functionary_v31", "functionary_v32"),
     ("gemma4", "functiongemma"),
     ("pythonic", "llama3_json", "xlam"),
+    # Markers around Python calls, and objects, that models leave out.
+    ("pythonic", "lfm2"),
+    ("pythonic", "olmo3"),
+    ("llama3_json", "poolside_v1"),
     ("hy_v3", "hunyuan_a13b"),
     ("nemotron_v2", "qwen3_coder"),
 )

@@ -66,7 +66,7 @@ class Bodies:
         self._literals = tuple(one for one in opening if isinstance(one, str))
         # The end of a section belongs to the last call in it.
         ends = (f"{one}{gap}{end}" for one in closing for end in section_end for gap in ("", "\n"))
-        self._closing = (*closing, *ends)
+        self.closing = (*closing, *ends)
 
     @cached_property
     def openers(self) -> Markers:
@@ -88,7 +88,7 @@ class Bodies:
         return Row(
             self.keys,
             self._literals,
-            self._closing,
+            self.closing,
             trailing=self.trailing,
             repairs=(self.code("json"),),
             sure=False,
@@ -100,11 +100,11 @@ class Bodies:
     @cached_property
     def named(self) -> Named:
         """A name and an object."""
-        return Named(self._literals, self._closing, (), ())
+        return Named(self._literals, self.closing, (), ())
 
     def python(self, *, in_list: bool) -> PythonRow:
         """A row of Python calls."""
-        first, *beside = self._closing or (_NO_CLOSING,)
+        first, *beside = self.closing or (_NO_CLOSING,)
         return PythonRow(first, *self._literals, in_list=in_list, beside=beside)
 
 

@@ -7,6 +7,7 @@ than the name of a tool that is known: `<NAME>…</NAME>`.
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from functools import lru_cache
 
@@ -33,6 +34,9 @@ __all__ = ("FunctionTags", "function_form", "function_tags")
 
 # What models write for `function` in the wrapper.
 _OTHER_CALLS = ("call", "tool", "invoke")
+# A key between tags, with the value behind them.
+_KEY_END = literal("</parameter>").atoms
+_KEY = re.compile(r"<parameter>\s*(\S+)\s*</parameter>")
 _BARE = Markers(Shape((BLANKS, "<", WORD, ">")))
 
 
@@ -67,6 +71,10 @@ class FunctionTags(XmlParameters):
     def name_in(self, opening: str) -> str:
         return self._tool if opening == f"<{self._tool}>" else super().name_in(opening)
 
+    def key_in(self, opening: str) -> str:
+        key = _KEY.fullmatch(opening)
+        return key[1] if key else super().key_in(opening)
+
 
 @lru_cache(maxsize=256)
 def function_tags(wrapper: str, name: str = "") -> XmlTags:
@@ -99,7 +107,12 @@ def function_tags(wrapper: str, name: str = "") -> XmlTags:
         argument=Tag(
             "<parameter=…>",
             named("<parameter="),
-            others=[attributed("<parameter"), named("<param="), attributed("<param")],
+            others=[
+                attributed("<parameter"),
+                named("<param="),
+                attributed("<param"),
+                Shape((*literal("<parameter>").atoms, BLANKS, WORD, BLANKS, *_KEY_END)),
+            ],
         ),
         argument_end=closing("</parameter>", others=[misspelt("</param")], covered=True),
     )
