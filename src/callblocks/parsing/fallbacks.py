@@ -85,7 +85,7 @@ class Respelled(Fallback):
     def read(self, block: Block) -> Reading[Refused | None]:
         """Read a block of the dialect, and add the problem to each of its calls."""
         block.stage.alone = self._is_named
-        detail = f"its markers are not spelt as {self.name} spells them"
+        detail = "its markers have other bars or blanks than they should"
         return _read_with_problem(block, self._dialect, "misspelt-tag", detail)
 
 

@@ -92,6 +92,7 @@ def pair_tags(*others: str) -> XmlTags:
 class ArgKeyValue(JsonValues):
     """A dialect of this shape; a call's name stands right after its opening tag."""
 
+    leaves_json = True
     call_openings: ClassVar[tuple[str, ...]] = ("<tool_call>",)
 
     @property

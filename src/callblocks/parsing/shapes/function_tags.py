@@ -44,6 +44,7 @@ class FunctionTags(XmlParameters):
     """A dialect of this shape."""
 
     trims = True
+    leaves_json = True
     _tool = ""
     rules = (
         "A call is a `<function=NAME>` inside its wrapper. Each argument stands in its own "

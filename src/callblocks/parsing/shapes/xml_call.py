@@ -111,28 +111,30 @@ class XmlCall:
         tag = yield from block.match(self._tags.inside)
         if tag.strip() != "{" or self._tags.json_bodies:
             return tag or (yield from self._match_element(name))
-        if self._is_sure_of(name, is_known=False):
+        is_tool = self._may_be_tool(name) and not self._shape.leaves_json
+        if not self._block.stage.strict and (self._is_wrapped or is_tool):
             self.repair("foreign-body", "the arguments are a JSON object")
             return tag
         block.give_back(block.offset - len(tag))
         return ""
 
-    def _is_sure_of(self, name: str, *, is_known: bool) -> bool:
-        """Whether its tag makes a call sure although what follows is not as it should be.
+    @property
+    def _is_wrapped(self) -> bool:
+        tags = self._tags
+        return tags.has_wrapper and tags.wrapper.is_in(self._block.opening.lstrip())
 
-        That is so in a wrapper, where the dialect is named, and where what follows `is_known`.
-        """
-        stage, tags = self._block.stage, self._tags
-        is_wrapped = tags.has_wrapper and tags.wrapper.is_in(self._block.opening.lstrip())
-        is_tool = name in stage.tools or not stage.tools
-        return not stage.strict and (is_wrapped or is_known or (stage.alone and is_tool))
+    def _may_be_tool(self, name: str) -> bool:
+        """Whether a name makes sure of a call although what follows is not as it should be."""
+        stage = self._block.stage
+        return name in stage.tools or (stage.alone and not stage.tools)
 
     def _match_element(self, name: str) -> Reading[str]:
         """Take a tag that is the bare name of an argument: `<path>` for `<parameter=path>`."""
-        tool = self._block.stage.tools.get(name)
-        keys = tuple(tool.properties) if tool else ()
-        is_sure = self._is_sure_of(name, is_known=bool(keys))
-        if not is_sure or (self._block.stage.tools and not keys):
+        stage = self._block.stage
+        keys = tuple(stage.tools[name].properties) if name in stage.tools else ()
+        # Where tools are declared, only their keys are tags; else any tag in a call is.
+        is_sure = bool(keys) if stage.tools else self._is_wrapped or stage.alone
+        if stage.strict or not is_sure:
             return ""
         tag = yield from self._block.match(_elements(keys))
         self._has_elements = self._has_elements or bool(tag)

@@ -63,6 +63,8 @@ class XmlParameters(Dialect):
     """Whether lists and objects stand in tags of their own, not in JSON."""
     shares_calls: ClassVar[bool] = False
     """Whether only its wrapper tells it: calls without one are taken for another dialect's."""
+    leaves_json: ClassVar[bool] = False
+    """Whether JSON behind the tag of a call that stands in no wrapper is another dialect's."""
     keeps_ids = False
     values_are_text = True
 
