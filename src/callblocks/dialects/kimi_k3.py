@@ -67,10 +67,15 @@ class KimiK3(Framed, MarkedValues):
     )
     reasoning = (("<|open|>think<|sep|>", "<|close|>think<|sep|>"),)
     calls_end_reasoning = True
-    frames = (
-        *(f"<|{what}|>response<|sep|>" for what in ("open", "close")),
-        '<|open|>message role="assistant"<|sep|>',
-        "<|close|>message<|sep|>",
+    frames = tuple(
+        f"<|{what}|>{gap}{name}{gap}<|sep|>"
+        for what, name in (
+            ("open", "response"),
+            ("close", "response"),
+            ("open", 'message role="assistant"'),
+            ("close", "message"),
+        )
+        for gap in ("", " ")
     )
     tags = XmlTags(
         wrapper=_framing(_OPEN, "<|open|>tools<|sep|>"),

@@ -43,7 +43,7 @@ _ANYBODY = (
     *(*respelt_atoms(START), "[ \\t]{0,9}", *literal("to=").atoms),
     *("[^\\s<]{1,200}", *respelt_atoms("<|message|>")),
 )
-_MESSAGE_ENDS, _STARTS = Markers(*ENDS, START), Markers(START)
+_ENDS, _THOUGHT_ENDS, _STARTS = Markers(*ENDS), Markers(*ENDS, START), Markers(START)
 END = "</atem:function_calls>"
 _TAGS = invoke_tags("function_calls", ("atem:",))
 _WRAPPER = literal("<atem:function_calls>").atoms
@@ -76,7 +76,7 @@ class MuseGlimmer(Framed, JsonValues):
             others=[
                 Shape((*_ANYBODY, BLANKS, *_WRAPPER)),
                 Shape((*_NOBODY, BLANKS, *_WRAPPER)),
-                Shape(_WRAPPER),
+                Shape((*respelt_atoms("<|message|>"), BLANKS, *_WRAPPER)),
             ],
         ),
         wrapper_end=closing(
@@ -107,9 +107,10 @@ class MuseGlimmer(Framed, JsonValues):
         if recipient is None:
             return (yield from super().read(block))
         block.markup()
-        speak = Reasoning if recipient[1] == "self" else Text
-        ends = Markers(*ENDS) if block.stage.strict else _MESSAGE_ENDS
-        yield from block.stage.stream(ends, speak)
+        is_thought = recipient[1] == "self"
+        # An answer may quote the start of a message; a thought that has one lacks its end.
+        ends = _THOUGHT_ENDS if is_thought and not block.stage.strict else _ENDS
+        yield from block.stage.stream(ends, Reasoning if is_thought else Text)
         if (yield from block.stands(_STARTS)):
             block.problem("missing-closer", f"{ENDS[0]} is missing")
         return None

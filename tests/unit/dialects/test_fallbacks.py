@@ -46,7 +46,7 @@ def framed(bodies: Bodies, body: str) -> str:
     opening = bodies.opening[0]
     marker = opening if isinstance(opening, str) else begun(opening)
     # A header that names its recipient ends with what is not always the same.
-    marker = "<atem:function_calls>" if marker.startswith("<|start|>") else marker
+    marker = "<|message|><atem:function_calls>" if marker.startswith("<|start|>") else marker
     return f"{''.join(bodies.section[:1])}{marker}{body}{''.join(bodies.closing[-1:])}"
 
 
