@@ -8,10 +8,11 @@ from pathlib import Path
 from markdown import code, fence, sentence, table
 
 from callblocks.cli.tools_file import SAMPLE_TOOLS
-from callblocks.dialects import FAMILIES, aliases_of, dialects
+from callblocks.dialects import FAMILIES, aliases_of, dialects, groups_of, members_of
+from callblocks.model.calls import Call
 from callblocks.parsing.dialect import Dialect
 
-__all__ = ("conformance_page", "family_sections", "family_table")
+__all__ = ("conformance_page", "family_sections", "family_table", "group_table", "thought_table")
 
 OWN = ("tool-fence", "scissors-cat", "chat-blocks", "emoji-bracket", "emoji-bracket+")
 GROUPS = {
@@ -40,6 +41,16 @@ def family_table() -> str:
     return table(["dialect", "also", "models whose names begin with"], rows)
 
 
+def group_table() -> str:
+    """Each name that stands for several dialects; the first is the one that is written."""
+    groups = dict.fromkeys(group for name in dialects for group in groups_of(name))
+    rows = [
+        [code(group), ", ".join(f"[{code(name)}](#{name})" for name in members_of(group))]
+        for group in sorted(groups)
+    ]
+    return table(["name", "dialects"], rows)
+
+
 def family_sections() -> str:
     """A section for each dialect, under the shape that it stands on."""
     groups: dict[str, list[Dialect]] = {title: [] for title in dict.fromkeys(GROUPS.values())}
@@ -51,6 +62,32 @@ def family_sections() -> str:
         for title, members in groups.items()
         if members
     )
+
+
+def thought_table() -> str:
+    """What a complete call of a declared tool is in a thought, and in which dialects."""
+    thinking = [dialect for dialect in dialects.values() if dialect.reasoning]
+    kinds = {
+        "a call": [one for one in thinking if one.calls_end_reasoning],
+        "a call, as a message of its own that ends the thought": _by_message(thinking, True),
+        "a mention": _by_message(thinking, False),
+    }
+    rows = [
+        [closed, "a call", ", ".join(code(one.name) for one in members)]
+        for closed, members in kinds.items()
+    ]
+    return table(["in a closed thought", "never closed", "dialects"], rows)
+
+
+def _by_message(thinking: list[Dialect], has_messages: bool) -> list[Dialect]:
+    """Those whose calls begin, or do not begin, with what ends a thought."""
+    return [
+        one
+        for one in thinking
+        if not one.calls_end_reasoning
+        and one.write([Call(id="1", name="now")]).startswith(one.reasoning_breaks or "\0")
+        == has_messages
+    ]
 
 
 def conformance_page() -> str:
@@ -77,7 +114,7 @@ def _section(dialect: Dialect) -> str:
         facts.append("It is never guessed: name it.")
     if dialect.reasoning:
         pairs = (f"{code(open_)} … {code(close)}" for open_, close in dialect.reasoning)
-        ends = " A complete call of a known tool ends them." if dialect.calls_end_reasoning else ""
-        facts.append(f"Thoughts stand between {', '.join(pairs)}.{ends}")
+        calls = " A complete call of a known tool may stand in them." * dialect.calls_end_reasoning
+        facts.append(f"Thoughts stand between {', '.join(pairs)}.{calls}")
     example = dialect.example(SAMPLE_TOOLS)
     return "\n\n".join([f"### {dialect.name}", " ".join(facts), fence(example)])

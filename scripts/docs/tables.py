@@ -12,7 +12,13 @@ from typing import get_args
 import msgspec
 from catalogue import dialect_sizes, service_types, type_table
 from commands import command_tables, exit_codes
-from grammars import conformance_page, family_sections, family_table
+from grammars import (
+    conformance_page,
+    family_sections,
+    family_table,
+    group_table,
+    thought_table,
+)
 from markdown import about, code, drawing, fence, first, mark, sentence, table
 from running import (
     failure_table,
@@ -153,6 +159,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "dialects": dialect_table,
     "dialect": dialect_parts,
     "families": family_table,
+    "groups": group_table,
     "family-dialects": family_sections,
     "conformance": conformance_page,
     "events": event_table,
@@ -162,6 +169,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "dialect-codes": dialect_codes,
     "catalogue": catalogue,
     "limits": limit_table,
+    "thoughts": thought_table,
     "errors": error_tree,
     "names": public_names,
     "modules": module_table,

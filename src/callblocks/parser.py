@@ -11,11 +11,11 @@ until its block ends. Where several know a marker, the one that the model writes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from typing import TypedDict, Unpack
 
-from callblocks.dialects import dialect_of, dialects
+from callblocks.dialects import dialect_of, dialects, members_of, near_names
 from callblocks.model.errors import CallerError, UnknownDialect, Unwritable
 from callblocks.model.specs import ToolSpecs, specs_by_name
 from callblocks.parsing.conversion import Conversion
@@ -26,7 +26,16 @@ from callblocks.parsing.limits import Limits
 from callblocks.parsing.openers import InFences
 from callblocks.parsing.parsed import Parsed
 
-__all__ = ("AUTO", "Options", "Parser", "conversion", "convert", "parse")
+__all__ = (
+    "AUTO",
+    "Options",
+    "Parser",
+    "conversion",
+    "convert",
+    "near_dialects",
+    "parse",
+    "unknown_dialect",
+)
 
 AUTO = "auto"
 
@@ -34,7 +43,9 @@ AUTO = "auto"
 class Parser(Engine):
     """Fed pieces of text, answers with events; `close` says that the text is over.
 
-    `dialect` is a name, a list of names, or `auto`. `tools` let arguments be bound and typed.
+    `dialect` is a name, a list of names, or `auto`. A name may be an alias, or one that stands for
+    several dialects: the first of them is then read as if it were alone.
+    `tools` let arguments be bound and typed.
     `model` is the name of the model that writes: `auto` prefers the dialect of its family.
     A named dialect also reads its siblings' spelling, with a `sibling-dialect` problem.
     `strict` repairs nothing: what breaks a dialect's grammar is malformed.
@@ -60,10 +71,11 @@ class Parser(Engine):
         if in_code_fences is None:
             in_code_fences = "whole" if dialect == AUTO else True
         owners = _resolve(dialect, model)
-        hinted = dialect == AUTO and dialect_of(model)
+        # What one name stands for is known, and what `auto` has a model for: the first leads.
+        leads = isinstance(dialect, str) and (dialect != AUTO or dialect_of(model))
         super().__init__(
             owners if strict else with_fallbacks(owners, is_named=dialect != AUTO),
-            preferred=owners[0] if hinted else None,
+            preferred=owners[0] if leads else None,
             tools=tools,
             strict=strict,
             in_code_fences=in_code_fences,
@@ -110,7 +122,7 @@ def convert(
     )
     faults = [one.what for one in made.unsaid if one.is_fault]
     if made.text is None or faults:
-        raise Unwritable(_named(target).name, "; ".join(faults))
+        raise Unwritable(_named(target)[0].name, "; ".join(faults))
     return made.text
 
 
@@ -128,7 +140,7 @@ def conversion(
     Calls then stay as they were written; thoughts are left out. `reasoning` are markers of thoughts
     beside those that the dialects have: they are read, and written where the target has none.
     """
-    known, dialect = tuple(specs_by_name(tools).values()), _named(target)
+    known, dialect = tuple(specs_by_name(tools).values()), _named(target)[0]
     parsed = parse(text, source, tools=known, model=model, reasoning=reasoning)
     return write_parsed(parsed, text, dialect, known, reasoning)
 
@@ -139,11 +151,11 @@ def _resolve(dialect: str | Dialect | Sequence[str | Dialect], model: str) -> tu
     if dialect == AUTO:
         return _guessed(dialect_of(model))
     if isinstance(dialect, (str, Dialect)) or not isinstance(dialect, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
-        return (_named(dialect),)
-    named = tuple(map(_named, dialect))
+        return _named(dialect)
+    named = dict.fromkeys(member for each in dialect for member in _named(each))
     if not named:
-        raise UnknownDialect(dialect, (AUTO, *dialects))
-    return named
+        raise unknown_dialect(dialect, (AUTO, *dialects))
+    return tuple(named)
 
 
 @cache
@@ -156,12 +168,31 @@ def _guessed(preferred: str | None) -> tuple[Dialect, ...]:
     return (first, *(one for one in known if one is not first))
 
 
-def _named(dialect: str | Dialect) -> Dialect:
-    if isinstance(dialect, str):
-        found = dialects.get(dialect)
-    else:
-        found = dialect if isinstance(dialect, Dialect) else None  # pyright: ignore[reportUnnecessaryIsInstance] callers err
-    if found is None:
+def _named(dialect: str | Dialect) -> tuple[Dialect, ...]:
+    """Every dialect that a name stands for, the one to write first."""
+    if isinstance(dialect, Dialect):
+        return (dialect,)
+    try:
+        return tuple(dialects[name] for name in members_of(dialect))
+    except KeyError:
         # `auto` is all of them: it is no dialect to write, nor one of a list.
-        raise UnknownDialect(dialect, dialects if dialect == AUTO else (AUTO, *dialects))
-    return found
+        known = dialects if dialect == AUTO else (AUTO, *dialects)
+        raise unknown_dialect(dialect, known) from None
+
+
+def unknown_dialect(name: object, known: Iterable[str]) -> UnknownDialect:
+    """Make the error for a name that is none of the known ones; it suggests the near ones."""
+    names = tuple(known)
+    return UnknownDialect(name, names, near_dialects(name, names))
+
+
+def near_dialects(name: object, known: Collection[str]) -> tuple[str, ...]:
+    """Return the known dialects that were probably meant, by their own names or by aliases.
+
+    The name may also be that of a model: then its family tells.
+    """
+    if not isinstance(name, str):
+        return ()
+    near = tuple(one for one in near_names(name) if members_of(one)[0] in known)
+    family = dialect_of(name) or ""
+    return near or ((family,) if family in known else ())

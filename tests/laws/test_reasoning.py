@@ -16,13 +16,15 @@ from hypothesis import strategies as st
 from callblocks import Limits, Parser, dialects
 from callblocks.dialects.emoji_bracket import EmojiBracket
 from callblocks.model.errors import CallerError
-from callblocks.model.events import Event, Reasoning, Text
+from callblocks.model.events import Event, Problem, Reasoning, Text
 from callblocks.model.specs import ToolSpec
 from callblocks.parser import AUTO
+from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import Shape
+from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.parsed import Parsed
 from callblocks.parsing.spelling import damaged
+from callblocks.parsing.stage import Reading
 from support.corpus import texts_of
 from support.reading import NAMES, alike, cut, read
 from support.soup import COMMON, soup, texts
@@ -35,6 +37,7 @@ TOOLS = (ToolSpec("ls"), ToolSpec("rm"))
 CORPUS_TOOLS = (ToolSpec("get_weather"), ToolSpec("ping"), ToolSpec("ls"), ToolSpec("search"))
 CALL = "🛠️[ls]🛠️[/end]"
 PARTS = (
+    *("`", "``", "\n\n", "\n```\n", "<|im_end|>", "🛠️[\n"),
     *("<think>", "</think>", "[THINK]", "[/THINK]", "</thi", "🛠️[", "🛠️[ls]", "🛠️[/end]", CALL),
     *("🛠️[cp]🛠️[/end]", "🛠️[ls]</think>🛠️[/end]", "🛠️[/end]</think>", "🛠️[ls\n", "so ", "rm"),
 )
@@ -43,6 +46,7 @@ PARTS = (
 class Patient(EmojiBracket):
     name = "patient"
     reasoning = PAIRS
+    turn_ends = ("<|im_end|>",)
 
 
 class Hasty(Patient):
@@ -89,24 +93,40 @@ def test_cuts_do_not_matter_and_nothing_is_lost(text, dialect, opened, tools, pl
 
 @pytest.mark.parametrize("piece", [1, 4, 0], ids=["by one", "by four", "whole"])
 @pytest.mark.parametrize(
-    "repeated", ["🛠️[ls]", "🛠️[", "🛠️[ls]x</think><think>", "<think>" + CALL, "</thin", "🛠️[cp]"]
+    "repeated",
+    [
+        "🛠️[ls]",
+        "🛠️[",
+        "🛠️[ls]x</think><think>",
+        "<think>" + CALL,
+        "</thin",
+        "🛠️[cp]",
+        CALL,
+        "`" + CALL,
+        "``" + CALL,
+        "`🛠️[``",
+        "<|im_end|>",
+    ],
 )
-def test_twice_the_thought_is_twice_the_work(repeated: str, piece: int) -> None:
+@pytest.mark.parametrize("dialect", [Patient(), Hasty()], ids=["patient", "hasty"])
+def test_twice_the_thought_is_twice_the_work(dialect: Patient, repeated: str, piece: int) -> None:
     times = 1000 // len(repeated)
     rows = ["<think>" + repeated * count for count in (times, 2 * times)]
     once, twice = (
-        work(Hasty(), cut(row, range(piece, len(row), piece) if piece else ()), tools=TOOLS)
+        work(dialect, cut(row, range(piece, len(row), piece) if piece else ()), tools=TOOLS)
         for row in rows
     )
     assert twice <= GROWTH * once
 
 
-def test_a_complete_call_of_a_known_tool_ends_a_thought() -> None:
-    text = f"<think>Hm.{CALL}Done."
-    assert told(text) == [("thought", "Hm."), ("text", "Done."), ("call", "ls")]
+def test_a_complete_call_of_a_known_tool_interrupts_a_thought() -> None:
+    text = f"<think>Hm.{CALL}So.{CALL}</think>Done."
+    thoughts = [("thought", "Hm."), ("thought", "So."), ("thought", "")]
+    assert told(text) == [*thoughts, ("text", "Done."), ("call", "ls"), ("call", "ls")]
 
 
-def test_the_closing_marker_after_such_a_call_is_markup_once() -> None:
+def test_only_its_closing_marker_ends_a_thought() -> None:
+    assert told(f"<think>Hm.{CALL}So.") == [("thought", "Hm."), ("thought", "So."), ("call", "ls")]
     text = f"<think>Hm.{CALL}</think>A</think>B"
     kinds = [("thought", "Hm."), ("thought", ""), ("text", "A</think>B"), ("call", "ls")]
     assert told(text) == kinds
@@ -127,10 +147,88 @@ def test_a_mention_in_a_thought_is_no_call(thought: str) -> None:
     assert told(f"<think>{thought}</think>No.") == [("thought", thought), ("text", "No.")]
 
 
-def test_no_call_ends_a_thought_where_no_tool_is_known_or_its_dialect_waits() -> None:
+def test_no_call_is_read_in_a_closed_thought_where_no_tool_is_known_or_its_dialect_waits() -> None:
     text = f"<think>{CALL}</think>No."
     assert told(text, tools=()) == [("thought", CALL), ("text", "No.")]
-    assert not Parsed(read(Patient(), [text], tools=TOOLS)).calls
+    parsed = Parsed(read(Patient(), [text], tools=TOOLS))
+    assert (parsed.reasoning, parsed.text, parsed.problems) == (CALL, "No.", [])
+
+
+def test_a_patient_dialect_reads_the_calls_of_a_thought_that_is_never_closed() -> None:
+    parsed = Parsed(read(Patient(), [f"<think>Hm.{CALL}So.{CALL}<|im_end|>\n"], tools=TOOLS))
+    assert [call.name for call in parsed.calls] == ["ls", "ls"]
+    assert (parsed.reasoning, parsed.text, parsed.problems) == ("Hm.So.", "", [])
+
+
+@pytest.mark.parametrize("dialect", [Patient(), Hasty()], ids=["patient", "hasty"])
+@pytest.mark.parametrize("quoted", ["`{}`", "``{}``", "`a\n{}`", "\n```\n{}\n```\n", "`{} b` c"])
+def test_a_call_quoted_as_code_in_a_thought_is_a_mention(dialect: Patient, quoted: str) -> None:
+    text = quoted.format(CALL)
+    for pieces in ([f"<think>{text}"], list(f"<think>{text}")):
+        parsed = Parsed(read(dialect, pieces, tools=TOOLS))
+        assert (parsed.reasoning, parsed.calls, parsed.problems) == (text, [], [])
+
+
+@pytest.mark.parametrize("dialect", [Patient(), Hasty()], ids=["patient", "hasty"])
+@pytest.mark.parametrize(
+    "text", ["don`t {}", "`a {}\n\nb`", "`a {} `` b", "``a {} b` {} c", "`a`` {}", "`{}</think>`"]
+)
+def test_a_backtick_that_nothing_closes_quotes_no_call(dialect: Patient, text: str) -> None:
+    whole = "<think>" + text.format(CALL, CALL)
+    is_call = "</think>" not in text or dialect.calls_end_reasoning
+    for pieces in ([whole], list(whole)):
+        assert bool(Parsed(read(dialect, pieces, tools=TOOLS)).calls) == is_call
+
+
+@pytest.mark.parametrize(
+    "thought",
+    ["🛠️[ls]", "a 🛠️[ls]🛠️[/en", "🛠️[\nls 🛠️[ " + "x" * 70, "🛠️[ls] x <|im_end|>", "🛠️[\n - ls."],
+)
+def test_a_call_that_breaks_off_in_an_unclosed_thought_is_a_problem(thought: str) -> None:
+    whole = f"<think>{thought}"
+    for pieces in ([whole], list(whole)):
+        parsed = Parsed(read(Hasty(), pieces, tools=TOOLS))
+        (problem,) = parsed.problems
+        assert (problem.code, parsed.calls, parsed.text) == ("unread-call", [], "")
+        assert "'ls'" in problem.detail
+        assert isinstance(problem, Problem)
+        start, end = problem.place
+        assert whole[start:end].startswith("🛠️[")
+        assert "ls" in whole[start:end]
+
+
+@pytest.mark.parametrize(
+    "thought", ["🛠️[cp]", "ls", "🛠️[\n" + "x" * 70 + " ls", "🛠️[\n🛠️[cp]🛠️[/end]", "`🛠️[ls`"]
+)
+def test_a_thought_that_names_no_declared_tool_behind_an_opener_has_no_problem(thought) -> None:
+    parsed = Parsed(read(Hasty(), [f"<think>{thought}"], tools=TOOLS))
+    assert (parsed.reasoning, parsed.problems) == (thought, [])
+
+
+def test_what_ends_a_turn_is_no_thought() -> None:
+    for tools in ((), TOOLS):
+        assert told("<think>Hm.<|im_end|>", tools=tools) == [("thought", "Hm."), ("text", "")]
+        kept = "Say <|im_end|><|im_end|>."
+        assert told(f"<think>{kept}", tools=tools) == [("thought", kept)]
+
+
+class Wary(Hasty):
+    """It takes no call that a tag follows."""
+
+    name = "wary"
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        yield from block.until(Markers("🛠️[/end]"))
+        if (yield from block.peek()) == "<":
+            return block.refuse()
+        block.started("ls")
+        block.ready({}, size=0)
+        return None
+
+
+def test_a_call_that_only_the_trial_saw_is_a_thought() -> None:
+    parsed = Parsed(read(Wary(), [f"<think>{CALL}</think>No."], tools=TOOLS))
+    assert (parsed.reasoning, parsed.text, parsed.calls) == (CALL, "No.", [])
 
 
 def test_a_call_that_the_closing_marker_breaks_is_a_thought() -> None:

@@ -9,7 +9,8 @@ since has not decided it:
     chat-blocks     `<tool>ls(a`           to the next `<`; the old Markdown form to a blank line
     emoji-bracket   `🛠️[create-fi`         to `]` or the end of the line; a result to its end marker
 
-Inside a call less than its closing waits.
+Inside a call less than its closing waits. Among others, an opener behind a backtick waits until the
+code span is closed or the line ends.
 """
 
 from __future__ import annotations
@@ -50,7 +51,15 @@ def may_wait(dialect: str, text: str, said: int, *, in_call: bool) -> bool:
     rules = INSIDE if in_call else OUTSIDE
     names = dialects if dialect == "auto" else [dialect]
     chosen = (rules.get(name, _short if in_call else partial(_opened, name)) for name in names)
-    return said == len(text) or any(rule(text[:said], text[said:]) for rule in chosen)
+    before, tail = text[:said], text[said:]
+    quoted = dialect == "auto" and not in_call and _may_be_quoted(before, tail)
+    return quoted or not tail or any(rule(before, tail) for rule in chosen)
+
+
+def _may_be_quoted(before: str, tail: str) -> bool:
+    """Whether an opener stands in what may be a code span: one that begins inside a line."""
+    in_span = "`" in before.rpartition("\n")[2][1:] and not {"`", "\n"} & set(tail)
+    return in_span and any(_opened(name, before, tail) for name in dialects)
 
 
 def _opened(dialect: str, before: str, tail: str) -> bool:

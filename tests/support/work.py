@@ -106,7 +106,7 @@ def _counting() -> Iterator[_Count]:
     count.total += sum(entry.callcount for entry in calls.getstats())
 
 
-def _rewound(scan: Scanner, start: int, taken: list[str], fresh: bool) -> int:
+def _rewound(scan: Scanner, start: int, taken: list[str], fresh: bool, before: str) -> int:
     copied = len(scan.text) - scan.pos if start < scan.base else 0
     return copied + sum(map(len, taken))
 

@@ -16,7 +16,7 @@ LS = "🛠️[ls src]\n🛠️[/end]"
 SHOWN = "<tool>ls(path=src)</tool>"
 
 
-@pytest.mark.parametrize("dialect", ["", "Emoji-Bracket", "emoji", None, 5, [], ["x"], [None]])
+@pytest.mark.parametrize("dialect", ["", "emoji", None, 5, [], ["x"], [None]])
 def test_an_unknown_dialect_is_refused_with_the_ones_there_are(dialect: Any) -> None:
     with pytest.raises(UnknownDialect, match="choose from: auto, tool-fence") as caught:
         Parser(dialect)

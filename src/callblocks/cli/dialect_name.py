@@ -13,7 +13,7 @@ AUTO = "auto"
 class DialectName(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] generic only in click 8.4 and later
     """One of the dialects, by any of its names, or `auto` where that is allowed.
 
-    `-` and `_` are the same in a name. For a `model` it is one that it can be taught.
+    Case, `-`, `_` and `.` do not count in a name. For a `model` it is one that it can be taught.
     """
 
     name = "name"
@@ -23,14 +23,20 @@ class DialectName(click.ParamType):  # pyright: ignore[reportMissingTypeArgument
         self._model = model
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        spellings = self._spellings()
-        name = spellings.get(_plain(value))
-        if name is None:
-            near = self._near(value, spellings)
+        from callblocks.dialects import dialects, members_of
+        from callblocks.parser import near_dialects
+
+        known = self._known()
+        if self._auto and value.lower() == AUTO:
+            return AUTO
+        members = members_of(value) if value in dialects else ()
+        if not members or members[0] not in known:
+            near = " or ".join(near_dialects(value, known))
             what = f"no dialect {value!r}{' that models write' if self._model else ''}"
             hint = f"did you mean {near}? " if near else ""
             self.fail(f"{what}; {hint}`callblocks dialects` lists them", param, ctx)
-        return name
+        # A name of several dialects stays as it is, so that all of them are read.
+        return members[0] if len(members) == 1 else value
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,24 +52,6 @@ class DialectName(click.ParamType):  # pyright: ignore[reportMissingTypeArgument
             if name.startswith(incomplete)
         ]
 
-    def _spellings(self) -> dict[str, str]:
-        """Every name and alias as it is compared, and the dialect that it means."""
-        from callblocks.dialects import aliases_of
-
-        known = self._known()
-        aliases = {_plain(alias): name for name in known for alias in aliases_of(name)}
-        return aliases | {_plain(name): name for name in known}
-
-    def _near(self, value: str, spellings: dict[str, str]) -> str:
-        """The dialect that was probably meant, also by the name of a model; "" for none."""
-        from callblocks.dialects import dialect_of
-        from callblocks.tools.names import close_to
-
-        if near := close_to(_plain(value), spellings):
-            return spellings[near] if _plain(spellings[near]) == near else near
-        of_model = dialect_of(value) or ""
-        return of_model if of_model in spellings.values() else ""
-
     def _known(self) -> dict[str, str]:
         from callblocks.dialects import dialects
 
@@ -71,10 +59,6 @@ class DialectName(click.ParamType):  # pyright: ignore[reportMissingTypeArgument
         # What no model can be taught only displays calls.
         known = [one for one in dialects.values() if one.rules or not self._model]
         return every | {dialect.name: dialect.summary for dialect in known}
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "_")
 
 
 DIALECT = DialectName(auto=True)

@@ -6,6 +6,7 @@ import sys
 from typing import TypedDict, get_args
 
 import click
+import msgspec
 
 from callblocks.cli.dialect_name import ONE_DIALECT
 from callblocks.cli.exits import EXIT_CODES, Refusal
@@ -16,7 +17,7 @@ from callblocks.model.errors import UnknownTool, Unsupported, Unwritable
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.grammar import Calls
-from callblocks.views.about import GRAMMARS, PARTS, about, part_of, table
+from callblocks.views.about import GRAMMARS, PARTS, about, part_of, record, table
 
 __all__ = ("command",)
 
@@ -33,13 +34,20 @@ __all__ = ("command",)
     help="How many calls a grammar demands; required if a tool is named, else any.",
 )
 @click.option("--tool", metavar="NAME", help="The only tool that a grammar lets a model call.")
+@click.option("--json", "as_json", is_flag=True, help="Names and abilities as JSON.")
 def command(
-    name: str | None, tools: Tools, part: str | None, calls: Calls | None, tool: str | None
+    name: str | None,
+    tools: Tools,
+    part: str | None,
+    calls: Calls | None,
+    tool: str | None,
+    as_json: bool,
 ) -> None:
     """List the dialects and what each can do, or print all about one.
 
-    All about one is its syntax, an example, the prompt that teaches it to a model, and the
-    grammars that hold a model to it. They use a few sample tools where none are given.
+    Each has a name, aliases, which servers may have for a parser of it, and families of models
+    that write it. All about one is its syntax, an example, the prompt that teaches it to a model,
+    and the grammars that hold a model to it. They use a few sample tools where none are given.
     """
     demands = _Demands(calls=calls, tool=tool)
     if (calls or tool) and (name is None or part not in (None, *GRAMMARS)):
@@ -48,7 +56,13 @@ def command(
         )
     if tool is not None and tool not in {known.name for known in tools}:
         raise click.BadParameter(str(UnknownTool(tool, [known.name for known in tools])))
-    if part is not None:
+    if as_json:
+        if part or calls or tool:
+            raise click.UsageError("--json prints names and abilities: no part, and no grammar")
+        every = [record(dialects[one], SAMPLE_TOOLS) for one in ([name] if name else dialects)]
+        encoded = msgspec.json.format(msgspec.json.encode(every[0] if name else every))
+        sys.stdout.buffer.write(encoded + b"\n")
+    elif part is not None:
         if name is None:
             raise click.UsageError("--part needs the NAME of a dialect")
         # Bytes, because a prompt or a grammar in a file is UTF-8, whatever the terminal is.

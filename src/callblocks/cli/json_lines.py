@@ -1,9 +1,9 @@
-"""Events as JSON, one per line."""
+"""Events and other records as JSON, one per line."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -14,13 +14,13 @@ __all__ = ("json_lines",)
 _encoder = msgspec.json.Encoder()
 
 
-def json_lines(events: Sequence[Event], file: str | None = None) -> bytes:
-    """One line for each event; with `file`, each line says first which file it is about."""
+def json_lines(events: Sequence[Event | Mapping[str, object]], file: str | None = None) -> bytes:
+    """One line for each event or record; with `file`, each says first which file it is about."""
     head = b"{" if file is None else b'{"file":' + _encoder.encode(_sayable(file)) + b","
     return b"".join(b"%b%b\n" % (head, _encode(event)[1:]) for event in events)
 
 
-def _encode(event: Event) -> bytes:
+def _encode(event: Event | Mapping[str, object]) -> bytes:
     try:
         return _encoder.encode(event)
     except UnicodeEncodeError:

@@ -20,6 +20,8 @@ from callblocks.cli.reading import Read, ReadingOptions, make_parser, read, read
 from callblocks.dialects import dialect_of
 from callblocks.model.events import Malformed, Problem
 from callblocks.parser import Parser
+from callblocks.parsing.attempts import Attempt
+from callblocks.views.asked import Asked
 from callblocks.views.explain import Explained
 from callblocks.views.listing import Listing
 from callblocks.views.safe import visible_line
@@ -37,7 +39,9 @@ __all__ = ("command",)
 @click.option(
     "--explain",
     is_flag=True,
-    help="Draw into the text what was read, by which marker, and every problem at its place.",
+    help="Draw into the text what was read, by which marker, and every problem at its place. With "
+    "--json, add a line for each dialect that was asked to read a marker: what it expected, and "
+    "what it found.",
 )
 @reading_options
 def command(
@@ -48,14 +52,12 @@ def command(
     FILE is a path, or - for standard input, which is also the default. With several files each
     JSON line says first which file it is about.
     """
-    if as_json and explain:
-        raise click.UsageError("--json and --explain exclude each other")
     paper = None if as_json else Paper()
     found = 0
     for path in files:
         parser = make_parser(options)
         if paper is None:
-            writer = _json_writer(path, files)
+            writer = _json_writer(path, files, parser if explain else None)
         else:
             view = _explained(parser, options, paper) if explain else Listing(paper.width)
             writer = _rows_writer(path, files, paper, view)
@@ -74,13 +76,20 @@ def command(
 _Writer = Callable[[Read | None], None]
 
 
-def _json_writer(path: str, files: tuple[str, ...]) -> _Writer:
+def _json_writer(path: str, files: tuple[str, ...], explained: Parser | None) -> _Writer:
+    """Write events as they come; with a parser to explain, who was asked to read what, too."""
     name = path if len(files) > 1 else None
-    out = sys.stdout.buffer
+    out, attempts = sys.stdout.buffer, list[Attempt]()
+    asked = Asked(attempts)
+    if explained is not None:
+        explained.attempts = attempts
 
     def write(given: Read | None) -> None:
         if given is not None and given[1]:
             out.write(json_lines(given[1], name))
+            groups = asked.groups(given[1][-1].span[1])
+            records = [attempt.to_record() for _, _, group in groups for attempt in group]
+            out.write(json_lines(records, name))
             out.flush()
 
     return write

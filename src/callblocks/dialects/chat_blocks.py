@@ -123,12 +123,12 @@ class ChatBlocks(Dialect):
         if block.opening == TAG_WITH_ID:
             raw, end = yield from block.until(ID_END)
             if end != '">':
-                return block.refuse()
+                return block.refuse(expected='`">`', at=block.offset - len(end))
             id_ = read_id(unescape_id(raw))
         at = block.offset
         call, end = yield from block.until(LINE_END)
         if not _is_call(call):
-            return block.refuse()
+            return block.refuse(expected="a name and arguments", at=at)
         result = None
         if end in ("\n", "\r\n"):
             result, end = yield from block.until(TAG_START)
@@ -152,7 +152,7 @@ class ChatBlocks(Dialect):
             call = find_legacy_call(*(yield from _read_legacy_line(block)))
             if call is None:
                 if not waiting:
-                    return block.refuse()
+                    return block.refuse(expected="a name and arguments", at=at)
                 block.give_back(end)
                 return None
             block.give_back(at + call.end)

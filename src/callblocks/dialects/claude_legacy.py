@@ -93,7 +93,8 @@ class ClaudeLegacy(ElementBodies):
         found = _outcomes(text) if end == "</function_results>" else []
         ready = block.stage.ready[-len(found) :]
         if not 0 < len(found) <= len(ready):
-            return block.refuse(until=block.offset - len(end))
+            expected, at = "the results of the calls before it", block.start
+            return block.refuse(until=block.offset - len(end), expected=expected, at=at)
         for (id_, index), outcome in zip(ready, found, strict=True):
             block.result(Result(id=id_, **outcome), index)
         return None

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.dsml import RULES, Dsml, dsml_form, dsml_tags
+from callblocks.parsing.shapes.dsml import Dsml, dsml_form, dsml_rules, dsml_tags
 
 __all__ = ("DeepseekV32",)
 
@@ -24,10 +24,7 @@ class DeepseekV32(Dsml):
         '<｜DSML｜parameter name="KEY" string="true">VALUE</｜DSML｜parameter>\n'
         "</｜DSML｜invoke>\n</｜DSML｜function_calls>"
     )
-    rules = (
-        'A call is a `<｜DSML｜invoke name="NAME">` inside `<｜DSML｜function_calls>`.',
-        *RULES,
-    )
+    rules = dsml_rules("function_calls")
     reasoning = (("<think>", "</think>"),)
     tags = dsml_tags("function_calls")
     form = dsml_form("function_calls")

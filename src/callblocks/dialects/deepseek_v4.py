@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.dsml import RULES, Dsml, dsml_form, dsml_tags
+from callblocks.parsing.shapes.dsml import Dsml, dsml_form, dsml_rules, dsml_tags
 
 __all__ = ("DeepseekV4",)
 
@@ -24,7 +24,7 @@ class DeepseekV4(Dsml):
         '<｜DSML｜parameter name="KEY" string="true">VALUE</｜DSML｜parameter>\n'
         "</｜DSML｜invoke>\n</｜DSML｜tool_calls>"
     )
-    rules = ('A call is a `<｜DSML｜invoke name="NAME">` inside `<｜DSML｜tool_calls>`.', *RULES)
+    rules = dsml_rules("tool_calls")
     reasoning = (("<think>", "</think>"),)
     calls_end_reasoning = True
     tags = dsml_tags("tool_calls", "calls")

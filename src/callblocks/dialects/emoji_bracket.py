@@ -92,7 +92,8 @@ class EmojiBracket(Dialect):
     def read(self, block: Block) -> Reading[Refused | None]:
         head, bracket = yield from block.until(HEAD_END)
         if bracket != "]":
-            return block.refuse(until=block.offset)
+            expected, at = "`]` in the same line", block.offset - len(bracket)
+            return block.refuse(until=block.offset, expected=expected, at=at)
         whole = self.one_line and head.endswith(" /")
         said = head.removesuffix(" /") if whole else head
         if not said.strip():

@@ -5,7 +5,7 @@
 A name is read as words and numbers: `Qwen/Qwen3-8B`, `qwen3:8b` and `qwen-3` begin alike. Of the
 families that a name begins with, the longest tells. Who publishes a model does not matter
 (`Qwen_Qwen3-8B`, `openai.gpt-oss-20b`), nor how it was packed. A version that is not listed writes
-like the last one before it, of the same major version: `deepseek-v4.1` like `deepseek-v4`.
+like the last one before it, of the same major version: `kimi-k3.1` like `kimi-k3`.
 
     is_small("qwen2.5-coder:1.5b")  →  True
 
@@ -31,7 +31,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "hermes": (
         *("hermes", "nous-hermes", "qwen", "qwen3", "qwq", "smollm3", "granite-4", "mimo-vl"),
         *("reka-edge", "reka-flash", "bielik", "k-exaone", "exaone-4", "trinity", "arcee"),
-        "falcon-h1",
+        *("falcon", "cogito", "tongyi-deepresearch", "nanbeige", "a.x", "midm", "rnj"),
     ),
     "longcat": ("longcat",),
     "ernie45": ("ernie",),
@@ -51,46 +51,53 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     ),
     "mistral_v11": (
         *("mistral-small-3.2", "mistral-medium", "mistral-large-3", "ministral-3", "devstral"),
-        *("magistral", "voxtral"),
+        *("magistral", "voxtral", "mistral-small-4"),
     ),
     "cohere_command3": (
         *("command-r7b", "command-a", "c4ai-command-r7b", "c4ai-command-a", "cohere2"),
-        "aya-expanse",
     ),
-    "cohere_command4": ("cohere2-moe", "command-4", "command-a-4"),
-    "cohere_r_plus": ("command-r", "c4ai-command-r"),
+    "cohere_command4": (
+        *("cohere2-moe", "command-4", "command-a-4", "command-a-plus", "c4ai-command-a-plus"),
+        "north-mini",
+    ),
+    "cohere_r_plus": ("command-r", "c4ai-command-r", "aya"),
     "apertus": ("apertus",),
     "gigachat3": ("gigachat",),
     "gigachat31": ("gigachat3.1",),
     "inkling": ("inkling",),
     "sarashina": ("sarashina",),
-    "functionary_v31": ("functionary-small-v3.1", "functionary-medium-v3.1"),
+    "functionary_v31": ("functionary-small-v3.1", "functionary-medium-v3.1", "kanana"),
     "functionary_v32": ("functionary", "functionary-small-v3.2", "functionary-medium-v3.2"),
-    "generic_json": ("smollm2", "gemma-2", "tinyllama"),
-    "deepseek_v3": ("deepseek",),
+    "generic_json": ("smollm2", "gemma-2", "tinyllama", "openhermes", "solar"),
+    "deepseek_v3": (
+        *("deepseek", "cogito-671b", "cogito-2.1", "cogito-v2.1", "cogito-v2-preview-deepseek"),
+    ),
     "deepseek_v31": ("deepseek-v3.1", "deepseek-v3.2-exp"),
     "deepseek_v32": ("deepseek-v3.2",),
     "deepseek_v4": ("deepseek-v4",),
+    "deepseek_v41": ("deepseek-v4.1",),
     "step3": ("step3",),
     "qwen3_coder": (
         *("qwen3-coder", "qwen3.5", "nemotron-3", "nvidia-nemotron-3", "step-3.5", "mimo-v2"),
-        *("k-exaone-2", "ornith"),
+        *("k-exaone-2", "ornith", "step3p5"),
     ),
     "seed_oss": ("seed-oss", "seed", "bytedance-seed-oss"),
     "minimax_m2": ("minimax",),
     "minimax_m3": ("minimax-m3",),
-    "glm45": ("glm",),
+    "glm45": ("glm", "hyperclovax-seed-think-32b"),
     "glm47": ("glm-4.7", "glm-5", "ling", "ring"),
     "poolside_v1": ("laguna", "poolside"),
     "hy_v3": ("hunyuan-3", "hy-v3", "hy3"),
+    "hy_v4": ("hunyuan-4", "hy-v4", "hy4"),
     "dots": ("dots",),
     "minicpm5_xml": ("minicpm",),
     "kimi_k2": ("kimi", "moonlight"),
     "kimi_k3": ("kimi-k3",),
+    "solar_open": ("solar-open",),
     "muse_glimmer": ("muse-glimmer", "muse"),
     "anthropic_xml": ("claude",),
     "claude_legacy": ("claude-1", "claude-2", "claude-instant"),
-    "pythonic": ("toolace", "llama-4", "meta-llama-4"),
+    "pythonic": ("toolace", "llama-4", "meta-llama-4", "gemma-3"),
     "lfm2": ("lfm",),
     "olmo3": ("olmo",),
     "functiongemma": ("functiongemma",),

@@ -48,7 +48,8 @@ class FunctionaryV32(NamedJson):
     def read(self, block: Block) -> Reading[Refused | None]:
         bare = "" if block.opening.startswith(self.opening) else block.marker.strip("\n")
         if bare and not (block.at_start and (bare == "all" or bare in block.stage.tools)):
-            return block.refuse()
+            expected = "a declared tool at the start of the text"
+            return block.refuse(expected=expected, at=block.start)
         if block.marker == ALL or bare == "all":
             return block.markup()
         if (yield from self._is_code(block, bare)):

@@ -47,5 +47,5 @@ class Gemma4(BraceCalls):
         if block.opening not in (CHANNEL, END):
             return (yield from super().read(block))
         if block.opening == CHANNEL and (yield from block.match(THOUGHT)):
-            return block.refuse()
+            return block.refuse(expected="a channel that is no thought", at=block.start)
         return block.markup()

@@ -60,6 +60,7 @@ class GptOss(Dialect):
     }
     keeps_ids = False
     reasoning = ((THOUGHT, "<|end|>"),)
+    reasoning_breaks = OPENERS
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         # Among others, not every blank of a text can be looked at: one that begins a line is.

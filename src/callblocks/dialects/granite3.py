@@ -4,9 +4,14 @@
 
 There is no closing marker. Some versions write `<tool_call>` before the array. Phi-4-mini may close
 such an array with `<|/tool_call|>`: before that nobody can tell them apart, so it is taken here.
+
+Versions 3.1 and 3.2 put what they think between words: `Here is my thought process:`, then `Here is
+my response:`. These count at the start of a text, where the dialect is named.
 """
 
 from __future__ import annotations
+
+from itertools import product
 
 from callblocks.parsing.shapes.json_calls import JsonCalls
 
@@ -28,4 +33,10 @@ class Granite3(JsonCalls):
     frame = ("[", ", ", "]")
     together = True
     trailing = ("<|/tool_call|>",)
-    reasoning = (("<think>", "</think>"),)
+    reasoning = (
+        ("<think>", "</think>"),
+        *product(
+            ("Here is my thought process:", "Here's my thought process:"),
+            ("Here is my response:", "Here's my response:"),
+        ),
+    )

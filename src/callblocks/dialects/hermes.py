@@ -70,7 +70,7 @@ class Hermes(JsonCalls):
 
     def read(self, block: Block) -> Reading[Refused | None]:
         if block.stage.strict and block.opening not in self.opening:
-            return block.refuse()
+            return block.refuse(expected=f"`{self.opening[0]}`", at=block.start)
         return (yield from super().read(block))
 
     def row_of(self, block: Block, sure: bool) -> Row:

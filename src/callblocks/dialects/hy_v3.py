@@ -14,24 +14,17 @@ from __future__ import annotations
 
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.arg_key_value import (
-    ARGUMENT,
     NAME,
     RULES,
+    SUFFIX,
     ArgKeyValue,
-    argument,
     suffixed,
+    wrapped_tags,
 )
-from callblocks.parsing.shapes.tags import BLANKS, Tag, misspelt
+from callblocks.parsing.shapes.tags import BLANKS, Tag
 from callblocks.parsing.shapes.xml_form import XmlForm
-from callblocks.parsing.shapes.xml_tags import XmlTags
 
 __all__ = ("HyV3",)
-
-SUFFIX = "[\\w.-]{1,40}"
-
-
-def _tag(text: str) -> tuple[Shape, Shape]:
-    return Shape(suffixed(text)), Shape(suffixed(text, SUFFIX))
 
 
 def _call(suffix: str = "") -> Shape:
@@ -54,15 +47,7 @@ class HyV3(ArgKeyValue):
         *RULES,
     )
     reasoning = (("<think>", "</think>"),)
-    tags = XmlTags(
-        wrapper=Tag("<tool_calls>", *_tag("<tool_calls")),
-        wrapper_end=Tag("</tool_calls>", *_tag("</tool_calls")),
-        call=Tag("<tool_call>NAME<tool_sep>", _call(), _call(SUFFIX)),
-        call_end=Tag("</tool_call>", *_tag("</tool_call")),
-        argument=Tag(ARGUMENT, argument(), argument(SUFFIX)),
-        argument_end=Tag("</arg_value>", *_tag("</arg_value"), others=[misspelt("</arg_v")]),
-        starts_line=False,
-    )
+    tags = wrapped_tags(Tag("<tool_call>NAME<tool_sep>", _call(), _call(SUFFIX)))
     form = XmlForm(
         wrapper=("<tool_calls>\n", "</tool_calls>"),
         head=("<tool_call>", "<tool_sep>\n"),

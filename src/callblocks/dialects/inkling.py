@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from callblocks.model.events import Reasoning
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.markers import Markers, Shape
@@ -20,13 +19,16 @@ from callblocks.parsing.shapes.inputs import raw_input
 from callblocks.parsing.shapes.json_calls import JsonCalls
 from callblocks.parsing.shapes.keys import Keys
 from callblocks.parsing.stage import Reading
+from callblocks.parsing.thinking import Thinking
 
 __all__ = ("Inkling",)
 
 MESSAGE, INVOKE, END = "<|message_model|>", "<|content_invoke_tool_json|>", "<|end_message|>"
 TEXT, THOUGHT = "<|content_invoke_tool_text|>", "<|content_thinking|>"
-_END, _THOUGHT_ENDS = Markers(END), Markers(END, MESSAGE)
 ENDS = (END, "<|content_model_end_sampling|>")
+
+_BREAKS = (MESSAGE, INVOKE)
+_THOUGHT = Thinking((END,), breaks=_BREAKS)
 
 
 def _named(kind: str) -> Shape:
@@ -55,6 +57,7 @@ class Inkling(JsonCalls):
         *(TEXT, "<|content_tool_error|>"),
     )
     reasoning = ((THOUGHT, END),)
+    reasoning_breaks = _BREAKS
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         # Nobody else writes such markers: among others they show nothing either.
@@ -63,21 +66,10 @@ class Inkling(JsonCalls):
 
     def read(self, block: Block) -> Reading[Refused | None]:
         if block.opening == MESSAGE + THOUGHT:
-            return _read_thought(block)
+            return _THOUGHT.read_opened(block)
         if block.opening.endswith(TEXT) and block.opening != TEXT:
             return _read_text(block)
         return super().read(block)
-
-
-def _read_thought(block: Block) -> Reading[None]:
-    stage = block.stage
-    stage.solid = True
-    stage.say(Reasoning("", stage.span()))
-    yield from stage.stream(_END if stage.strict else _THOUGHT_ENDS, Reasoning)
-    if (yield from block.match(_END)):
-        stage.say(Reasoning("", stage.span()))
-    elif not stage.scan.closed or stage.scan.text[stage.scan.pos :]:
-        block.problem("missing-closer", f"{END} is missing")
 
 
 def _read_text(block: Block) -> Reading[None]:

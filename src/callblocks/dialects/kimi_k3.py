@@ -67,6 +67,7 @@ class KimiK3(Framed, MarkedValues):
     )
     reasoning = (("<|open|>think<|sep|>", "<|close|>think<|sep|>"),)
     calls_end_reasoning = True
+    reasoning_breaks = ("<|open|>response<|sep|>",)
     frames = tuple(
         f"<|{what}|>{gap}{name}{gap}<|sep|>"
         for what, name in (
@@ -88,7 +89,6 @@ class KimiK3(Framed, MarkedValues):
             json_element=_JSON,
             outer=("<|close|>message<|sep|>", "<|open|>message", "<|open|>response<|sep|>"),
         ),
-        starts_line=False,
     )
     form = XmlForm(
         wrapper=("<|open|>tools<|sep|>", "<|close|>tools<|sep|>"),

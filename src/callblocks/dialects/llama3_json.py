@@ -55,13 +55,15 @@ class Llama3Json(JsonCalls):
         if not head:
             return block.refuse()
         start = block.offset
+        at = block.offset
         text, marker = yield from block.until(END)
         if marker == TAG:
             block.give_back(block.offset - len(TAG))
         try:
             value, end = read_keywords(text, block.stage.limits.depth)
         except ValueError:
-            return block.refuse(until=block.offset)
+            expected = "the arguments of a Python call"
+            return block.refuse(until=block.offset, expected=expected, at=at)
         stop = block.offset if not text[end:].strip() else start + end
         parts = Parts(head.removesuffix(".call("), None, value, (start, start + end - 1), {})
         Telling(block).call(parts, (), started=False, ended=True, end=stop)

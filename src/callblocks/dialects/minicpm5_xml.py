@@ -50,7 +50,6 @@ class Minicpm5Xml(XmlParameters):
         call_end=closing("</function>", others=[misspelt("</func")], covered=True),
         argument=_opening("param"),
         argument_end=closing("</param>", others=[misspelt("</par")], covered=True),
-        starts_line=False,
     )
     form = XmlForm(
         head=('<function name="', '">'),

@@ -16,10 +16,9 @@ from typing import Any
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.arguments import plain_values, problems_of, schema_of
-from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.element_bodies import ElementBodies
 from callblocks.parsing.shapes.tags import NOTHING, Tag, attributed, closing
-from callblocks.parsing.shapes.trees import read_tree, typed_tree, write_tree
+from callblocks.parsing.shapes.trees import read_tree, typed_members, write_tree
 from callblocks.parsing.shapes.xml_bodies import Input
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_tags import XmlTags
@@ -75,9 +74,8 @@ class MinimaxM3(ElementBodies):
     def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
         tree = read_tree(body, _TAG, depth)
         document = tool.parameters if tool else True
-        values = {key: typed_tree(one, schema_of(tool, key), document) for key, one in tree}
-        if len(values) < len(tree):
-            raise BadBody("repeated-argument", "an argument is given twice")
+        known = {key: schema_of(tool, key) for key, _ in tree}
+        values = typed_members(tree, known, document)
         return plain_values(values), problems_of(values)
 
     def value_end_of(self, key: str) -> str:

@@ -24,7 +24,7 @@ from callblocks.parsing.turn_end import TURN_ENDS
 __all__ = ("MistralV11",)
 
 CALL_ID = Markers("[CALL_ID]")
-ID = Markers(Shape((r"[\w-]{1,128}", r"(?![\w-])")))
+ID = Markers(Shape((r"[\w-]{1,128}", r"(?![\w-])")), what="an id")
 ARGS = Markers("[ARGS]")
 SIZE = 9
 _OWN = re.compile(rf"[A-Za-z0-9]{{{SIZE}}}")

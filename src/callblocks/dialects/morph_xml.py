@@ -8,13 +8,27 @@
 
 An object may have an element for each member, and a list one for each item; a list may also be
 its own element again and again. Either may be JSON, which is how they are written here.
+
+Text is XML's: `&lt;` and its kin stand for one character each, and `<![CDATA[…]]>` for what is in
+it. Tags that stand in a text as they are, are read as text wherever that can be told.
 """
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
+from callblocks.model.specs import ToolSpec
 from callblocks.parsing.shapes.element_bodies import NamedTags
+from callblocks.parsing.shapes.xml_form import as_text
 
 __all__ = ("MorphXml",)
+
+
+_REFERENCE = re.compile(r"&(?:(lt|gt|amp|quot|apos)|#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
+_NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
+_CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+_LAST = 0x10FFFF
 
 
 class MorphXml(NamedTags):
@@ -25,10 +39,32 @@ class MorphXml(NamedTags):
     syntax = "<NAME>\n<KEY>VALUE</KEY>\n</NAME>"
     rules = (
         "A call is a tag with the tool's name. Each argument stands in a tag with its name.",
-        "Write text as it is, without quotes and without escapes. Write numbers, booleans, lists "
-        "and objects as JSON.",
+        "Write text without quotes, with `&lt;` for `<` and `&amp;` for `&`. Write numbers, "
+        "booleans, lists and objects as JSON.",
         "A call without arguments has nothing between its tags. Close every tag.",
     )
 
     # Its calls look like those of `cline`: who means these must say so.
     in_auto = False
+    escapes = True
+
+    def decode(self, text: str) -> str:
+        """Text without its references; what stands in `<![CDATA[…]]>` is as it stands."""
+        if "<![CDATA[" not in text:
+            return _REFERENCE.sub(_referred, text)
+        quoted = _CDATA.split(text.strip())
+        return "".join(
+            part if at % 2 else _REFERENCE.sub(_referred, part) for at, part in enumerate(quoted)
+        )
+
+    def _compose_argument(self, key: str, value: Any, tool: ToolSpec | None) -> str:
+        text = as_text(self.name, value).replace("&", "&amp;").replace("<", "&lt;")
+        return self.argument(key, text)
+
+
+def _referred(found: re.Match[str]) -> str:
+    named, decimal, hexadecimal = found.groups()
+    if named:
+        return _NAMED[named]
+    number = int(decimal) if decimal else int(hexadecimal, 16)
+    return chr(number) if 0 < number <= _LAST else found[0]

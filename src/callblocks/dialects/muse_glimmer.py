@@ -102,7 +102,7 @@ class MuseGlimmer(Framed, JsonValues):
 
     def read(self, block: Block) -> Reading[Refused | None]:
         if not block.opening.startswith("<") and not block.at_start:
-            return block.refuse()
+            return block.refuse(expected="the start of the text", at=block.start)
         recipient = _RECIPIENT.search(block.opening)
         if recipient is None:
             return (yield from super().read(block))

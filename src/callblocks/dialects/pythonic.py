@@ -54,13 +54,14 @@ class Pythonic(PythonMarked):
         stage, is_known = block.stage, name[:-1] in block.stage.tools
         is_first = block.at_start and stage.alone
         if not (is_first or is_known):
-            return block.refuse()
+            return block.refuse(expected="the name of a declared tool", at=block.start)
         if not is_first or (stage.tools and not is_known):
             scan = PythonScan(stage.limits.depth)
             scan.feed(block.opening)
             yield from block.consume(scan)
             if scan.state is not ScanState.STOPPED or not (yield from _is_alone(block)):
-                return block.refuse(until=block.offset)
+                expected = "a list of calls that stands alone"
+                return block.refuse(until=block.offset, expected=expected, at=block.start)
             block.give_back(block.start + len(block.opening))
         return (yield from PythonRowReader(block, BARE_ROW).read(name))
 

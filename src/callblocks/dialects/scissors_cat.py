@@ -29,6 +29,7 @@ from callblocks.model.errors import Unwritable
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing import json_rules as rules
 from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.expressions import Ref, alt, chars, lit, many, seq
@@ -36,13 +37,13 @@ from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.ids import read_id
 from callblocks.parsing.json_scan import JsonScan
 from callblocks.parsing.json_start import BARE, BLANKS, FENCED, Broken, read_json_start
-from callblocks.parsing.json_value import read_json
 from callblocks.parsing.line_ends import line_start
 from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.repair.calls import read_mended
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.schema_rules import input_rule
 from callblocks.parsing.spelling import damaged, spellings
-from callblocks.parsing.stage import Reading
+from callblocks.parsing.stage import Reading, Stage
 
 __all__ = ("DELIMITER", "BadCall", "ScissorsCat", "read_call")
 
@@ -108,7 +109,8 @@ class ScissorsCat(Dialect):
         cut = block.opening.lstrip(" \t\r\n")
         begins_line = block.fresh or len(cut) < len(block.opening)
         if not (block.at_start or block.stage.alone or begins_line):
-            return block.refuse(forever=True)
+            expected = "the start of a line"
+            return block.refuse(forever=True, expected=expected, at=block.start)
         follows_prose = not block.at_start
         block.lead(len(block.opening) - len(cut))
         place = (block.start, block.offset)
@@ -134,13 +136,15 @@ class ScissorsCat(Dialect):
     def _read_call(self, block: Block, raw: str, start: int, stop: int, upto: int) -> None:
         """Say one element of the array; what follows it up to `upto` is markup."""
         try:
-            call = _read_element(raw, block.stage.tools)
+            call, repairs = _read_element(raw, block.stage)
         except BadCall as error:
             return block.malformed("scissors-cat.call", str(error), end=stop, text=raw)
         block.started(call.pop("type"), read_id(call.pop("id", None)), end=start)
         block.input(raw, end=stop)
         value = call.pop("parameters")
         block.ready(value, size=len(raw), extra=call, end=upto, text=raw)
+        for code in repairs:
+            block.problem(code, GENERAL_CODES[code], (start, stop))
         return None
 
     def _end(self, block: Block, cut: str) -> Reading[None]:
@@ -211,12 +215,12 @@ class BadCall(Exception):
     """An element that is not a call: the field, and the reason."""
 
 
-def _read_element(raw: str, tools: Mapping[str, ToolSpec]) -> dict[str, Any]:
+def _read_element(raw: str, stage: Stage) -> tuple[dict[str, Any], tuple[str, ...]]:
     try:
-        value = read_json(raw)
+        value, repairs = read_mended(raw, strict=stage.strict, depth=stage.limits.depth)
     except ValueError as error:
         raise BadCall(str(error)) from error
-    return read_call(value, tools, raw)
+    return read_call(value, stage.tools, raw), repairs
 
 
 def read_call(value: object, tools: Mapping[str, ToolSpec], written: str = "") -> dict[str, Any]:

@@ -74,7 +74,7 @@ class SmolagentsCode(PythonMarked):
             rest, newline = yield from block.until(END_OF_LINE)
             fence = read_fence(block.opening + rest)
             if not newline or not fence or fence.info not in ("py", "python"):
-                return block.refuse()
+                return block.refuse(expected="a fence of Python", at=block.start)
         start = block.offset
         guessed = not block.stage.alone
         if guessed and not (yield from block.stands(NEWLINE)):
@@ -85,7 +85,8 @@ class SmolagentsCode(PythonMarked):
             row = FENCE_ROW if fenced else self.row
             return (yield from PythonRowReader(block, row, known).read())
         if guessed and INTERPRETER not in block.stage.tools:
-            return block.refuse(until=block.offset)
+            expected = "nothing but calls of declared tools"
+            return block.refuse(until=block.offset, expected=expected, at=start)
         # A text that ends among calls does not say what is code: all of it may be.
         ends = NOTHING if _breaks_off(block) else FENCE_END if fenced else CODE_END
         block.give_back(start)

@@ -1,11 +1,15 @@
 """The table of all dialects. To add one: its file, a line here, and `tests/corpus/<name>/`.
 
 Nothing else knows which dialects exist. A dialect's file is imported when it is asked for.
-Where two families write the same grammar, the second name is an alias of the first.
+
+A dialect has one name and any number of aliases: other families that write the same grammar, and
+the names that servers and runners (vLLM, SGLang, Ollama, dynamo, smg, TensorRT-LLM, llama.cpp)
+have for a parser of it. Where such a parser reads several of our grammars, its name is a group.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
@@ -16,7 +20,7 @@ from callblocks.parsing.fallbacks import Sibling
 if TYPE_CHECKING:
     from callblocks.parsing.dialect import Dialect
 
-__all__ = ("aliases_of", "dialects")
+__all__ = ("aliases_of", "dialects", "groups_of", "members_of", "near_names")
 
 # In the order in which `auto` asks them.
 _CLASSES = {
@@ -50,6 +54,7 @@ _CLASSES = {
     "deepseek_v3": "deepseek_v3.DeepseekV3",
     "deepseek_v31": "deepseek_v31.DeepseekV31",
     "kimi_k2": "kimi_k2.KimiK2",
+    "solar_open": "solar_open.SolarOpen",
     # A row of JSON objects: where it is an array, Hunyuan's has more around it.
     "hunyuan_a13b": "hunyuan_a13b.HunyuanA13b",
     "jamba": "jamba.Jamba",
@@ -63,9 +68,12 @@ _CLASSES = {
     "glm47": "glm47.Glm47",
     "poolside_v1": "poolside_v1.PoolsideV1",
     "hy_v3": "hy_v3.HyV3",
+    "hy_v4": "hy_v4.HyV4",
     "minimax_m2": "minimax_m2.MinimaxM2",
     "minimax_m3": "minimax_m3.MinimaxM3",
     "dots": "dots.Dots",
+    # The spaced tags of V4.1 are misspelt ones of its elders: it is asked before them.
+    "deepseek_v41": "deepseek_v41.DeepseekV41",
     "deepseek_v32": "deepseek_v32.DeepseekV32",
     "deepseek_v4": "deepseek_v4.DeepseekV4",
     "step3": "step3.Step3",
@@ -94,22 +102,63 @@ _CLASSES = {
     "yaml_xml": "yaml_xml.YamlXml",
 }
 
-# Other names of the same grammar.
-_ALIASES = {
-    "qwen25": "hermes",
-    "apriel": "hunyuan_a13b",
-    "firefunction": "phi4_mini",
-    "deepseek_r1": "deepseek_v3",
-    "qwen3_xml": "qwen3_coder",
-    "glm46": "glm45",
-    "glm5": "glm47",
-    "ling3": "glm47",
-    "roo": "cline",
-    "sijawara": "morph_xml",
-    "llama4": "pythonic",
-    "react": "react_text",
-    "smolagents": "smolagents_code",
-    "harmony": "gpt_oss",
+# Other names of a grammar: what families, servers and runners call it. Case, `-`, `_`, `.` and
+# blanks do not count, so `GLM-4.5` is `glm45` and needs no line.
+_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "gpt_oss": ("harmony", "openai"),
+    "muse_glimmer": ("muse", "glimmer"),
+    "hermes": (
+        *("qwen25", "qwen3", "qwen3_thinking", "qwen3_vl_instruct", "qwen3_vl_thinking"),
+        *("granite4", "trinity", "hermes_2_pro"),
+    ),
+    "nemotron_v2": ("nemotron_deci", "nemotron_nano_v2"),
+    "granite3": ("granite",),
+    "internlm2": ("internlm", "interns1"),
+    "phi4_mini": ("phi4", "phi4_mini_json", "firefunction", "firefunction_v2"),
+    "functionary_v31": ("functionary_v3_llama_31",),
+    "mistral_v11": ("ministral", "magistral"),
+    "mistral_old": ("mistral_nemo",),
+    "cohere_command3": ("command_r7b",),
+    "apertus": ("apertus2509",),
+    "deepseek_v3": ("deepseek_r1",),
+    "deepseek_v31": ("deepseek31",),
+    "deepseek_v32": ("deepseek32",),
+    "kimi_k2": ("kimi_k25",),
+    "hunyuan_a13b": ("apriel",),
+    "minicpm5_xml": ("minicpm5",),
+    "qwen3_coder": (
+        *("qwen3_xml", "qwen_xml", "qwen_coder", "qwen3.5", "ornith", "mimo", "step3p5"),
+        *("nemotron", "nemotron_nano", "nemotron3", "nemotron_v3"),
+        *("nemotron_3_nano", "nemotron_3.5_nano"),
+    ),
+    "glm45": ("glm", "glm4", "glm46", "glm45_moe", "glm_ocr"),
+    "glm47": ("glm5", "glm47_moe", "ling3"),
+    "poolside_v1": ("laguna",),
+    "hy_v3": ("hunyuan",),
+    "minimax_m2": ("minimax",),
+    "lfm2": ("lfm2_thinking",),
+    "olmo3": ("olmo3_think",),
+    "gemma4": ("gemma4_no_thinking",),
+    "pythonic": ("llama4", "llama4_pythonic"),
+    "llama3_json": ("llama", "llama3", "llama4_json"),
+    "generic_json": ("generic",),
+    "react_text": ("react",),
+    "smolagents_code": ("smolagents",),
+    "cline": ("roo",),
+    "morph_xml": ("sijawara",),
+}
+
+# Names of several grammars: of versions that a server reads with one parser, or of any JSON. All of
+# them are read; the first is written.
+_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "mistral": ("mistral_v11", "mistral_old"),
+    "cohere": ("cohere_command4", "cohere_command3"),
+    "deepseek": ("deepseek_v3", "deepseek_v31", "deepseek_v41", "deepseek_v32", "deepseek_v4"),
+    "deepseek3": ("deepseek_v31", "deepseek_v3"),
+    "qwen": ("hermes", "qwen3_coder"),
+    "cogito": ("hermes", "deepseek_v3"),
+    "json": ("llama3_json", "xlam"),
+    "default": ("llama3_json", "xlam", "nemotron_v2"),
 }
 
 # Siblings: the parser of one reads the others' spelling too. A group is the versions of one
@@ -118,19 +167,19 @@ _SIBLINGS = (
     # `<tool_call>`. Those that take JSON come first: their body is told by its first character.
     (
         *("hermes", "ernie45", "granite3", "qwen3_coder", "functionary_v31"),
-        *("glm45", "glm47", "poolside_v1", "hy_v3"),
+        *("glm45", "glm47", "poolside_v1", "hy_v3", "hy_v4"),
     ),
     # `<function=NAME>`, `<function name="NAME">`.
     ("qwen3_coder", "seed_oss", "functionary_v31", "minicpm5_xml"),
     # `<tool_calls>`.
-    ("hunyuan_a13b", "jamba", "minimax_m1", "hy_v3"),
+    ("hunyuan_a13b", "jamba", "minimax_m1", "hy_v3", "hy_v4"),
     # `<|tool_call|>`.
     ("phi4_mini", "granite3"),
     # `<function_calls>`, `<invoke name="NAME">`.
     ("anthropic_xml", "claude_legacy", "olmo3", "minimax_m2", "dots"),
     # Versions of one family.
     ("mistral_v11", "mistral_old"),
-    ("deepseek_v3", "deepseek_v31", "deepseek_v32", "deepseek_v4", "step3"),
+    ("deepseek_v3", "deepseek_v31", "deepseek_v32", "deepseek_v4", "deepseek_v41", "step3"),
     ("kimi_k2", "kimi_k3"),
     ("minimax_m1", "minimax_m2", "minimax_m3"),
     ("cohere_command3", "cohere_command4", "cohere_r_plus"),
@@ -143,14 +192,13 @@ _SIBLINGS = (
     ("pythonic", "lfm2"),
     ("pythonic", "olmo3"),
     ("llama3_json", "poolside_v1"),
-    ("hy_v3", "hunyuan_a13b"),
     ("nemotron_v2", "qwen3_coder"),
 )
 
 
 class _Dialects(Mapping[str, "Dialect"]):
     def __getitem__(self, name: str) -> Dialect:
-        return _load(_CLASSES[_ALIASES.get(name, name)])
+        return _load(_CLASSES[members_of(name)[0]])
 
     def __iter__(self) -> Iterator[str]:
         return iter(_CLASSES)
@@ -186,9 +234,60 @@ def _sibling(name: str) -> Sibling:
     return Sibling.of(dialects[name])
 
 
+def members_of(name: str) -> tuple[str, ...]:
+    """Return the dialects that a name, an alias or a group stands for; raise `KeyError` for none.
+
+    The first one is the one to write. Neither case nor `-`, `_`, `.` and blanks count.
+    """
+    if name in _CLASSES:
+        return (name,)
+    return _spellings()[_plain(name)][1]
+
+
 def aliases_of(name: str) -> tuple[str, ...]:
-    """The other names under which a dialect is found."""
-    return tuple(alias for alias, known in _ALIASES.items() if known == name)
+    """Return the other names of a dialect."""
+    return _ALIASES.get(name, ())
+
+
+def groups_of(name: str) -> tuple[str, ...]:
+    """Return the names that stand for a dialect and others."""
+    return tuple(group for group, members in _GROUPS.items() if name in members)
+
+
+def near_names(name: str) -> tuple[str, ...]:
+    """Return up to three names, aliases or groups that are spelled most like a name.
+
+    The nearest is first. Of those that stand for the same dialects, only the nearest is there.
+    """
+    from difflib import get_close_matches
+
+    # The comparison is quadratic, and nobody mistypes a short name into a long one.
+    if len(name) > _COMPARED:
+        return ()
+    plain, known = _plain(name), _spellings()
+    # Where one letter is wrong, what is less alike was not meant.
+    near = get_close_matches(plain, known, n=_NEAR, cutoff=0.9)
+    near = near or get_close_matches(plain, known, n=_NEAR, cutoff=0.65)
+    found = [known[spelling] for spelling in near]
+    firsts = {members: written for written, members in reversed(found)}
+    return tuple(written for written, members in found if firsts[members] == written)
+
+
+_NEAR = 3
+_COMPARED = 60
+_IGNORED = re.compile(r"[-_.\s]+")
+
+
+def _plain(name: str) -> str:
+    return _IGNORED.sub("", name.lower()) if isinstance(name, str) else ""  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+
+
+@cache
+def _spellings() -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Every name as it is compared: the name as it is written, and the dialects it stands for."""
+    aliases = {alias: (name,) for name, also in _ALIASES.items() for alias in also}
+    every = {**_GROUPS, **aliases, **{name: (name,) for name in _CLASSES}}
+    return {_plain(name): (name, members) for name, members in every.items()}
 
 
 dialects: Mapping[str, Dialect] = _Dialects()

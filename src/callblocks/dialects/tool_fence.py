@@ -103,7 +103,8 @@ class ToolFence(Dialect):
         fence = None if block.stage.fence else read_fence(block.opening + rest)
         info = read_info(fence.info) if fence else None
         if fence is None or info is None:
-            return block.refuse()
+            expected = "no fence around it" if block.stage.fence else "a fence named `tool`"
+            return block.refuse(expected=expected, at=block.start)
         opened = block.offset
         block.stage.scan.fresh = bool(newline)
         if info.name and newline:

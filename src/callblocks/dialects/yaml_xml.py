@@ -63,6 +63,8 @@ class YamlXml(NamedTags):
         return text.endswith("\n") or (is_all and "\n" not in text)
 
     def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
+        if body.lstrip().startswith("<") and (found := self._in_elements(body, tool, depth)):
+            return found
         try:
             value = load(body, depth)
         except YamlError as error:
@@ -72,6 +74,16 @@ class YamlXml(NamedTags):
         given = cast("dict[str, Any]", value or {})
         values = {key: _fitted(one, body, tool, key) for key, one in given.items()}
         return plain_values(values), problems_of(values)
+
+    def _in_elements(self, body: str, tool: ToolSpec | None, depth: int) -> Input | None:
+        """The arguments where they stand in elements, as other dialects have them."""
+        try:
+            value, problems = super().read_body(body, tool, depth)
+        except BadBody:
+            return None
+        if not value or any(code == "stray-text" for code, _ in problems):
+            return None
+        return value, [("foreign-body", "elements stand where YAML should"), *problems]
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
         calls = [

@@ -25,7 +25,7 @@ function of a tool raises `ToolError`, and whatever else it raises becomes an ou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from callblocks.model.brief import brief
@@ -101,9 +101,11 @@ class ModelError(CallblocksError):
 class UnknownDialect(CallerError, LookupError):
     """No dialect has that name."""
 
-    def __init__(self, name: object, known: Iterable[str]) -> None:
-        super().__init__(f"no dialect {name!r}; choose from: {', '.join(known)}")
+    def __init__(self, name: object, known: Iterable[str], near: Sequence[str] = ()) -> None:
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        super().__init__(f"no dialect {brief(name, 60)}; {hint}choose from: {', '.join(known)}")
         self.name = name
+        self.near = tuple(near)
 
 
 class ParserClosed(CallerError):

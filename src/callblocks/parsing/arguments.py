@@ -18,7 +18,13 @@ from callblocks.parsing.typed import Typed, typed
 
 _COMPOSED = {"$ref", "allOf", "anyOf", "oneOf"}
 
-__all__ = ("plain_values", "problems_of", "schema_of", "typed_argument")
+__all__ = (
+    "may_have",
+    "plain_values",
+    "problems_of",
+    "schema_of",
+    "typed_argument",
+)
 
 
 def schema_of(tool: ToolSpec | None, key: str) -> object:
@@ -34,6 +40,17 @@ def schema_of(tool: ToolSpec | None, key: str) -> object:
         schema = said.known.get(key, said.extra)
         found += [] if isinstance(schema, bool) else [schema]
     return {"anyOf": found} if len(found) > 1 else found[0] if found else True
+
+
+def may_have(tool: ToolSpec | None, key: str) -> bool:
+    """Whether a call of the tool may have an argument of this name.
+
+    So it is where the schema names it, names no parameter at all, or lets others stand beside.
+    """
+    if tool is None or key in tool.properties:
+        return True
+    said = map(members, Schemas(tool.parameters).plain(tool.parameters))
+    return any(key in one.known or not one.known or one.extra is not False for one in said)
 
 
 def typed_argument(text: str, tool: ToolSpec | None, key: str) -> Typed:

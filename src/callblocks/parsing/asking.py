@@ -15,6 +15,7 @@ from callblocks.model.events import CallInput
 from callblocks.parsing.json_scan import ScanState
 from callblocks.parsing.line_ends import with_lf
 from callblocks.parsing.markers import Markers
+from callblocks.parsing.scanner import end_of
 from callblocks.parsing.stage import Hurry, Reading, Search, Speak, Stage
 
 __all__ = ("Asking",)
@@ -55,8 +56,12 @@ class Asking:
         self.start: int = stage.said
         self.at_start = not stage.solid
         self.fresh = scan.fresh
+        self.before = scan.before
         self.taken: list[str] = [scan.take(scan.pos + len(opening))]
         self.index: int | None = None
+        self.missed: tuple[Markers | str, ...] = ()
+        """What was asked for in vain at the offset `missed_at`, if attempts are kept."""
+        self.missed_at = self.start
 
     @property
     def offset(self) -> int:
@@ -97,7 +102,7 @@ class Asking:
         while True:
             marker, certain = scan.match(markers)
             if certain:
-                return self._take(scan.pos + len(marker)) if marker else ""
+                return self._take(scan.pos + len(marker)) if marker else self._miss(markers)
             if scan.fresh:
                 yield
                 continue
@@ -105,7 +110,7 @@ class Asking:
             yield
             # An empty piece tells nothing.
             if (hit := self.stage.hit) is not None and scan.text:
-                return self._take(end) if (end := hit.end()) else ""
+                return self._take(end) if (end := hit.end()) else self._miss(markers)
 
     def stands(self, markers: Markers) -> Reading[bool]:
         """Whether a marker stands right here; it is not taken."""
@@ -145,12 +150,15 @@ class Asking:
             if scan.pos < len(scan.text):
                 self._pass(self._take(json.feed(scan.text, scan.pos)), speak)
             elif scan.closed:
+                self._miss("the end of the value")
                 return
             else:
                 json.halt = 0
                 self.stage.settle(json.search(self.stage.hurry), speak, self.taken.append)
                 yield
                 self._pass(self._take(scan.pos + json.halt), speak)
+        if json.state is ScanState.BROKEN:
+            self._miss("the rest of the value")
 
     def stops_within(self, text: str) -> bool:
         """Whether the whole input ends inside `text`, right here; then take what there is."""
@@ -183,7 +191,8 @@ class Asking:
         first, at = self.part_at(offset)
         text, keep = "".join(self.taken[first:]), offset - at
         self.taken[first:] = [text[:keep]]
-        self.scan.rewind(offset, [text[keep:]], fresh=False)
+        before = end_of((*reversed(self.taken), self.before))
+        self.scan.rewind(offset, [text[keep:]], fresh=False, before=before)
 
     def pack(self, offset: int) -> str:
         """Make one part of all that was taken since `offset`, and give it."""
@@ -207,7 +216,15 @@ class Asking:
         first = len(self.taken)
         end = yield from self.stage.stream(markers, self._speak(live), self.taken.append)
         text = "".join(self.taken[first:])
-        return text, self._take(end) if end is not None else ""
+        return text, self._take(end) if end is not None else self._miss(markers)
+
+    def _miss(self, wanted: Markers | str) -> str:
+        """Note that the text does not have what was asked for; return no text."""
+        if self.stage.attempts is not None:
+            at = self.offset
+            self.missed = (*self.missed, wanted) if at == self.missed_at else (wanted,)
+            self.missed_at = at
+        return ""
 
     def _speak(self, live: bool) -> Speak | None:
         return partial(CallInput, self.index) if live and self.index is not None else None

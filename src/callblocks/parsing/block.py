@@ -7,6 +7,7 @@ saying that the block is `ready`, `malformed` or `prose` after all, or by `refus
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from enum import Enum
 from typing import Any
@@ -22,16 +23,25 @@ from callblocks.model.events import (
     Text,
 )
 from callblocks.parsing.asking import Asking
+from callblocks.parsing.attempts import FOUND, Refusal
 from callblocks.parsing.codes import GENERAL_CODES
+from callblocks.parsing.markers import alternatives
 from callblocks.parsing.stage import Stage
 
-__all__ = ("Block", "Refused")
+__all__ = ("Block", "Refused", "UnlikelyName")
 
 
 class Refused(Enum):
     """The text was no block of this owner; it is given back."""
 
     REFUSED = "refused"
+
+
+_UNLIKELY = re.compile(r"""['"`<>{}()\[\]|=+\\,;$\r\n]""")
+
+
+class UnlikelyName(Exception):
+    """No tool has such a name: this ends the reading of a block in a guessed dialect."""
 
 
 class Block(Asking):
@@ -44,6 +54,7 @@ class Block(Asking):
         self.retired = False
         self.name = ""
         self.id: str | None = None
+        self._expected, self._expected_at = "", self.start
         self._muted = False
         self._call_start = self.start
         self._last: int | None = None
@@ -52,6 +63,7 @@ class Block(Asking):
         self, name: str, id_: str | None = None, *, id_later: bool = False, end: int | None = None
     ) -> None:
         """Say that a call has begun. With `id_later` the block may still name its id."""
+        self._check_name(name)
         self.name = name
         self._muted = self.stage.calls >= self.stage.limits.calls
         if self._muted:
@@ -62,6 +74,17 @@ class Block(Asking):
         self.stage.say(CallStarted(self.index, self.id, name, self.stage.span(end)))
         if duplicate:
             self._note_duplicate(id_)
+
+    def _check_name(self, name: str) -> None:
+        """Refuse a block that a template wrote: its first name is an expression or a placeholder.
+
+        Nothing of the block has been said then, so its text can still be given back.
+        """
+        stage = self.stage
+        if stage.alone or not stage.quotes or self._last is not None or stage.said != self.start:
+            return
+        if name not in stage.tools and not _is_likely_name(name):
+            raise UnlikelyName(f"{name!r:.60} is no name of a tool")
 
     def lead(self, size: int) -> None:
         """Say that this much of the opening is prose, and that the block begins after it."""
@@ -155,10 +178,28 @@ class Block(Asking):
         if self.offset > self.stage.said:
             self.stage.say(Text("", self.stage.span()))
 
-    def refuse(self, until: int = 0, *, forever: bool = False) -> Refused:
-        """Give the text back. This owner opens nothing before `until`, or nothing any more."""
+    def refuse(
+        self, until: int = 0, *, forever: bool = False, expected: str = "", at: int | None = None
+    ) -> Refused:
+        """Give the text back. This owner opens nothing before `until`, or nothing any more.
+
+        `expected` says what should stand at the offset `at`, or right here. It is needed where
+        the text has what was asked for, and is no call for another reason.
+        """
         self.barred, self.retired = until, forever
+        self._expected, self._expected_at = expected, self.offset if at is None else at
         return Refused.REFUSED
+
+    def refusal(self) -> Refusal:
+        """Return why the block was refused: by what its reader said, or last asked for in vain."""
+        expected, at, text = self._expected, self._expected_at, self.text
+        if not expected and not text[max(0, self.missed_at - self.start) :].strip():
+            expected, at = alternatives(self.missed), self.missed_at
+        if not expected:
+            expected, at = f"a call of {self.dialect}", self.start
+        ahead = text + self.scan.text[self.scan.pos : self.scan.pos + FOUND]
+        found = ahead[at - self.start :][:FOUND]
+        return Refusal(expected, found, at)
 
     def _claim(self, written: str | None) -> bool:
         ids = self.stage.ids
@@ -167,3 +208,8 @@ class Block(Asking):
 
     def _note_duplicate(self, written: str | None) -> None:
         self.problem("duplicate-id", f"{written!r} was used before: renamed to {self.id!r}")
+
+
+def _is_likely_name(name: str) -> bool:
+    """Return whether a tool could have this name."""
+    return _UNLIKELY.search(name) is None and any(map(str.isalnum, name))

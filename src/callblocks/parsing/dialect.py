@@ -62,7 +62,9 @@ class Dialect(ABC):
     reasoning: ClassVar[Pairs] = ()
     """The markers around what the models of this dialect think, such as `<think>`, `</think>`."""
     calls_end_reasoning: ClassVar[bool] = False
-    """Whether a complete call of a known tool ends what a model thinks."""
+    """Whether a complete call of a declared tool is a call in a thought that is closed, too."""
+    reasoning_breaks: ClassVar[tuple[str, ...]] = ()
+    """The markers that begin another message, and so end a thought that was not closed."""
     turn_ends: ClassVar[tuple[str, ...]] = TURN_ENDS
     """The tokens that end a turn of its models, and show nothing at the end of a text."""
 

@@ -17,15 +17,17 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from callblocks.model.errors import CallerError, NotText, ParserClosed
-from callblocks.model.events import Event, Text
+from callblocks.model.events import Event, Problem, Text
 from callblocks.model.specs import ToolSpecs
 from callblocks.parsing.attempts import Attempt
-from callblocks.parsing.block import Block
+from callblocks.parsing.block import Block, UnlikelyName
 from callblocks.parsing.fallbacks import Fallback
 from callblocks.parsing.ids import Ids
 from callblocks.parsing.limits import USUAL, Limits
 from callblocks.parsing.openers import InFences, Openers, Owner, Setting, choose
+from callblocks.parsing.quotations import is_quoted
 from callblocks.parsing.reader import Reader
+from callblocks.parsing.scanner import end_of
 from callblocks.parsing.shapes.fence_forms import FENCE_FORMS
 from callblocks.parsing.stage import Hit, Reading, Stage
 
@@ -59,12 +61,11 @@ class Engine(Stage):
         fences: InFences = "whole" if in_code_fences == "whole" else bool(in_code_fences)
         self._how = self._preferred, fences, _pairs(reasoning) if reasoning else ()
         self._outside, self._inside, thinking = choose(self._owners, *self._how)
+        self.quotes = fences is not True
         if in_reasoning and thinking is None:
             raise CallerError("in_reasoning needs `reasoning`: no dialect here names its markers")
         self._opened = thinking if in_reasoning else None
         self._barred: dict[Reader, float] = {}
-        self.attempts: list[Attempt] | None = None
-        """Who was asked to read what; kept where a list is put here."""
         self._loop = self._run()
 
     def feed(self, piece: str) -> list[Event]:
@@ -92,6 +93,7 @@ class Engine(Stage):
             if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
                 raise NotText(piece)
             return []
+        self.passed.append(text)
         keep, speak = self.keep, self.speak
         if keep is not None:
             keep(text)
@@ -143,8 +145,10 @@ class Engine(Stage):
 
     def _advance(self, text: str, hit: Hit | None = None) -> list[Event]:
         """Let the reader go on with the text that waits."""
-        if self.search is not None and self.speak is not None:
-            self.scan.base = self.said
+        if self.search is not None:
+            self.scan.tail = end_of(reversed(self.passed))
+            if self.speak is not None:
+                self.scan.base = self.said
         self.scan.text, self.search, self.hit = text, None, hit
         self.out = []
         next(self._loop, None)
@@ -161,7 +165,9 @@ class Engine(Stage):
 
     def _open(self, openers: Openers) -> Reading[None]:
         scan, start, fresh = self.scan, self.scan.offset, self.scan.fresh
-        for reader, markers in openers.at(scan.text[scan.pos], fresh):
+        before, unlikely = scan.before, None
+        quoted = self.quotes and (yield from is_quoted(self, before))
+        for reader, markers in openers.at(scan.text[scan.pos], fresh, quoted=quoted):
             marker, certain = scan.match(markers)
             while not certain:
                 yield
@@ -173,16 +179,24 @@ class Engine(Stage):
                 attempt = Attempt(reader.name, marker, start)
                 self.attempts.append(attempt)
             self.alone = reader is self._preferred or self._named == [reader]
-            refused = yield from reader.read(block)
+            try:
+                refused = yield from reader.read(block)
+            except UnlikelyName as error:
+                name = "a name that a tool could have"
+                refused = block.refuse(block.offset, expected=name, at=start + len(marker))
+                unlikely = error
             self._barred[reader] = block.barred
             if block.retired:
                 self._retire(reader)
             if not refused:
                 return
             if attempt:
-                attempt.refused_after = block.text[len(marker) :]
-            scan.rewind(start, block.taken, fresh)
+                attempt.refusal = block.refusal()
+            scan.rewind(start, block.taken, fresh, before)
         self.prose(scan.take(scan.pos + 1))
+        if unlikely:
+            end = self.said
+            self.say(Problem("unlikely-name", str(unlikely), (end, end), (start, end)))
 
     def _retire(self, reader: Reader) -> None:
         self._owners = tuple(owner for owner in self._owners if owner is not reader)

@@ -38,13 +38,12 @@ class Fallback:
     in_fence_bodies: ClassVar[bool] = True
     reasoning: ClassVar[Pairs] = ()
     calls_end_reasoning: ClassVar[bool] = False
+    reasoning_breaks: ClassVar[tuple[str, ...]] = ()
     turn_ends: ClassVar[tuple[str, ...]] = ()
 
 
 class Sibling(Fallback):
     """Reads what a dialect reads where it is only guessed, and names it in a problem."""
-
-    calls_end_reasoning: ClassVar[bool] = True
 
     def __init__(self, dialect: Owner) -> None:
         self.dialect = dialect

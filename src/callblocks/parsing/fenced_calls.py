@@ -63,17 +63,18 @@ class FencedCalls:
 
     def read(self, block: Block) -> Reading[Refused | None]:
         if not block.stage.tools:
-            return block.refuse()
+            return block.refuse(expected="declared tools", at=block.start)
         rest, newline = yield from block.until(END_OF_LINE)
         fence = read_fence(block.opening + rest)
         if fence is None or not newline:
-            return block.refuse()
+            return block.refuse(expected="the opening line of a code fence", at=block.start)
         block.stage.scan.fresh = True
         # Only an engine asks for fences.
         body = _Body(cast("Engine", block.stage))
         closed = yield from _read_body(block, fence.run, body)
         if not (body.may_be_calls and body.is_whole(closed=closed)):
-            return block.refuse()
+            expected, at = "nothing but calls of declared tools", block.start + len(block.opening)
+            return block.refuse(expected=expected, at=at + len(rest) + len(newline))
         block.lead(len(line_start(block.opening)))
         body.say(block, closed=closed)
         return None

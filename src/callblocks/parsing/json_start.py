@@ -60,9 +60,10 @@ def read_json_start(block: Block, marker: Markers) -> Reading[Confirmed | Broken
     if scan.state in (ScanState.OPEN, ScanState.CLOSED):
         return block.refuse(forever=True)
     if found and (inner := _line_start(block, first, scan)) is not None:
-        return block.refuse(until=inner)
+        return block.refuse(until=inner, expected="calls that begin a line", at=first)
     if not block.at_start or not (found or scan.looked_like_calls):
-        return block.refuse(until=_solid_end(block, found))
+        expected = "JSON up to the marker" if found else ""
+        return block.refuse(until=_solid_end(block, found), expected=expected, at=first)
     return (yield from _wait(block, marker, found, scan, scanned))
 
 
@@ -82,7 +83,8 @@ def _wait(
     if not found:
         return block.refuse(forever=True)
     if later is not None and scan.complete:
-        return block.refuse(until=later)
+        expected = "the marker right behind the value"
+        return block.refuse(until=later, expected=expected, at=block.start)
     if later is not None:
         block.give_back(later)
     text = block.text.removesuffix(found)[len(block.opening) - 1 :]

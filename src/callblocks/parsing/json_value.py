@@ -1,8 +1,8 @@
 """A JSON value in text that is all there.
 
 RFC 8259 has no NaN and no Infinity, and a number too big for a float would become one:
-neither could be written again, so neither is read. Nor is an object that says a key twice: who
-reads it next may take the other one.
+neither could be written again, so neither is read. Nor is an object that says a key twice: that
+is for a repair to read, which says so.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from callblocks.parsing.json_scan import JsonScan
 
-__all__ = ("read_json",)
+__all__ = ("read_json", "read_json_at")
 
 
 def read_json(text: str, max_depth: int | None = None) -> Any:
@@ -30,6 +30,14 @@ def read_json(text: str, max_depth: int | None = None) -> Any:
         return value if end == len(text) else _decoder.decode(text)
     except json.JSONDecodeError:
         return _decoder.decode(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
+def read_json_at(text: str, at: int) -> tuple[Any, int]:
+    """Return the value that begins here and where it ends, or raise `ValueError`."""
+    try:
+        return _decoder.raw_decode(text, at)
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
 

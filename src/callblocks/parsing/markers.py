@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-__all__ = ("TEXT_START", "Markers", "Shape", "line")
+__all__ = ("TEXT_START", "Markers", "Shape", "alternatives", "line")
 
 NEVER = "(?!)"
 _NEWLINE = r"\n"
@@ -31,6 +31,8 @@ _NEWLINES = (_NEWLINE, re.escape("\n"))
 _NAMED = {_NEWLINE: "\n", r"\r": "\r"}
 _CRLF = {_NEWLINE: (r"\r?", _NEWLINE)}
 INDENT = " {0,3}"
+_NAMED_AT_MOST = 4
+_LETTER = re.compile(r"\\?(\W|(?<!\\)\w)|\[(\w)\w\]", re.DOTALL)
 TEXT_START = "(?<!\n)"
 """The first atom of a marker that begins a line only where no other line is before it."""
 
@@ -51,11 +53,21 @@ def line(literal: str, *atoms: str, indent: str = INDENT) -> Shape:
 
 
 class Markers:
-    """A set of markers, prepared once and shared."""
+    """A set of markers, prepared once and shared; `what` says in words what they are."""
 
-    def __init__(self, *markers: str | Shape) -> None:
+    def __init__(self, *markers: str | Shape, what: str = "") -> None:
+        self._what = what
         shapes = [m if isinstance(m, Shape) else Shape(tuple(map(re.escape, m))) for m in markers]
+        self._given = shapes
         self.shapes = sorted(shapes, key=lambda shape: len(shape.atoms), reverse=True)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The markers as people write them, or what they are in words."""
+        if self._what:
+            return (self._what,)
+        written = map(_as_written, self._given)
+        return tuple(dict.fromkeys(f"`{text}`" for text in written if text))
 
     def may_begin(self, char: str, fresh: bool) -> bool:
         """Whether one of them may begin with this character, at the start of a line or not."""
@@ -172,6 +184,32 @@ def _begun(letters: Sequence[str]) -> str:
 
 def _is_letter(atom: str) -> bool:
     return bool(atom) and re.escape(atom[-1:]) == atom
+
+
+def alternatives(wanted: Iterable[Markers | str]) -> str:
+    """Say in words what was wanted: markers as they are written, or what they are."""
+    sets = [(one,) if isinstance(one, str) else one.names for one in wanted]
+    each = max(1, _NAMED_AT_MOST // max(1, len(sets)))
+    names = list(dict.fromkeys(name for one in sets for name in one[:each]))
+    more = len({name for one in sets for name in one}) - len(names)
+    last = f"{more} other{'s' * (more > 1)}" if more else names.pop() if names else ""
+    return f"{', '.join(names)} or {last}" if names else last
+
+
+def _as_written(shape: Shape) -> str:
+    """A marker as people write it: `…` stands for what may vary."""
+    shown = (_shown_atom(atom) for atom in shape.atoms)
+    return re.sub("…+", "…", "".join(shown)).strip(" ")
+
+
+def _shown_atom(atom: str) -> str:
+    if atom in _NEWLINES:
+        return "\n"
+    letter = _LETTER.fullmatch(atom)
+    if letter:
+        return letter[1] or letter[2]
+    is_empty = atom.startswith("(?") or re.fullmatch(atom, "") is not None
+    return "" if is_empty else "…"
 
 
 @lru_cache(maxsize=1024)

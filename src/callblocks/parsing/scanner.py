@@ -10,20 +10,25 @@ Two promises that everything above leans on:
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from callblocks.parsing.markers import Markers
 
-__all__ = ("Scanner",)
+__all__ = ("SIGHT", "Scanner", "end_of")
+
+SIGHT = 200
+"""How many characters before a marker may say what it means."""
 
 
 class Scanner:
     """`text[pos:]` waits; `base` is the offset of `text[0]` in the whole input.
 
     `fresh` says that `pos` is the start of a line although no newline stands before it in
-    the text: at the start of the input, and after a line that was taken with its end.
+    the text: at the start of the input, and after a line that was taken with its end. `tail` is
+    the end of the input before `text[0]`, up to `SIGHT` characters of it.
     """
 
-    __slots__ = ("base", "closed", "fresh", "pos", "text")
+    __slots__ = ("base", "closed", "fresh", "pos", "tail", "text")
 
     def __init__(self) -> None:
         self.text = ""
@@ -31,6 +36,7 @@ class Scanner:
         self.base = 0
         self.closed = False
         self.fresh = True
+        self.tail = ""
 
     @property
     def offset(self) -> int:
@@ -41,13 +47,25 @@ class Scanner:
     def empty(self) -> bool:
         return self.pos == len(self.text)
 
+    @property
+    def before(self) -> str:
+        """What stands before the position: `SIGHT` characters, or all that there are."""
+        pos = self.pos
+        if not pos:
+            return self.tail
+        if pos >= SIGHT:
+            return self.text[pos - SIGHT : pos]
+        return (self.tail + self.text[:pos])[-SIGHT:]
+
     def feed(self, piece: str) -> None:
+        self.tail = self.before
         self.base += self.pos
         self.text = self.text[self.pos :] + piece
         self.pos = 0
 
     def drain(self) -> str:
         """Hand over the text that waits; it goes on from the same offset."""
+        self.tail = self.before
         text, self.base = self.text[self.pos :], self.base + self.pos
         self.text, self.pos = "", 0
         return text
@@ -80,15 +98,25 @@ class Scanner:
         self.pos = end
         return text
 
-    def rewind(self, start: int, taken: list[str], fresh: bool) -> None:
-        """Give back what was taken since the offset `start`."""
+    def rewind(self, start: int, taken: list[str], fresh: bool, before: str) -> None:
+        """Give back what was taken since the offset `start`; `before` is what stands before it."""
         if start >= self.base:
             self.pos = start - self.base
         else:
             self.text = "".join(taken) + self.text[self.pos :]
-            self.base, self.pos = start, 0
+            self.base, self.pos, self.tail = start, 0, before
         self.fresh = fresh
 
     def _match_fresh(self, markers: Markers) -> re.Match[str] | None:
         pattern = markers.fresh_final if self.closed else markers.fresh
         return pattern.match(self.text, self.pos) if pattern else None
+
+
+def end_of(parts: Iterable[str]) -> str:
+    """Return the last `SIGHT` characters of a text that is given in parts, the last one first."""
+    end = ""
+    for part in parts:
+        end = part[-SIGHT:] + end
+        if len(end) >= SIGHT:
+            break
+    return end[-SIGHT:]

@@ -5,16 +5,18 @@ Each event continues where the last one ended, so the spans tile the input by co
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator
 from typing import Protocol, TypeAlias, TypeVar
 
 from callblocks.model.calls import Span
 from callblocks.model.events import Event, Text
 from callblocks.model.specs import ToolSpecs, specs_by_name
+from callblocks.parsing.attempts import Attempt
 from callblocks.parsing.ids import Ids
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.markers import Markers
-from callblocks.parsing.scanner import Scanner
+from callblocks.parsing.scanner import SIGHT, Scanner
 
 __all__ = ("Hit", "Hurry", "Keep", "Reading", "Search", "Speak", "Stage")
 
@@ -51,10 +53,10 @@ class Stage:
 
     `strict` says that nothing is repaired: what breaks the grammar is malformed. `alone` says
     that one dialect is read: what a guess would need to be sure of is then taken at its word.
+    `quotes` says that a call in quotation marks or in code is a mention, as in a guessed dialect.
     `ready` holds the id and index of each call that was read. `solid` says that something
     other than blanks has been said. `fence` is the run of backticks or tildes that opened the
-    Markdown code fence we are in, if any. `unclosed` says that a call ended the last thought
-    before its closing marker.
+    Markdown code fence we are in, if any.
     """
 
     def __init__(self, tools: ToolSpecs, limits: Limits, *, strict: bool = False) -> None:
@@ -63,20 +65,24 @@ class Stage:
         self.limits = limits
         self.strict = strict
         self.alone = True
+        self.quotes = False
         self.ids = Ids()
         self.calls: int = 0
         self.ready: list[tuple[str, int]] = []
         self.fence = ""
-        self.unclosed = False
         self.said = 0
         self.solid = False
         self.out: list[Event] = []
+        self.attempts: list[Attempt] | None = None
+        """Who was asked to read what; kept where a list is put here."""
         # While a reader waits in `stream` or for JSON, most pieces need no reader: these say
         # how they are settled without resuming it.
         self.search: Search | None = None
         self.speak: Speak | None = None
         self.keep: Keep | None = None
         self.held = ""
+        # The last texts that were settled so, enough of them to hold what `SIGHT` asks for.
+        self.passed: deque[str] = deque(maxlen=SIGHT + 1)
         self.hit: Hit | None = None
         """What the search found that resumed the reader; None where the text is over."""
 
@@ -122,6 +128,8 @@ class Stage:
     def settle(self, search: Search, speak: Speak | None, keep: Keep | None) -> None:
         """Until the search hits, text is said or kept without resuming the reader."""
         self.held = self.scan.drain()
+        self.passed.clear()
+        self.passed.append(self.scan.tail)
         self.search, self.speak, self.keep = search, speak, keep
 
     def hurry(self, search: Search) -> None:

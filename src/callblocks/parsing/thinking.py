@@ -1,140 +1,372 @@
-"""Reasoning that a pair of markers wraps: `<think>…</think>`. A mention of a call in it is none.
+"""Thoughts: text between a pair of markers, such as `<think>…</think>`.
 
-Some models call tools in the middle of a thought and never close it. Where a dialect says so, a
-complete call of a known tool ends the thought: it is read aside first (`trial`), and nothing of
-it is said before that is sure. A closing marker that comes after such a call is markup.
+Three rules, the same for every dialect:
+
+1. Only its closing marker ends a thought, or the marker of another message where a dialect's
+   messages say what they are. A call interrupts it: what follows the call is thought on.
+2. A complete call of a declared tool is a call if the thought is never closed, or if the dialect
+   says that its models call tools while they think (`calls_end_reasoning`).
+3. Everything else stays a thought: calls of undeclared tools, calls quoted in code, calls that
+   break off. If the thought is never closed, a declared tool whose call was not read is a problem.
+
+How they are decided while text arrives: at an opener the call is read aside first (`trial`), and
+nothing is said before it is sure to be one. Where rule 2 depends on the closing marker, what
+follows the call waits for that marker or for the end of the text. Both ways of looking ahead
+return the text, and each returns a stretch at most once, so the whole stays linear.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
-from callblocks.model.events import Reasoning
+from callblocks.model.calls import Span
+from callblocks.model.events import Problem, Reasoning
+from callblocks.parsing.attempts import FOUND, Attempt, Refusal
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.markers import Markers, Shape, line
+from callblocks.parsing.quotations import is_quoted
 from callblocks.parsing.reader import Reader
 from callblocks.parsing.stage import Reading, Stage
 from callblocks.parsing.trial import try_call
 
-__all__ = ("Pairs", "Thinking", "ThoughtEnd")
+__all__ = ("Caller", "Pairs", "Thinking", "ThoughtEnd")
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 """What opens a thought, and what closes it."""
 
-
+_NEAR = 64
+_WORD = re.compile(r"[\w.:/-]+")
 _FENCE = line("```")
-_CODE = Markers(_FENCE, "`")
+_TICK = "`"
+_PARAGRAPH = "\n\n"
+_CODE = Markers(_FENCE, _TICK)
+_TICKS = Markers(_TICK)
+
+
+class Caller(NamedTuple):
+    """A dialect whose calls may stand in a thought.
+
+    `at_once` says that its calls are calls whether or not the thought is closed. `alone` says
+    that its openers are taken at their word, as `Stage.alone` does.
+    """
+
+    reader: Reader
+    openers: Sequence[str | Shape]
+    at_once: bool
+    alone: bool
+
+
+class _Thought:
+    """One thought while it is read.
+
+    `is_open` says that no closing marker follows. Of calls that were not read it is noted where a
+    declared tool was called, or named right behind an opener. The text behind an opener is looked
+    at when enough of it was thought; a further opener extends the stretch that is looked at, so
+    there is only one at a time.
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.is_open = False
+        self.has_calls = False
+        self.barred: dict[Reader, float] = {}
+        self._unread: list[tuple[Span, str]] = []
+        self._behind: list[str] = []
+        self._start = self._size = self._wanted = 0
+
+    def say(self, text: str) -> None:
+        """Say text that was taken as what is thought."""
+        stage = self.stage
+        stage.say(Reasoning(text, (stage.said, stage.said + len(text))))
+        self.keep(text)
+
+    def take(self, count: int) -> None:
+        """Take so many characters, and say them."""
+        if count:
+            self.say(self.stage.scan.take(self.stage.scan.pos + count))
+
+    def stream(self, markers: Markers) -> Reading[int | None]:
+        """Say text as it comes until a marker, as `Stage.stream` does."""
+        return self.stage.stream(markers, Reasoning, self.keep)
+
+    def keep(self, text: str) -> None:
+        """Keep what was said, if an opener stands before it."""
+        if self._wanted:
+            self._behind.append(text)
+            self._size += len(text)
+            if self._size >= self._wanted:
+                self.look_behind()
+
+    def watch(self, size: int) -> None:
+        """Look at what follows an opener of this size, which stands right here."""
+        start = self.stage.scan.offset
+        if not self._wanted:
+            self._start, self._size, self._behind = start, 0, []
+        self._wanted = start + size + _NEAR - self._start
+
+    def look_behind(self) -> None:
+        """Look for a declared tool behind the last openers."""
+        text = "".join(self._behind)[: self._wanted]
+        words = (word[0].strip(".:/-") for word in _WORD.finditer(text))
+        name = next((word for word in words if word in self.stage.tools), "")
+        if name:
+            self.miss(self._start, len(text), name)
+        self._behind, self._wanted = [], 0
+
+    def miss(self, start: int, size: int, name: str) -> None:
+        """Note that a call of a declared tool was not read."""
+        self._unread.append(((start, start + size), name))
+
+    def tell_unread(self) -> None:
+        """Say which calls were not read; the thought was never closed."""
+        self.look_behind()
+        # Several readers may have tried the same call.
+        for place, name in sorted(set(self._unread)):
+            said = self.stage.said
+            detail = f"{name!r:.80} in a thought that is never closed"
+            self.stage.say(Problem("unread-call", detail, (said, said), place))
 
 
 class Thinking:
-    """Text up to a closing marker, to a call that ends it, or to the end, is what was thought."""
+    """Reads a thought; `breaks` begin another message and so end a thought that was not closed."""
 
     name: ClassVar = "reasoning"
 
     def __init__(
         self,
         closings: tuple[str, ...],
-        enders: Sequence[tuple[Reader, Sequence[str | Shape]]] = (),
+        callers: Sequence[Caller] = (),
         *,
         openings: tuple[str, ...] = (),
+        breaks: tuple[str, ...] = (),
+        turn_ends: tuple[Reader, Sequence[str | Shape]] | None = None,
         only_first: bool = False,
     ) -> None:
-        self._closing = Markers(*closings)
-        self._openings = Markers(*openings)
-        self._enders = [(reader, Markers(*openers)) for reader, openers in enders]
-        calls = (opener for _, openers in enders for opener in openers)
-        self._stops = Markers(*closings, *calls, *_CODE.shapes)
-        self._span_end = Markers("`", "\n", *closings)
-        self._fence_end = Markers(_FENCE, *closings)
+        ends = (*closings, *breaks)
+        self._turn_end, tokens = turn_ends or (None, ())
+        self._closing, self._ends = Markers(*closings), Markers(*ends)
+        self._openings, self._turn_ends = Markers(*openings), Markers(*tokens)
+        self._callers = [(caller, Markers(*caller.openers)) for caller in callers]
+        calls = tuple(dict.fromkeys(opener for caller in callers for opener in caller.openers))
+        self._plain_stops = Markers(*ends, *tokens)
+        # A code span ends with its paragraph, whether it was closed or not. Spans have no stops of
+        # their own: with all dialects, it takes a tenth of a second to compile these.
+        self._stops = Markers(*ends, *tokens, *calls, *_CODE.shapes, _PARAGRAPH)
+        self._span_ends = Markers(_TICK, _PARAGRAPH, *ends)
+        self._fence_ends = Markers(_FENCE, *ends)
         self._only_first = only_first
 
     def read(self, block: Block) -> Reading[Refused | None]:
         if self._only_first and not block.at_start:
-            return block.refuse()
+            return block.refuse(expected="the start of the text", at=block.start)
+        return (yield from self.read_opened(block))
+
+    def read_opened(self, block: Block) -> Reading[None]:
+        """Read a thought whose opening was taken."""
         block.stage.say(Reasoning("", block.stage.span()))
         yield from self._think(block.stage, block.at_start)
-        return None
 
     def go_on(self, stage: Stage) -> Reading[None]:
         """Read a thought that was opened before the text; its opening may be said again."""
-        opening, certain = stage.scan.match(self._openings)
-        while not certain:
-            yield
-            opening, certain = stage.scan.match(self._openings)
+        opening = yield from _match(stage, self._openings)
         if opening:
             stage.scan.take(stage.scan.pos + len(opening))
             stage.say(Reasoning("", stage.span()))
         yield from self._think(stage, at_start=True)
 
     def _think(self, stage: Stage, at_start: bool) -> Reading[None]:
-        stops = self._stops if stage.tools else self._closing
-        barred: dict[Reader, float] = {}
-        while (yield from stage.stream(stops, Reasoning)) is not None:
-            marker, _ = stage.scan.match(self._closing)
-            if marker is not None:
-                stage.scan.take(stage.scan.pos + len(marker))
+        thought, stops = _Thought(stage), self._stops if stage.tools else self._plain_stops
+        stage.solid = True  # nothing in a thought stands at the start of the text
+        while (yield from thought.stream(stops)) is not None:
+            if (closing := stage.scan.match(self._closing)[0]) is not None:
+                stage.scan.take(stage.scan.pos + len(closing))
                 stage.say(Reasoning("", stage.span()))
                 break
-            if (yield from self._calls(stage, barred)):
-                stage.unclosed = True
+            if stage.scan.match(self._ends)[0] is not None or (
+                yield from self._is_turn_over(thought)
+            ):
+                thought.tell_unread()
                 break
-            if not (yield from self._quotes(stage)):
-                _pass(stage, 1)
+            if not stage.tools or not (
+                (yield from self._read_call(thought)) or (yield from self._pass_code(thought))
+            ):
+                thought.take(1)
+        else:
+            thought.tell_unread()
         # What follows a thought that came first still stands at the start of the text.
-        stage.solid = not at_start
-        stage.scan.fresh = at_start
+        is_first = at_start and not thought.has_calls
+        stage.solid, stage.scan.fresh = not is_first, is_first
 
-    def _calls(self, stage: Stage, barred: dict[Reader, float]) -> Reading[bool]:
-        """Whether a complete call of a known tool begins right here."""
-        start = stage.scan.offset
-        for reader, openers in self._enders:
-            marker, certain = stage.scan.match(openers)
-            while not certain:
-                yield
-                marker, certain = stage.scan.match(openers)
-            if marker is None or barred.get(reader, 0) > start:
+    def _is_turn_over(self, thought: _Thought) -> Reading[bool]:
+        """Whether tokens that end a turn stand here, and nothing behind them; then take them."""
+        stage, reader = thought.stage, self._turn_end
+        token = yield from _match(stage, self._turn_ends)
+        start, fresh, before = _place(stage)
+        if token is None or reader is None or thought.barred.get(reader, 0) > start:
+            return False
+        block = Block(stage, reader.name, token)
+        if not (yield from reader.read(block)):
+            return True
+        thought.barred[reader] = block.barred
+        stage.scan.rewind(start, block.taken, fresh, before)
+        return False
+
+    def _read_call(self, thought: _Thought) -> Reading[bool]:
+        """Read the call that begins here, or the closed thought that mentions it, or nothing."""
+        stage, start = thought.stage, thought.stage.scan.offset
+        if stage.quotes and (yield from is_quoted(stage, stage.scan.before)):
+            return False
+        for caller, openers in self._callers:
+            marker = yield from _match(stage, openers)
+            if marker is None or thought.barred.get(caller.reader, 0) > start:
                 continue
-            found, barred[reader] = yield from try_call(stage, reader, marker, self._closing)
-            if found:
+            tried = yield from try_call(stage, caller.reader, marker, self._ends, caller.alone)
+            thought.barred[caller.reader] = tried.barred
+            if not tried.is_call:
+                if tried.name:
+                    thought.miss(start, tried.size, tried.name)
+                else:
+                    thought.watch(len(marker))
+                continue
+            if not caller.at_once and not thought.is_open:
+                if (yield from self._pass_if_closed(thought)):
+                    _note_mention(thought, caller, marker, start)
+                    return True
+                thought.is_open = True
+            if (yield from _read(thought, caller, marker)):
                 return True
         return False
 
-    def _quotes(self, stage: Stage) -> Reading[bool]:
-        """Whether code stands right here, where a call is only a mention; then take it."""
-        opening, _ = stage.scan.match(_CODE)
+    def _pass_if_closed(self, thought: _Thought) -> Reading[bool]:
+        """Whether the closing marker comes; then all that stands before it is thought."""
+        scan, taken = thought.stage.scan, list[str]()
+        start, fresh, before = _place(thought.stage)
+        end = yield from thought.stage.stream(self._ends, None, taken.append)
+        if end is not None and scan.match(self._closing)[0] is not None:
+            thought.say("".join(taken))
+            return True
+        scan.rewind(start, taken, fresh, before)
+        return False
+
+    def _pass_code(self, thought: _Thought) -> Reading[bool]:
+        """Whether code begins here, where a call is only a mention; then take it."""
+        scan = thought.stage.scan
+        opening, _ = scan.match(_CODE)
         if opening is None:
             return False
-        _pass(stage, len(opening))
-        ends = self._span_end if opening == "`" else self._fence_end
-        if (yield from stage.stream(ends, Reasoning)) is not None:
-            ending, _ = stage.scan.match(_CODE)
-            _pass(stage, len(ending or ""))
+        if opening == _TICK:
+            yield from self._pass_span(thought)
+            return True
+        thought.take(len(opening))
+        if (yield from thought.stream(self._fence_ends)) is not None:
+            thought.take(len(scan.match(_CODE)[0] or ""))
         return True
 
+    def _pass_span(self, thought: _Thought) -> Reading[None]:
+        """Take a code span up to its end, or to an opener that turns out to stand in none.
 
-def _pass(stage: Stage, count: int) -> None:
-    """Say so many characters as what is thought."""
-    if count:
-        text = stage.scan.take(stage.scan.pos + count)
-        stage.say(Reasoning(text, stage.span()))
+        Backticks that nothing closes open no span. Whether they are closed matters only at an
+        opener, so only what follows one waits. Two backticks and more count alike, so a paragraph
+        is looked through in vain at most twice.
+        """
+        stage = thought.stage
+        is_long = len((yield from _take_ticks(thought))) > 1
+        while (yield from thought.stream(self._stops)) is not None:
+            if stage.scan.match(_TICKS)[0]:
+                if (len((yield from _take_ticks(thought))) > 1) == is_long:
+                    return
+            elif stage.scan.match(self._span_ends)[0] or not (
+                yield from self._pass_if_quoted(thought, is_long)
+            ):
+                return
+
+    def _pass_if_quoted(self, thought: _Thought, is_long: bool) -> Reading[bool]:
+        """Whether the span that an opener stands in is closed; then take it but for its end."""
+        scan, taken = thought.stage.scan, list[str]()
+        start, fresh, before = _place(thought.stage)
+        while (yield from thought.stage.stream(self._span_ends, None, taken.append)) is not None:
+            if not scan.match(_TICKS)[0]:
+                break
+            end = _place(thought.stage)
+            ticks = yield from _ticks(thought.stage)
+            if (len(ticks) > 1) == is_long:
+                scan.rewind(end[0], [ticks], *end[1:])
+                thought.say("".join(taken))
+                return True
+            taken.append(ticks)
+        scan.rewind(start, taken, fresh, before)
+        return False
+
+
+def _place(stage: Stage) -> tuple[int, bool, str]:
+    """What `Scanner.rewind` needs to come back here: the offset, `fresh` and `before`."""
+    scan = stage.scan
+    return scan.offset, scan.fresh, scan.before
+
+
+def _match(stage: Stage, markers: Markers) -> Reading[str | None]:
+    """The marker that stands right here; it is not taken."""
+    marker, certain = stage.scan.match(markers)
+    while not certain:
+        yield
+        marker, certain = stage.scan.match(markers)
+    return marker
+
+
+def _read(thought: _Thought, caller: Caller, marker: str) -> Reading[bool]:
+    """Read the call that a trial found; its reader may see more here than the trial did."""
+    stage = thought.stage
+    (start, fresh, before), alone = _place(stage), stage.alone
+    block = Block(stage, caller.reader.name, marker)
+    stage.alone = caller.alone
+    refused = yield from caller.reader.read(block)
+    stage.alone = alone
+    if refused:
+        stage.scan.rewind(start, block.taken, fresh, before)
+        return False
+    thought.look_behind()
+    thought.has_calls = True
+    return True
+
+
+def _note_mention(thought: _Thought, caller: Caller, marker: str, start: int) -> None:
+    """Keep why a call in a closed thought was none, where attempts are kept."""
+    stage = thought.stage
+    if stage.attempts is not None:
+        attempt = Attempt(caller.reader.name, marker, start)
+        found = stage.scan.text[stage.scan.pos : stage.scan.pos + FOUND]
+        expected = "a thought that is never closed"
+        attempt.refusal = Refusal(expected, found, stage.scan.offset)
+        stage.attempts.append(attempt)
+
+
+def _take_ticks(thought: _Thought) -> Reading[str]:
+    """Take a run of backticks, say it, and return it."""
+    ticks = yield from _ticks(thought.stage)
+    thought.say(ticks)
+    return ticks
+
+
+def _ticks(stage: Stage) -> Reading[str]:
+    """Take a run of backticks, and return it."""
+    ticks = ""
+    while (yield from _match(stage, _TICKS)):
+        ticks += stage.scan.take(stage.scan.pos + 1)
+    return ticks
 
 
 class ThoughtEnd:
-    """A closing marker that carries nothing: the first of the text, or one after a call.
-
-    Where the prompt opens a thought, a text may begin with its end. A call may have ended the
-    thought before its marker came.
-    """
+    """The closing marker of a thought that the prompt opened, at the start of a text."""
 
     name: ClassVar = "reasoning"
 
     def read(self, block: Block) -> Reading[Refused | None]:
         yield from ()  # a reader is a generator, also one that needs no more text
+        if not block.at_start:
+            return block.refuse(expected="the start of the text", at=block.start)
         stage = block.stage
-        if not stage.unclosed and not block.at_start:
-            return block.refuse()
-        stage.unclosed = False
         stage.say(Reasoning("", stage.span()))
-        stage.solid, stage.scan.fresh = not block.at_start, block.at_start
+        stage.solid, stage.scan.fresh = False, True
         return None

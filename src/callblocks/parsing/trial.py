@@ -6,36 +6,51 @@ that cannot be one. The text is then given back as it was: if it is a call, it i
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from callblocks.model.events import CallReady, CallStarted, Event, Malformed, Problem
+from callblocks.parsing.attempts import FOUND, Attempt, Refusal
 from callblocks.parsing.block import Block
 from callblocks.parsing.markers import Markers
 from callblocks.parsing.reader import Reader
+from callblocks.parsing.scanner import Scanner
 from callblocks.parsing.stage import Keep, Reading, Speak, Stage
 
-__all__ = ("try_call",)
+__all__ = ("Tried", "try_call")
 
 SLICE = 256  # a trial looks no further ahead than this beyond what it reads
 
 
-def try_call(
-    stage: Stage, reader: Reader, opening: str, closing: Markers
-) -> Reading[tuple[bool, float]]:
-    """Whether a complete call of a known tool begins here, before any `closing`.
+class Tried(NamedTuple):
+    """What a trial found: a complete call of a declared tool, or none.
 
-    Beside it stands up to where no other trial by this reader is worth while.
+    No other trial by this reader is worth while before `barred`. `name` is the declared tool
+    that the text began to call, and `size` how much of the text its reader took.
     """
+
+    is_call: bool
+    barred: float
+    name: str
+    size: int
+
+
+def try_call(
+    stage: Stage, reader: Reader, opening: str, closing: Markers, alone: bool
+) -> Reading[Tried]:
+    """Read a call aside, up to any `closing`; the text is given back."""
     scan, start, fresh = stage.scan, stage.scan.offset, stage.scan.fresh
-    trial = _Trial(stage)
+    before = scan.before
+    trial = _Trial(stage, alone)
     taken = [scan.take(scan.pos + len(opening))]
     trial.scan.feed(taken[0])
     block = Block(trial, reader.name, opening)
-    reading = reader.read(block)
+    reading, refused = reader.read(block), False
     while True:
         try:
             next(reading)
         except StopIteration as ended:
-            verdict = trial.called
-            barred = block.barred if ended.value else trial.scan.offset
+            verdict, refused = trial.called, bool(ended.value)
+            barred = block.barred if refused else trial.scan.offset
             break
         except _Decided as decided:
             verdict, barred = decided.is_call, trial.scan.offset
@@ -44,8 +59,25 @@ def try_call(
             verdict, barred = True, trial.scan.offset
             break
         taken.append((yield from _slice(stage, trial, closing)))
-    scan.rewind(start, taken, fresh)
-    return verdict, float("inf") if block.retired else barred
+    scan.rewind(start, taken, fresh, before)
+    if stage.attempts is not None and not verdict:
+        stage.attempts.append(_attempt(block, scan, refused=refused))
+    barred = float("inf") if block.retired else barred
+    return Tried(verdict, barred, trial.name, trial.scan.offset - start)
+
+
+def _attempt(block: Block, scan: Scanner, *, refused: bool) -> Attempt:
+    """Say why a trial found no call: by its reader, or since what that read is none to run.
+
+    The text goes on where the trial saw its end: at a closing marker.
+    """
+    attempt = Attempt(block.dialect, block.opening, scan.offset)
+    if not refused:
+        block.refuse(expected="a complete call of a declared tool", at=scan.offset)
+    expected, _, at = block.refusal()
+    begin = at - scan.base
+    attempt.refusal = Refusal(expected, scan.text[begin : begin + FOUND], at)
+    return attempt
 
 
 def _slice(stage: Stage, trial: _Trial, closing: Markers) -> Reading[str]:
@@ -80,10 +112,10 @@ class _Trial(Stage):
     more text is asked for. Another call right behind it closes it too.
     """
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, alone: bool) -> None:
         super().__init__((), stage.limits, strict=stage.strict)
         self.tools, self.solid, self.fence = stage.tools, stage.solid, stage.fence
-        self.alone = stage.alone
+        self.alone, self.name, self.attempts = alone, "", stage.attempts
         self.called = self._heard = False
         self.scan.base = self.said = stage.scan.offset
         self.scan.fresh = stage.scan.fresh
@@ -93,6 +125,8 @@ class _Trial(Stage):
         match event:
             case CallStarted(name=name) if self._heard or name not in self.tools:
                 raise _Decided(self._heard)
+            case CallStarted(name=name):
+                self.name = name
             case CallReady(call=call) if call.ended:
                 self.called = self._heard = True
             case CallReady() | Malformed():

@@ -33,8 +33,10 @@ class TurnEnd:
 
     def read(self, block: Block) -> Reading[Refused | None]:
         if block.opening in self._unsure and not block.stage.ready:
-            return block.refuse()
+            return block.refuse(expected="a call before it", at=block.start)
         char = yield from block.peek()
         while char and (yield from block.match(self._tokens)):
             char = yield from block.peek()
-        return block.refuse(until=block.offset) if char else block.markup()
+        if char:
+            return block.refuse(until=block.offset, expected="the end of the text")
+        return block.markup()

@@ -17,7 +17,7 @@ from callblocks.parsing.repair.tolerant import Tolerant
 from callblocks.parsing.schema_order import fits
 from callblocks.parsing.schema_shape import Plain, Schemas, kind
 
-__all__ = ("Typed", "read_any", "type_name", "typed", "types_of")
+__all__ = ("Typed", "read_any", "read_untyped", "type_name", "typed", "types_of")
 
 _STRING = {"type": "string"}  # what most parameters are
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
@@ -78,6 +78,20 @@ def read_any(text: str) -> Any:
         return read_json(text, Limits().depth)
     except ValueError:
         return text
+
+
+def read_untyped(text: str) -> Typed:
+    """What a text is where no schema says its type: JSON, or the text itself where it is none.
+
+    Of a key that stands twice the last value counts; nothing else is repaired.
+    """
+    value = read_any(text)
+    if value == text and text.lstrip()[:1] in ("[", "{"):
+        value, repairs = _tolerant(text) or (text, ())
+        if repairs == ("repaired-keys",):
+            return Typed(value, True, repairs)
+        value = text
+    return Typed(value, True)
 
 
 def _readings(text: str, choices: list[Plain], repair: bool) -> Iterator[Typed]:

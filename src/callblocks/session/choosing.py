@@ -17,7 +17,7 @@ from callblocks.dialects import dialect_of, dialects
 from callblocks.model.errors import CallerError, UnknownDialect
 from callblocks.models.model import Model
 from callblocks.models.scenario import scenarios_of
-from callblocks.parser import AUTO
+from callblocks.parser import AUTO, unknown_dialect
 
 __all__ = (
     "DEFAULT_DIALECT",
@@ -122,7 +122,7 @@ def check_dialect(dialect: str) -> None:
     """Raise `UnknownDialect` for one that no model can be taught; "" and `auto` are none."""
     if dialect not in ("", AUTO) and not is_taught(dialect):
         taught = (name for name in dialects if is_taught(name))
-        raise UnknownDialect(dialect, (AUTO, *taught))
+        raise unknown_dialect(dialect, (AUTO, *taught))
 
 
 def is_taught(dialect: str) -> bool:

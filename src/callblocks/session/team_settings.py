@@ -22,9 +22,9 @@ import msgspec
 
 from callblocks.dialects import dialects
 from callblocks.model.brief import brief
-from callblocks.model.errors import CallerError, UnknownDialect
+from callblocks.model.errors import CallerError
 from callblocks.models.model import Model
-from callblocks.parser import AUTO
+from callblocks.parser import AUTO, unknown_dialect
 from callblocks.tools.registry import Registry
 
 __all__ = ("FOLDER", "Member", "TeamSettings", "Voice")
@@ -56,8 +56,8 @@ class Voice(msgspec.Struct, frozen=True, kw_only=True):
     system: str = ""
 
     def __post_init__(self) -> None:
-        if self.dialect not in ("", AUTO, *dialects):
-            raise UnknownDialect(self.dialect, (AUTO, *dialects))
+        if self.dialect not in ("", AUTO) and self.dialect not in dialects:
+            raise unknown_dialect(self.dialect, (AUTO, *dialects))
 
     def chosen(self, registry: Registry) -> Registry:
         """The tools of this one; a name that the registry has not is an `UnknownTool`."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import get_args
+from typing import Any, get_args
 
-from callblocks.dialects import FAMILIES, aliases_of
+from callblocks.dialects import FAMILIES, aliases_of, groups_of
 from callblocks.model.calls import Call, Result
 from callblocks.model.errors import CallerError
 from callblocks.model.specs import ToolSpec
@@ -15,7 +15,7 @@ from callblocks.parsing.teaching import example_items
 from callblocks.views.rows import Bit, Row, wrap
 from callblocks.views.safe import visible, visible_line
 
-__all__ = ("GRAMMARS", "PARTS", "abilities", "about", "known_as", "part_of", "table")
+__all__ = ("GRAMMARS", "PARTS", "abilities", "about", "known_as", "part_of", "record", "table")
 
 _Part = Callable[[Dialect, Sequence[ToolSpec]], str]
 _PARTS: Mapping[str, _Part] = {
@@ -89,9 +89,25 @@ def table(dialects: Iterable[Dialect], tools: Sequence[ToolSpec]) -> list[Row]:
 
 
 def known_as(dialect: Dialect) -> str:
-    """Its other names, and the models that write it."""
-    said = [("also", aliases_of(dialect.name)), ("of", FAMILIES.get(dialect.name, ()))]
+    """Its other names, those that stand for others too, and the models that write it."""
+    said = [
+        ("also", aliases_of(dialect.name)),
+        ("one of", groups_of(dialect.name)),
+        ("of", FAMILIES.get(dialect.name, ())),
+    ]
     return "; ".join(f"{word} {', '.join(names)}" for word, names in said if names)
+
+
+def record(dialect: Dialect, tools: Sequence[ToolSpec]) -> dict[str, Any]:
+    """What the table says of a dialect, as a JSON object."""
+    return {
+        "name": dialect.name,
+        "summary": dialect.summary,
+        "aliases": aliases_of(dialect.name),
+        "groups": groups_of(dialect.name),
+        "families": FAMILIES.get(dialect.name, ()),
+        "abilities": abilities(dialect, tools),
+    }
 
 
 def about(

@@ -1,6 +1,6 @@
 """Which dialects were asked to read a marker, who refused it and why, and who took it.
 
-    <tool_call> at 3:1: hermes reads no call there after ⏎<fun; qwen3_coder took it
+    <tool_call> at 3:1: hermes expected `{` and found “<function=now>⏎”; qwen3_coder took it
 
 Only markers that several know, or that nobody took, are worth a line; and none of one or two
 characters, for a bracket in prose opens nothing.
@@ -18,7 +18,6 @@ from callblocks.views.safe import visible_line
 __all__ = ("Asked",)
 
 _SHORTEST = 3
-_QUOTE = 24
 
 
 class Asked:
@@ -30,6 +29,11 @@ class Asked:
 
     def tell(self, said: int) -> Iterator[tuple[int, str, Row]]:
         """Of what is decided up to an offset: where the marker stands, itself, and who did what."""
+        for offset, marker, asked in self.groups(said):
+            yield offset, marker, tuple(_row(asked))
+
+    def groups(self, said: int) -> Iterator[tuple[int, str, list[Attempt]]]:
+        """Of what is decided up to an offset: a marker, where it stands, and who was asked."""
         ready = self._told
         while ready < len(self._trials) and self._trials[ready].offset < said:
             ready += 1
@@ -37,20 +41,23 @@ class Asked:
         for offset, group in groupby(attempts, key=lambda attempt: attempt.offset):
             asked = list(group)
             marker = max((attempt.marker.strip() for attempt in asked), key=len)
-            if len(marker) >= _SHORTEST and any(one.refused_after is not None for one in asked):
-                yield offset, marker, tuple(_row(asked))
+            if len(marker) >= _SHORTEST and any(one.refusal for one in asked):
+                yield offset, marker, asked
 
 
 def _row(asked: list[Attempt]) -> Iterator[Bit]:
     for number, attempt in enumerate(asked):
         yield "quiet", "; " if number else ""
         yield "plain", attempt.owner
-        if attempt.refused_after is None:
+        refusal = attempt.refusal
+        if refusal is None:
             yield "quiet", " took it"
-        elif not attempt.refused_after:
-            yield "quiet", " reads no call there"
+            continue
+        yield "quiet", f" expected {visible_line(refusal.expected)} and found "
+        if refusal.found:
+            found = refusal.found.replace("\r", "").replace("\n", "⏎")
+            yield "mark", f"“{visible_line(found)}”"
         else:
-            yield "quiet", " reads no call there after "
-            yield "mark", visible_line(attempt.refused_after[-_QUOTE:])
-    if asked[-1].refused_after is not None:
+            yield "quiet", "the end of the text"
+    if asked[-1].refusal:
         yield "quiet", ". It is text"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.cli.tools_file import SAMPLE_TOOLS
-from callblocks.dialects import dialects
+from callblocks.dialects import FAMILIES, aliases_of, dialects, groups_of
 from support.command import run
 
 
@@ -14,6 +14,33 @@ def test_all_dialects_are_listed() -> None:
     result = run("dialects")
     assert result.exit_code == 0
     assert all(dialect.summary in result.stdout for dialect in dialects.values())
+
+
+def test_aliases_groups_and_families_are_listed() -> None:
+    listed = run("dialects").stdout
+    for name in dialects:
+        for names in (aliases_of(name), groups_of(name), FAMILIES.get(name, ())):
+            assert ", ".join(names) in listed
+    of_one = " ".join(run("dialects", "mistral").stdout.split())
+    assert "also ministral, magistral; one of mistral; of mistral-small-3.2," in of_one
+
+
+def test_names_and_abilities_are_printed_as_json() -> None:
+    every = json.loads(run("dialects", "--json").stdout)
+    assert [one["name"] for one in every] == [*dialects]
+    found = next(one for one in every if one["name"] == "cohere_command4")
+    assert found["groups"] == ["cohere"]
+    assert "command-a-plus" in found["families"]
+    assert found["abilities"]["auto"] is True
+    assert json.loads(run("dialects", "gpt-oss", "--json").stdout) == next(
+        one for one in every if one["name"] == "gpt_oss"
+    )
+    assert "openai" in json.loads(run("dialects", "openai", "--json").stdout)["aliases"]
+
+
+def test_json_is_of_no_part() -> None:
+    result = run("dialects", "hermes", "--json", "--part", "gbnf")
+    assert (result.exit_code, result.stdout) == (2, "")
 
 
 @pytest.mark.parametrize("name", dialects)

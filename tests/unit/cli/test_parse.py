@@ -162,8 +162,18 @@ def test_code_fences_and_reasoning_are_options() -> None:
     assert run("parse", "--reasoning", "", "x", text="").exit_code == 2
 
 
-def test_json_and_explain_exclude_each_other() -> None:
-    assert run("parse", "--json", "--explain", text="").exit_code == 2
+def test_json_and_explain_tell_who_was_asked_to_read_what() -> None:
+    text = "<tool_call>\n<function=now>\n</function>\n</tool_call>"
+    told = run("parse", "--json", "--explain", text=text).stdout
+    rows = [row for line in told.splitlines() if (row := json.loads(line))["type"] == "attempt"]
+    first, *_, last = rows
+    assert (first["dialect"], first["marker"], first["offset"]) == ("hermes", "<tool_call>", 0)
+    assert first["refusal"] == {
+        "expected": "`{` or `[`",
+        "found": "<function=now>\n</fun",
+        "offset": 12,
+    }
+    assert (last["dialect"], last["refusal"]) == ("qwen3_coder", None)
 
 
 def test_a_missing_file_and_a_directory_are_usage(tmp_path: Path) -> None:
@@ -213,7 +223,15 @@ def test_bare_json_that_was_taken_for_an_answer_says_what_would_make_it_a_call(
 
 def test_who_refused_a_marker_is_told() -> None:
     said = run("parse", "--explain", text="Action: foo\n").stdout
-    assert "generic_json reads no call there; react_text reads no call there after  foo." in said
+    assert "generic_json expected `{` or `[` and found “foo⏎”;" in said
+    assert "react_text expected the name of a tool and found “ foo⏎”. It is text" in " ".join(
+        line.strip(" │") for line in said.splitlines()
+    )
+
+
+def test_the_end_of_the_text_is_told_as_what_was_found() -> None:
+    said = run("parse", "--explain", "-d", "hermes", text="<tool_call>").stdout
+    assert "hermes expected `{` or `[` and found the end of the text. It is text" in said
 
 
 def test_calls_that_are_in_code_fences_only_are_hinted_at() -> None:

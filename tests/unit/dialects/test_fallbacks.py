@@ -36,6 +36,9 @@ NOTATIONS = {
 }
 BODIES = {name: one.bodies_between for name, one in dialects.items() if one.bodies_between}
 
+# In its wrapper a call says its name first: it is one whatever the name.
+SURE_BY_WRAPPER = {"hy_v3", "hy_v4"}
+
 
 def said(parsed: Parsed) -> list[tuple[str, object]]:
     return [(call.name, call.input) for call in parsed.calls]
@@ -83,7 +86,7 @@ def test_a_body_in_any_notation_is_read(name: str, notation: str) -> None:
 
 
 @pytest.mark.parametrize("notation", ["a python call", "a name and an object"])
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("name", sorted(BODIES.keys() - SURE_BY_WRAPPER))
 def test_a_body_names_a_declared_tool_where_there_are_any(name: str, notation: str) -> None:
     bodies = BODIES[name]
     assert bodies is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callblocks import Parser, dialects, parse
-from callblocks.dialects import FAMILIES, aliases_of, dialect_of, table
+from callblocks.dialects import FAMILIES, aliases_of, dialect_of, groups_of, table
 from callblocks.model.errors import CallerError
 
 GRAMMARS = (
@@ -14,7 +14,8 @@ GRAMMARS = (
     *("llama3_json", "xlam", "mistral_old", "mistral_v11", "cohere_command3", "cohere_command4"),
     *("cohere_r_plus", "apertus", "gigachat3", "gigachat31", "inkling", "sarashina"),
     *("functionary_v31", "functionary_v32", "generic_json", "openai_json_text"),
-    *("deepseek_v3", "deepseek_r1", "deepseek_v31", "deepseek_v32", "deepseek_v4", "step3"),
+    *("deepseek_v3", "deepseek_r1", "deepseek_v31", "deepseek_v32", "deepseek_v4", "deepseek_v41"),
+    "step3",
     *("qwen3_coder", "qwen3_xml", "seed_oss", "minimax_m2", "minimax_m3", "glm45", "glm46"),
     *("glm47", "glm5", "ling3", "poolside_v1", "hy_v3", "dots", "minicpm5_xml", "kimi_k2"),
     *("kimi_k3", "muse_glimmer", "anthropic_xml", "claude_legacy", "cline", "roo", "morph_xml"),
@@ -40,7 +41,9 @@ MODELS = {
     "unsloth/gemma-4-31B-it-GGUF": "gemma4",
     "LiquidAI/LFM2-8B-A1B": "lfm2",
     # A version that is not listed writes like the last one before it, of the same major version.
-    "deepseek-v4.1": "deepseek_v4",
+    "deepseek-v4.2": "deepseek_v41",
+    "deepseek-v4": "deepseek_v4",
+    "deepseek-ai/DeepSeek-V4.1-Flash": "deepseek_v41",
     "deepseek-ai/DeepSeek-V3-0324": "deepseek_v3",
     "DeepSeek-V3.2-Exp": "deepseek_v31",
     "kimi-k3.1": "kimi_k3",
@@ -58,6 +61,43 @@ MODELS = {
     "qwen3.8-max": "qwen3_coder",
     "claude-2.1": "claude_legacy",
     "claude-3.5-sonnet": "anthropic_xml",
+    # What a family writes was looked up in its templates and its servers' parsers.
+    "cogito:8b": "hermes",
+    "deepcogito/cogito-v1-preview-llama-8B": "hermes",
+    "deepcogito/cogito-v2-preview-llama-70B": "hermes",
+    "deepcogito/cogito-v2-preview-deepseek-671B-MoE": "deepseek_v3",
+    "deepcogito/cogito-671b-v2.1": "deepseek_v3",
+    "cogito-2.1:671b": "deepseek_v3",
+    "aya-expanse:8b": "cohere_r_plus",
+    "CohereLabs/aya-expanse-32b": "cohere_r_plus",
+    "openhermes:7b": "generic_json",
+    "teknium/OpenHermes-2.5-Mistral-7B": "generic_json",
+    "falcon3:10b": "hermes",
+    "tiiuae/Falcon-H1R-7B": "hermes",
+    "Alibaba-NLP/Tongyi-DeepResearch-30B-A3B": "hermes",
+    "alibaba/tongyi-deepresearch-30b-a3b:free": "hermes",
+    "upstage/solar-pro-preview-instruct": "generic_json",
+    "upstage/Solar-Open-100B": "solar_open",
+    "Nanbeige/Nanbeige4.1-3B": "hermes",
+    "naver-hyperclovax/HyperCLOVAX-SEED-Think-32B": "glm45",
+    "naver-hyperclovax/HyperCLOVAX-SEED-Think-14B": None,
+    "kakaocorp/kanana-1.5-8b-instruct-2505": "functionary_v31",
+    "kakaocorp/kanana-2-30b-a3b-instruct": "functionary_v31",
+    "skt/A.X-4.0-Light": "hermes",
+    "mykor_A.X-3.1-Q4_K_M.gguf": "hermes",
+    "K-intelligence/Midm-2.0-Base-Instruct": "hermes",
+    "EssentialAI/rnj-1-instruct": "hermes",
+    "rnj-1:8b": "hermes",
+    "mistralai/Mistral-Small-4-119B-2603": "mistral_v11",
+    "google/gemma-3-27b-it": "pythonic",
+    "gemma3n:e4b": "pythonic",
+    "google/gemma-2-9b-it": "generic_json",
+    "stepfun-ai/step3p5-flash": "qwen3_coder",
+    "stepfun-ai/Step-3.5-Flash": "qwen3_coder",
+    "stepfun-ai/step3": "step3",
+    "CohereLabs/command-a-plus-05-2026": "cohere_command4",
+    "CohereLabs/command-a-reasoning-08-2025": "cohere_command3",
+    "CohereLabs/North-Mini-Code-1.0": "cohere_command4",
     # Who publishes a model may stand before it.
     "Qwen_Qwen3-Coder-30B-A3B-Instruct-Q4_K_M.gguf": "qwen3_coder",
     "deepseek-ai_DeepSeek-V3.1-Q4.gguf": "deepseek_v31",
@@ -87,8 +127,11 @@ def test_every_grammar_is_found_by_its_name(name: str) -> None:
 
 def test_an_alias_is_no_dialect_of_its_own() -> None:
     aliases = [alias for name in dialects for alias in aliases_of(name)]
-    assert len(set(aliases)) == len(aliases) == len(table._ALIASES)
-    assert not set(aliases) & {*dialects}
+    groups = {group for name in dialects for group in groups_of(name)}
+    assert {*table._ALIASES} <= {*dialects}
+    assert groups == {*table._GROUPS}
+    # Each name, alias and group has a spelling of its own, however it is written.
+    assert len(table._spellings()) == len(dialects) + len(aliases) + len(groups)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -123,12 +166,14 @@ def test_auto_asks_the_dialect_of_the_model_first() -> None:
     assert parser.attempts[0].owner == "qwen3_coder"
 
 
-def test_who_refused_a_marker_is_told_with_what_it_had_read() -> None:
+def test_who_refused_a_marker_is_told_with_what_it_expected_and_found() -> None:
     parser = Parser(model="qwen3-coder")
     parser.attempts = []
     parser.feed('<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>')
     parser.close()
     first, *_, last = parser.attempts
     assert first.owner == "qwen3_coder"
-    assert first.refused_after is not None
-    assert (last.owner, last.refused_after) == ("hermes", None)
+    assert first.refusal is not None
+    assert "`<function=…>`" in first.refusal.expected
+    assert (first.refusal.found, first.refusal.offset) == ('\n{"name": "now", "ar', 11)
+    assert (last.owner, last.refusal) == ("hermes", None)

@@ -132,8 +132,9 @@ def test_what_is_rewound_is_read_again(pieces: list[str], data: st.DataObject) -
         if not number:
             scan.take(start)
         taken.append(scan.take(data.draw(st.integers(scan.pos, len(scan.text)))))
-    scan.rewind(start, taken, fresh=True)
+    scan.rewind(start, taken, fresh=True, before=text[:start])
     assert scan.offset == start
+    assert scan.before == text[:start]
     assert scan.text[scan.pos :] == text[start:]
     assert scan.fresh
 

@@ -107,9 +107,9 @@ def test_prose_before_the_calls_is_a_paragraph_of_its_own() -> None:
     )
 
 
-def test_a_call_cannot_say_its_type_twice() -> None:
+def test_of_a_type_that_stands_twice_the_last_counts() -> None:
     text = '[{"type": "search", "operation": "", "parameters": {}, "t\\u0079pe": "custom"}]✂️🐱'
-    assert parse_llm_output(text).parse_errors == ["Invalid tool call: 'type' stands twice"]
+    assert [call.type for call in parse_llm_output(text).tool_calls] == ["custom"]
 
 
 ONE = '[{"type": "search", "id": "s1", "operation": "Look", "parameters": {}}]'

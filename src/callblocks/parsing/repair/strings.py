@@ -18,7 +18,9 @@ _SPECIAL = {quote: re.compile(rf"[\\{quote}\x00-\x1f]") for quote in "\"'"}
 _UNICODE = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"} | {c: c for c in '"\\/'}
 # Blanks are bounded, so that a run of them is not looked through for each quote before it.
-_BLANKS = r"[ \t\r\n]{0,1000}"
+_SPACE = r"[ \t\r\n]{0,1000}"
+_COMMENT = r"(?:(?://|\#)[^\n]{0,300}\n|/\*(?:[^*]|\*(?!/)){0,300}\*/)"
+_BLANKS = rf"{_SPACE}(?:{_COMMENT}{_SPACE}){{0,4}}"
 _FOLLOWS = {
     "key": re.compile(rf"{_BLANKS}:"),
     "{": re.compile(

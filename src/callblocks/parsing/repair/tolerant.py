@@ -5,7 +5,10 @@
     tolerant.repairs      # repaired-quotes, repaired-literals, repaired-commas
 
 It never makes a value up: a value that is missing or cut off is `Unrepairable`. `ended` says that
-a marker closed the text: only then is an open number whole, or an empty bracket meant to be.
+a marker closed the text: only then is an open number whole, or an empty bracket meant to be. Of a
+key that stands twice the last value counts. Comments are left out; one whose line never ends could
+hide a member, so inside of brackets that is `Unrepairable`. A comma that is missing after a string
+is too: its quote may belong to the text.
 Each character is looked at a bounded number of times.
 """
 
@@ -21,8 +24,11 @@ from callblocks.parsing.repair.strings import read_string, why_open
 __all__ = ("Tolerant", "Unrepairable")
 
 _SOLID = re.compile(r"[^ \t\r\n]")
+_COMMENT = re.compile(r"(?://|#)[^\n]*(\n)?|/\*.*?(\*/)", re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?![\w.+-])")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_MEMBER = re.compile(r"([\"'])[^\"'\\\n]{0,100}\1[ \t\r\n]{0,100}:")
+_PAIRS = ("}{", "][")  # what can only be two elements of a list
 _LITERALS = {"true": True, "false": False, "null": None}
 _PYTHON = {"True": True, "False": False, "None": None}
 
@@ -52,9 +58,18 @@ class Tolerant:
         self.repairs[code] = None
 
     def solid(self, at: int) -> int:
-        """Where the next character that is no blank stands, or the end."""
-        found = _SOLID.search(self.text, at)
-        return found.start() if found else len(self.text)
+        """Where the next character that is no blank and in no comment stands, or the end."""
+        while True:
+            found = _SOLID.search(self.text, at)
+            if found is None:
+                return len(self.text)
+            comment = _COMMENT.match(self.text, found.start()) if found[0] in "/#" else None
+            if comment is None:
+                return found.start()
+            if self._open and not comment.lastindex:
+                raise Unrepairable("a comment does not end")
+            self.note("repaired-comments")
+            at = comment.end()
 
     def read(self, at: int) -> tuple[Any, int]:
         """Read the value that begins here; give it, and where it ends."""
@@ -97,11 +112,12 @@ class Tolerant:
         while not self._closes(at, last):
             key, at = self._key(at)
             if key in value:
-                raise Unrepairable(f"{key!r:.60} stands twice")
+                self.note("repaired-keys")
+                del value[key]
             at = self._expect(at, ":")
             value[key], end = self._value(at)
             places[key] = (at, end)
-            at, last = self._after(end)
+            at, last = self._after(end, in_object=True)
         return value, self._leave(at, "}")
 
     def _doubled(self, start: int, inner: int) -> tuple[dict[str, Any], int]:
@@ -123,7 +139,7 @@ class Tolerant:
             element, end = self._value(at)
             value.append(element)
             places.append((at, end))
-            at, last = self._after(end)
+            at, last = self._after(end, in_object=False)
         return value, self._leave(at, "]")
 
     def enter(self, bracket: str) -> None:
@@ -157,17 +173,31 @@ class Tolerant:
         self.note("repaired-closing")
         return at
 
-    def _after(self, end: int) -> tuple[int, str]:
+    def _after(self, end: int, *, in_object: bool) -> tuple[int, str]:
         """What comes after a member or an element: the next place, and the comma before it."""
         at = self.solid(end)
         char = self.text[at : at + 1]
         if char == ",":
-            return self.solid(at + 1), char
+            at = self.solid(at + 1)
+            while self.text[at : at + 1] == ",":
+                self.note("repaired-commas")
+                at = self.solid(at + 1)
+            return at, char
         if char in ("}", "]", ""):
             return at, ""
+        if self._lacks_comma(end, at, in_object):
+            self.note("repaired-commas")
+            return at, ","
         if char in ('"', "'"):
             raise Unrepairable(f"a comma is missing before character {at + 1}")
         raise self._unexpected(at)
+
+    def _lacks_comma(self, end: int, at: int, in_object: bool) -> bool:
+        """Whether a comma is missing before what stands here, and nothing else can be meant."""
+        before, char = self.text[end - 1], self.text[at : at + 1]
+        if before in "\"'":
+            return False
+        return _MEMBER.match(self.text, at) is not None if in_object else before + char in _PAIRS
 
     def _key(self, at: int) -> tuple[str, int]:
         if self.text[at : at + 1] in ('"', "'"):

@@ -47,7 +47,7 @@ def read_action(block: Block) -> Reading[Refused | None]:
     name, stage = rest.strip(" \t\r`*\"'[]"), block.stage
     may_be = name in stage.tools or (stage.alone and _NAME.fullmatch(name))
     if not newline or not may_be or name.lower() in _NOBODY:
-        return block.refuse()
+        return block.refuse(expected="the name of a tool", at=block.start + len(block.opening))
     yield from block.peek()
     if not (yield from block.match(_INPUTS)):
         return block.refuse()
@@ -150,7 +150,7 @@ def _text_input(tool: ToolSpec | None, text: str, problems: dict[str, str]) -> d
 def read_observation(block: Block) -> Reading[Refused | None]:
     """Read what the last call gave; without a call it is prose."""
     if not block.stage.ready:
-        return block.refuse()
+        return block.refuse(expected="a call before it", at=block.start)
     text, stop = yield from block.until(_NEXT)
     _give_back(block, stop)
     id_, index = block.stage.ready[-1]

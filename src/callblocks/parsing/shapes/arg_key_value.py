@@ -1,7 +1,7 @@
 """Calls whose arguments are pairs of tags: `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`.
 
 A value is text where the tool's schema says so, and JSON where it says another type or nothing. A
-key that has no value is left out, with a problem.
+key that has no value is left out, with a problem. A value may lack its opening tag.
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ __all__ = (
     "ARGUMENT",
     "NAME",
     "RULES",
+    "SUFFIX",
     "ArgKeyValue",
     "argument",
     "named_call",
     "pair_tags",
     "suffixed",
+    "wrapped_tags",
 )
 
 NAME = "[\\w./:-]{1,200}"
+SUFFIX = "[\\w.-]{1,40}"
+"""What a model may have as a suffix of its own on each tag."""
 RULES = (
     "For each argument write its name in `<arg_key>` and its value in `<arg_value>`.",
     "Write text as it is, without quotes. Write numbers, booleans, lists and objects as JSON.",
@@ -47,6 +51,12 @@ def argument(suffix: str = "") -> Shape:
             *suffixed("<arg_value", suffix),
         )
     )
+
+
+def untagged(suffix: str = "") -> Shape:
+    """The key of a value that has no opening tag: it is text, and stands right here."""
+    key = (*suffixed("<arg_key", suffix), "[^<]{1,200}", *suffixed("</arg_key", suffix))
+    return Shape((*key, BLANKS, "(?=[^<\\s])"))
 
 
 def suffixed(tag: str, suffix: str = "") -> tuple[str, ...]:
@@ -83,10 +93,25 @@ def pair_tags(*others: str) -> XmlTags:
                 *(literal(one.replace("<", "</")) for one in others),
             ],
         ),
-        argument=Tag(ARGUMENT, argument(), others=[Shape((*key, *argument().atoms))]),
+        argument=Tag(ARGUMENT, argument(), others=[Shape((*key, *argument().atoms)), untagged()]),
         argument_end=closing("</arg_value>", others=[misspelt("</arg_v")], covered=True),
-        starts_line=False,
     )
+
+
+def wrapped_tags(call: Tag) -> XmlTags:
+    """The tags of calls in `<tool_calls>`, all of which may have a suffix."""
+    return XmlTags(
+        wrapper=Tag("<tool_calls>", *_spellings("<tool_calls")),
+        wrapper_end=Tag("</tool_calls>", *_spellings("</tool_calls")),
+        call=call,
+        call_end=Tag("</tool_call>", *_spellings("</tool_call")),
+        argument=Tag(ARGUMENT, argument(), argument(SUFFIX), others=[untagged(), untagged(SUFFIX)]),
+        argument_end=Tag("</arg_value>", *_spellings("</arg_value"), others=[misspelt("</arg_v")]),
+    )
+
+
+def _spellings(tag: str) -> tuple[Shape, Shape]:
+    return Shape(suffixed(tag)), Shape(suffixed(tag, SUFFIX))
 
 
 class ArgKeyValue(JsonValues):

@@ -15,6 +15,7 @@ from callblocks.parsing.ids import read_id
 from callblocks.parsing.json_scan import JsonScan, ScanState
 from callblocks.parsing.json_value import read_json
 from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.repair.calls import read_mended
 from callblocks.parsing.shapes.keys import Heads, Keys, Parts, extra_of
 from callblocks.parsing.stage import Reading
 
@@ -30,6 +31,9 @@ class CallObject:
     `heads` are those of the keys. `sure` says that a name alone makes it a call, unless it is one
     of the `silent` ones; `as_text`, that its arguments are a string; `any_name`, that it need not
     be a known tool's; `early`, that it begins with its arguments although it may be no call.
+
+    Of a key that stands twice the last value counts, and `repairs` says so. Another name than the
+    one that was said makes `renamed` true: nobody knows who is called.
     """
 
     def __init__(
@@ -60,6 +64,9 @@ class CallObject:
         self.started = False
         self.meant = False
         self.too_deep = False
+        self.renamed = False
+        self.repairs: dict[str, None] = {}
+        self._name_key = self._input_key = ""
         self._others: dict[str, Any] = {}
         self._heads = heads
         self._empty = False
@@ -97,6 +104,7 @@ class CallObject:
     def _quick(self, head: str) -> Reading[bool]:
         keys, level = self.keys, int(self.keys.wrapped)
         self.id, self.name = self._heads.told(head)
+        self._name_key = keys.name[0]
         self._seen |= self._heads.seen
         if not self._may_be_called:
             return False
@@ -105,6 +113,7 @@ class CallObject:
         going = True
         if (yield from self.block.match(self._heads.then)):
             self._seen.add((level, keys.input[0]))
+            self._input_key = keys.input[0]
             going = yield from self._input(self.block.scan.text[self.block.scan.pos])
         return going and (not level or (yield from self._rest(level)))
 
@@ -119,8 +128,15 @@ class CallObject:
         """What the whole object says; `ValueError` if its arguments cannot be read."""
         if not self.name:
             return None
-        value = read_json(self.written) if self.input else None
+        value = self._read(self.written) if self.input else None
         return Parts(self.name, self.id, value, self.input, extra_of(self._others))
+
+    def _read(self, text: str) -> Any:
+        """The value that a text is: JSON without a fault, but that a key may stand twice."""
+        stage = self.block.stage
+        value, repairs = read_mended(text, strict=stage.strict, depth=stage.limits.depth)
+        self.repairs |= dict.fromkeys(repairs)
+        return value
 
     @property
     def is_silent(self) -> bool:
@@ -154,19 +170,23 @@ class CallObject:
         self.block.step()
         yield from self.block.peek()
         key = raw[1:-1] if "\\" not in raw else str(read_json(raw))
-        known = (level, key) in self._seen
+        if (level, key) in self._seen:
+            if self.block.stage.strict:
+                return None
+            self.repairs["repaired-keys"] = None
         self._seen.add((level, key))
-        return None if known else key
+        return key
 
     def _member(self, key: str, level: int) -> Reading[bool]:
         keys, char = self.keys, (yield from self.block.peek())
-        if keys.single and not self.name:
+        if keys.single and self.name in ("", key):
             return (yield from self._single(key))
         if not self.sure and self._is_answer(key, level):
             return False
         if key in keys.nested and char == "{" and not keys.single:
             return (yield from self.read(level + 1))
-        if key in keys.input and not keys.single and self.input is None:
+        if key in keys.input and not keys.single and self._input_key in ("", key):
+            self._input_key = key
             return (yield from self._input(char))
         raw, whole = yield from self._value()
         return whole and self._note(key, raw)
@@ -187,11 +207,14 @@ class CallObject:
     def _note(self, key: str, raw: str) -> bool:
         """Keep what a member says that is not the input; a name must be a string."""
         try:
-            value = read_json(raw)
+            value = self._read(raw)
         except ValueError:
             return False
+        if key in self.keys.name and key == self._name_key:
+            self.renamed = self.renamed or value != self.name
+            return True
         if key in self.keys.name and not self.name:
-            self.name = value if isinstance(value, str) else ""
+            self.name, self._name_key = value if isinstance(value, str) else "", key
             if self.name and self.sure and not self.is_silent:
                 self.begin()
             return bool(self.name) and self._may_be_called

@@ -41,12 +41,13 @@ def read_message(block: Block) -> Reading[Refused | None]:
     if block.opening in ENDS:
         return block.markup()
     if block.marker.lstrip("\n") in TO and not (block.at_start and block.opening in TO):
-        return block.refuse()
+        return block.refuse(expected="the start of the text", at=block.start)
     rest, stop = yield from block.until(_HEAD_END)
     text = block.opening + rest
     header = read_header(text)
     if not block.stage.alone and not header.channel:
-        return block.refuse(until=block.offset - len(stop))
+        expected, at = "a channel", block.start + len(block.opening)
+        return block.refuse(until=block.offset - len(stop), expected=expected, at=at)
     if stop != MESSAGE:
         return (yield from _go_without(block, header, stop))
     if read_header(text[: header.last]).junk:

@@ -57,6 +57,7 @@ class CommandCalls(JsonCalls):
     hidden_shapes = (CITED,)
     keeps_ids = True
     reasoning = (("<|START_THINKING|>", "<|END_THINKING|>"),)
+    reasoning_breaks = ("<|START_RESPONSE|>", "<|START_TEXT|>")
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         # Nobody else writes such markers: among others they show nothing either.
@@ -74,6 +75,7 @@ def _read_citation(block: Block) -> Reading[Refused | None]:
     start = block.offset
     _, end = yield from block.until(CITATION)
     if not end.startswith("</co"):
-        return block.refuse(until=block.offset - len(end))
+        at = block.offset - len(end)
+        return block.refuse(until=at, expected="the end of a citation", at=at)
     block.give_back(start)
     return block.markup()

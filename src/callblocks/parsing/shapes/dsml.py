@@ -2,7 +2,8 @@
 
 `string="true"` says that a value is text as it stands, `string="false"` that it is JSON; where a
 tool's schema says a type, that is what counts. Models write the bars in ASCII, or twice, forget
-the end of a call, put a blank after the bars, or all arguments into one JSON object.
+the end of a call, put a blank after the bars, or all arguments into one JSON object. From V4.1 on
+the blank is part of each tag: `gap` is what stands between the bars and a name.
 """
 
 from __future__ import annotations
@@ -15,15 +16,11 @@ from callblocks.parsing.shapes.tags import Tag, attributed, attributes, literal
 from callblocks.parsing.shapes.xml_form import TYPES, XmlForm
 from callblocks.parsing.shapes.xml_tags import Beside, XmlTags
 
-__all__ = ("RULES", "Dsml", "dsml_form", "dsml_tags")
+__all__ = ("Dsml", "dsml_form", "dsml_rules", "dsml_tags", "spaced_openers")
 
 DSML = "｜DSML｜"
-RULES = (
-    f'Each argument stands in its own `<{DSML}parameter name="KEY" string="true">`. With '
-    '`string="true"` the value is text as it is; with `string="false"` it is JSON.',
-    "A call without arguments has no parameters. Close every tag.",
-)
-_BARS = ("[｜|]{1,2}", " ?", *"DSML", " ?", "[｜|]{1,2}", " ?")
+_MARK = ("[｜|]{1,2}", " ?", *"DSML", " ?", "[｜|]{1,2}")
+_BARS = (*_MARK, " ?")
 
 
 class Dsml(MarkedValues):
@@ -33,46 +30,65 @@ class Dsml(MarkedValues):
         return attributes(opening).get("string") != "false"
 
 
-def dsml_tags(wrapper: str, *others: str) -> XmlTags:
+def dsml_rules(wrapper: str, gap: str = "") -> tuple[str, ...]:
+    """The rules that teach such calls."""
+    mark = f"{DSML}{gap}"
+    return (
+        f'A call is a `<{mark}invoke name="NAME">` inside `<{mark}{wrapper}>`.',
+        f'Each argument stands in its own `<{mark}parameter name="KEY" string="true">`. With '
+        '`string="true"` the value is text as it is; with `string="false"` it is JSON.',
+        "A call without arguments has no parameters. Close every tag.",
+    )
+
+
+def dsml_tags(wrapper: str, *others: str, gap: str = "") -> XmlTags:
     """The tags with this wrapper; `others` are what else models call it."""
+    mark = f"{DSML}{gap}"
     return XmlTags(
-        wrapper=_wrapping("<", (wrapper, *others)),
-        wrapper_end=_wrapping("</", (wrapper, *others)),
-        call=_opening("invoke"),
-        call_end=_ending("invoke", "invo"),
-        argument=_opening("parameter"),
-        argument_end=_ending("parameter", "para"),
+        wrapper=_wrapping("<", mark, (wrapper, *others)),
+        wrapper_end=_wrapping("</", mark, (wrapper, *others)),
+        call=_opening(mark, "invoke"),
+        call_end=_ending(mark, "invoke", "invo"),
+        argument=_opening(mark, "parameter"),
+        argument_end=_ending(mark, "parameter", "para"),
         beside=Beside(json_bodies=True),
     )
 
 
-def dsml_form(wrapper: str) -> XmlForm:
+def dsml_form(wrapper: str, gap: str = "") -> XmlForm:
     """How such calls are written."""
+    mark = f"{DSML}{gap}"
     return XmlForm(
-        wrapper=(f"<{DSML}{wrapper}>\n", f"</{DSML}{wrapper}>"),
-        head=(f'<{DSML}invoke name="', '">\n'),
-        end=f"</{DSML}invoke>\n",
-        key=(f'<{DSML}parameter name="', '">'),
-        value_end=f"</{DSML}parameter>\n",
+        wrapper=(f"<{mark}{wrapper}>\n", f"</{mark}{wrapper}>"),
+        head=(f'<{mark}invoke name="', '">\n'),
+        end=f"</{mark}invoke>\n",
+        key=(f'<{mark}parameter name="', '">'),
+        value_end=f"</{mark}parameter>\n",
         shared=True,
         marks={kind: f'" string="{str(kind == "string").lower()}' for kind in TYPES},
     )
 
 
-def _opening(name: str) -> Tag:
-    exact = attributed(f"<{DSML}{name}")
-    rest = exact.atoms[len(f"<{DSML}") :]
-    return Tag(f"<{DSML}{name}>", exact, others=[Shape(("<", *_BARS, *rest))], covered=True)
+def spaced_openers(wrapper: str) -> tuple[Shape, ...]:
+    """What opens calls in spaced tags, however the bars are spelt: no other version begins so."""
+    call = attributed("invoke").atoms
+    return Shape(("<", *_BARS, *wrapper, ">")), Shape(("<", *_MARK, " ", *call))
 
 
-def _ending(name: str, start: str) -> Tag:
-    text = f"</{DSML}{name}>"
+def _opening(mark: str, name: str) -> Tag:
+    exact = attributed(f"<{mark}{name}")
+    rest = exact.atoms[len(f"<{mark}") :]
+    return Tag(f"<{mark}{name}>", exact, others=[Shape(("<", *_BARS, *rest))], covered=True)
+
+
+def _ending(mark: str, name: str, start: str) -> Tag:
+    text = f"</{mark}{name}>"
     others = [Shape(("<", "/", *_BARS, *start, "[A-Za-z_]{0,20}", ">"))]
     return Tag(text, literal(text), others=others, covered=True)
 
 
-def _wrapping(before: str, names: Sequence[str]) -> Tag:
-    text = f"{before}{DSML}{names[0]}>"
+def _wrapping(before: str, mark: str, names: Sequence[str]) -> Tag:
+    text = f"{before}{mark}{names[0]}>"
     opening = literal(before).atoms
     others = [Shape((*opening, *_BARS, *literal(name).atoms, ">")) for name in names]
     return Tag(text, literal(text), others=others)

@@ -14,34 +14,38 @@ from typing import ClassVar
 from callblocks.model.calls import Call
 from callblocks.model.errors import Unwritable
 from callblocks.model.specs import ToolSpec
-from callblocks.parsing.arguments import plain_values, problems_of, schema_of
+from callblocks.parsing.arguments import may_have, plain_values, problems_of, schema_of
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.elements import Elements, read_elements
 from callblocks.parsing.shapes.guessed_call import GuessedCall
-from callblocks.parsing.shapes.nested import nested
-from callblocks.parsing.shapes.tags import NOTHING, Tag, closing
+from callblocks.parsing.shapes.nested import Nesting, grouped
+from callblocks.parsing.shapes.tags import NOTHING, Tag, closing, literal
 from callblocks.parsing.shapes.xml_bodies import Input, ReadsBodies
 from callblocks.parsing.shapes.xml_call import XmlCall
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
 from callblocks.parsing.shapes.xml_tags import XmlTags
 from callblocks.parsing.stage import Reading
-from callblocks.parsing.typed import Typed
 
 __all__ = ("NAME", "ElementBodies", "NamedTags")
 
 NAME = "[A-Za-z_][\\w.:-]{0,100}"
 INDENT = "[ \\t]{0,40}"
-_LAST_END = re.compile(r"</([A-Za-z_][\w.:-]*)>\s*\Z")
+_LAST_END = re.compile(r"<(?:/\s*([A-Za-z_][\w.:-]*)|([A-Za-z_][\w.:-]*)[^<>]*/)\s*>\s*\Z")
+
+
+_WHOLE = Shape(("<", " {0,3}", NAME, "[ \\t\\r\\n]{0,20}", "/", ">"))
 
 
 class ElementBodies(XmlParameters):
     """A dialect of this shape; any element is an argument."""
 
     form: ClassVar[XmlForm]
+    escapes: ClassVar[bool] = False
+    """Whether `&lt;` and its kin stand for what XML says, and `<![CDATA[…]]>` for text."""
 
     def bodies(self) -> ReadsBodies:
         return self
@@ -54,16 +58,28 @@ class ElementBodies(XmlParameters):
         return char in ("<", "")
 
     def is_whole_body(self, text: str, tool: ToolSpec | None, *, is_all: bool) -> bool:
-        last = _LAST_END.search(text, max(text.rfind("</"), 0))
-        return self.is_key(last[1], tool) if last else is_all and not text.strip()
+        if self.escapes and text.rfind("<![CDATA[") > text.rfind("]]>"):
+            return False
+        last = _LAST_END.search(text, max(text.rfind("<"), 0))
+        if last and self.is_key(last[1] or last[2], tool):
+            return True
+        return is_all and self._is_balanced(text)
+
+    def _is_balanced(self, text: str) -> bool:
+        """Whether all elements of a text are closed, whatever their names are.
+
+        Where tags in text are escaped, other text may stand beside them.
+        """
+        found, repairs = read_elements(text, lambda _: True, escapes=self.escapes)
+        codes = {code for code, _ in repairs} - {"misspelt-tag"}
+        # A value that quotes its own opening tag may go on after the closing one.
+        quoted = any(one.count(f"<{key}>") > one.count(f"</{key}>") for key, one in found)
+        return not quoted and codes <= ({"stray-text"} if self.escapes else set())
 
     def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
         found, repairs = self._elements(body, tool)
-        values: dict[str, Typed] = {}
-        for key, text in found:
-            if key in values:
-                raise BadBody("repeated-argument", f"{key!r:.60} is given twice")
-            values[key] = self.typed_value("", self._bare(text), tool, key)
+        texts = grouped((key, ("", text)) for key, text in found)
+        values = {key: self.typed_values(given, tool, key) for key, given in texts.items()}
         return plain_values(values), [*repairs, *problems_of(values)]
 
     def value_end_of(self, key: str) -> str:
@@ -71,7 +87,7 @@ class ElementBodies(XmlParameters):
 
     def _elements(self, body: str, tool: ToolSpec | None) -> Elements:
         """The arguments; text without any of them is no body."""
-        read = read_elements(body, lambda key: self.is_key(key, tool))
+        read = read_elements(body, lambda key: self.is_key(key, tool), escapes=self.escapes)
         if read.repairs and not read.found:
             raise BadBody(*read.repairs[0])
         return read
@@ -82,7 +98,7 @@ class NamedTags(ElementBodies):
 
     needs_tools = True
     tags = XmlTags(
-        call=Tag("<NAME>", Shape(("<", NAME, ">")), others=[Shape(("<", NAME, " ?", "/", ">"))]),
+        call=Tag("<NAME>", Shape(("<", NAME, ">")), others=[_WHOLE]),
         call_end=NOTHING,
         argument=NOTHING,
         argument_end=NOTHING,
@@ -104,7 +120,7 @@ class NamedTags(ElementBodies):
             block.scan.fresh = True
         return refused
 
-    def reading(self, block: Block) -> XmlCall:
+    def reading(self, block: Block, *, in_wrapper: bool = False) -> XmlCall:
         return XmlCall(self, block) if block.stage.alone else GuessedCall(self, block)
 
     def may_hold(self, head: str, tool: ToolSpec | None) -> bool:
@@ -116,24 +132,26 @@ class NamedTags(ElementBodies):
 
     def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
         found, repairs = self._elements(body, tool)
-        document = tool.parameters if tool else {}
-        texts: dict[str, list[str]] = {}
-        for key, text in found:
-            texts.setdefault(key, []).append(self._bare(text))
+        nesting = Nesting(tool.parameters if tool else {}, self.escapes, self.decode)
+        texts = grouped((key, self.bare(text)) for key, text in found)
         values = {
-            key: nested(written, schema_of(tool, key), document, key, depth)
+            key: nesting.value(written, schema_of(tool, key), key, depth)
             for key, written in texts.items()
         }
         return plain_values(values), [*repairs, *problems_of(values)]
+
+    def decode(self, text: str) -> str:
+        """What a text that holds no elements stands for."""
+        return text
 
     def is_tool(self, name: str, tools: Mapping[str, ToolSpec]) -> bool:
         return name in tools
 
     def is_key(self, key: str, tool: ToolSpec | None) -> bool:
-        return tool is not None and key in tool.properties
+        return tool is not None and may_have(tool, key)
 
     def name_in(self, opening: str) -> str:
-        return opening.strip("</ >")
+        return opening.strip("</ \t\r\n>")
 
     def end_of(self, name: str) -> Tag:
         return _end_of(name)
@@ -152,4 +170,6 @@ class NamedTags(ElementBodies):
 
 @lru_cache(maxsize=256)
 def _end_of(name: str) -> Tag:
-    return closing(f"</{name}>")
+    blanks = "[ \\t\\r\\n]{0,20}"
+    spaced = Shape(("<", "/", blanks, *literal(name).atoms, blanks, ">"))
+    return closing(f"</{name}>", others=[spaced], covered=True)

@@ -1,19 +1,29 @@
 """Text that is a row of elements: `<path>a.txt</path><content>…</content>`.
 
 Only keys that are asked for are tags. A value may hold its own closing tag: the one that counts is
-the first that a tag or the end follows, or else the last.
+the first that a tag or the end follows, or else the last. Where a dialect `escapes` tags in text,
+what stands in `<![CDATA[…]]>` is text, and a closing tag that is doubled belongs to no value.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 __all__ = ("Elements", "read_elements")
 
-_TAG = re.compile(r"<(/?)([A-Za-z_][\w.:-]*)>")
+_BLANKS = r"[ \t\r\n]{0,100}"
+_ATTRIBUTE = (
+    r"[ \t\r\n]{1,100}[\w:.-]{1,100}=(?:\"[^\"<>]{0,400}\"|'[^'<>]{0,400}'|[^\s\"'<>/]{1,400})"
+)
+_TAG = re.compile(
+    r"<!\[CDATA\[.*?\]\]>"
+    rf"|<(?P<ends>/?)(?P<early>{_BLANKS})(?P<name>[A-Za-z_][\w.:-]*)"
+    rf"(?P<more>(?:{_ATTRIBUTE}){{0,20}}{_BLANKS})(?P<whole>/?)>",
+    re.DOTALL,
+)
 _SOLID = re.compile(r"\S")
 
 
@@ -24,35 +34,57 @@ class Elements(NamedTuple):
     repairs: list[tuple[str, str]]
 
 
-def read_elements(text: str, is_key: Callable[[str], bool]) -> Elements:
+def read_elements(text: str, is_key: Callable[[str], bool], *, escapes: bool = False) -> Elements:
     """Read the elements whose names are keys; what else stands there is left out, and said so."""
-    opens = [tag for tag in _TAG.finditer(text) if not tag[1] and is_key(tag[2])]
+    tags = list(_tags(text, escapes))
+    opens = [tag for tag in tags if not tag["ends"] and _is_opening(tag) and is_key(tag["name"])]
     places = {tag.start() for tag in opens}
     ends: dict[str, deque[re.Match[str]]] = defaultdict(deque)
-    for tag in _TAG.finditer(text):
-        if tag[1]:
-            ends[tag[2]].append(tag)
+    for tag in tags:
+        if tag["ends"] and not tag["whole"]:
+            ends[tag["name"]].append(tag)
     found: list[tuple[str, str]] = []
     repairs: list[tuple[str, str]] = []
     at = 0
     for number, tag in enumerate(opens, 1):
         if tag.start() < at:
             continue
-        if text[at : tag.start()].strip():
-            repairs.append(("stray-text", f"{text[at : tag.start()].strip()!r:.60}"))
-        end = _end(text, tag, ends[tag[2]], places)
+        name = tag["name"]
+        if stray := text[at : tag.start()].strip():
+            repairs.append(("stray-text", f"{stray!r:.60}"))
+        if tag[0] != f"<{name}>":
+            repairs.append(("misspelt-tag", f"{tag[0]!r:.80} stands for <{name}>"))
+        end = tag if tag["whole"] else _end(text, tag, ends[name], places)
         if end is None:
             stop = opens[number].start() if number < len(opens) else len(text)
-            repairs.append(("missing-closer", f"</{tag[2]}> is missing"))
-            found.append((tag[2], text[tag.end() : stop].rstrip("\r\n")))
+            repairs.append(("missing-closer", f"</{name}> is missing"))
+            found.append((name, text[tag.end() : stop].rstrip("\r\n")))
             at = stop
         else:
-            found.append((tag[2], text[tag.end() : end.start()]))
+            value = text[tag.end() : end.start()] if end is not tag else ""
+            if escapes and (doubled := _doubled(value, name)):
+                repairs.append(("stray-text", f"</{name}> closes nothing"))
+                value = value[: doubled.start()]
+            found.append((name, value))
             at = end.end()
     rest = text[at:].strip()
     if rest:
         repairs.append(("stray-text", f"{rest!r:.60}"))
     return Elements(found, repairs)
+
+
+def _tags(text: str, escapes: bool) -> Iterator[re.Match[str]]:
+    """The tags of a text, in order."""
+    hit = _TAG.search(text)
+    while hit:
+        if hit["name"]:
+            yield hit
+        hit = _TAG.search(text, hit.end() if escapes or hit["name"] else hit.start() + 1)
+
+
+def _is_opening(tag: re.Match[str]) -> bool:
+    """Whether a tag may open an element: a blank before its name is only read where it is whole."""
+    return not tag["early"] or bool(tag["whole"])
 
 
 def _end(
@@ -66,3 +98,10 @@ def _end(
         if solid is None or solid.start() in places:
             return end
     return ends[-1] if ends else None
+
+
+def _doubled(value: str, name: str) -> re.Match[str] | None:
+    """Closing tags at the end of a value that close nothing in it."""
+    if value.count(f"</{name}>") <= value.count(f"<{name}>"):
+        return None
+    return re.search(rf"(?:\s*</{re.escape(name)}>)+\s*\Z", value)

@@ -58,6 +58,7 @@ class _Form:
     in_fence_bodies: ClassVar = True
     reasoning: ClassVar = ()
     calls_end_reasoning: ClassVar = False
+    reasoning_breaks: ClassVar = ()
     turn_ends: ClassVar = ()
 
 
@@ -90,7 +91,7 @@ class FencedPython(_Form):
         opening = block.opening.lstrip()
         name = opening.removeprefix("[").lstrip()
         if name[:-1] not in block.stage.tools:
-            return block.refuse()
+            return block.refuse(expected="the name of a declared tool", at=block.start)
         row = _LIST if opening.startswith("[") else _LINES
         return (yield from PythonRowReader(block, row).read(name))
 

@@ -145,9 +145,9 @@ class JsonCalls(Dialect):
         if fenced:
             fenced = yield from block.stands(_FENCE)
         if not (fenced or (char and char in self.starts)):
-            return block.refuse()
+            return block.refuse(expected=" or ".join(f"`{one}`" for one in self.starts))
         if char == "[" and not block.stage.strict and (yield from stands_python_list(block)):
-            return block.refuse()
+            return block.refuse(expected="an object")
         return (yield from RowReader(block, self.row_of(block, sure)).read(char))
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:

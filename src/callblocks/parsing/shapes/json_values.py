@@ -12,7 +12,7 @@ from callblocks.parsing.schema_order import fits
 from callblocks.parsing.schema_shape import Schemas
 from callblocks.parsing.shapes.xml_form import as_text
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
-from callblocks.parsing.typed import Typed, read_any, types_of
+from callblocks.parsing.typed import Typed, read_untyped, types_of
 
 __all__ = ("JsonValues", "MarkedValues")
 
@@ -24,13 +24,14 @@ class JsonValues(XmlParameters):
 
     def typed_value(self, opening: str, text: str, tool: ToolSpec | None, key: str) -> Typed:
         if not _says_type(tool, key):
-            return Typed(read_any(text), True)
+            return read_untyped(text)
         return typed_argument(text, tool, key)
 
     def _compose_argument(self, key: str, value: Any, tool: ToolSpec | None) -> str:
         text = as_text(self.name, value)
         # What is no JSON is text: so text that is JSON must be quoted to stay text.
-        if isinstance(value, str) and not _says_type(tool, key) and read_any(text) != text:
+        is_text = isinstance(value, str) and not _says_type(tool, key)
+        if is_text and read_untyped(text).value != text:
             text = json.dumps(text, ensure_ascii=False)
         return self.argument(key, text)
 
@@ -46,10 +47,11 @@ class MarkedValues(XmlParameters):
 
     def typed_value(self, opening: str, text: str, tool: ToolSpec | None, key: str) -> Typed:
         if not self.is_text(opening):
-            value = read_any(text)
-            is_json = value != text
-            if is_json and fits(value, schema_of(tool, key), tool.parameters if tool else True):
-                return Typed(value, True)
+            read = read_untyped(text)
+            is_json = read.value != text
+            document = tool.parameters if tool else True
+            if is_json and fits(read.value, schema_of(tool, key), document):
+                return read
             if not is_json and not _says_type(tool, key):
                 return Typed(text, False)
         return typed_argument(text, tool, key)

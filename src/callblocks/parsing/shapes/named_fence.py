@@ -25,7 +25,7 @@ def read_named_fence(block: Block) -> Reading[Refused | None]:
     name, _, args = fence.info.partition(" ") if fence else ("", "", "")
     tool = stage.tools.get(name)
     if fence is None or tool is None or not newline:
-        return block.refuse()
+        return block.refuse(expected="a fence named as a declared tool", at=block.start)
     stage.scan.fresh = True
     block.started(name)
     body, closed_at = yield from read_fence_body(block, fence.run)

@@ -30,7 +30,7 @@ from callblocks.parsing.stage import Reading
 
 __all__ = ("NAME", "NamedJson")
 
-NAME = Markers(Shape((r"[\w.:/-]{1,128}", r"(?![\w.:/-])")))
+NAME = Markers(Shape((r"[\w.:/-]{1,128}", r"(?![\w.:/-])")), what="a name")
 """A tool's name, right here."""
 _SPACES = Markers(Shape(("[ \\t]{1,20}", "(?![ \\t])")))
 _GAP = "[ \\t\\r\\n]{0,20}"

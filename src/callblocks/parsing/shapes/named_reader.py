@@ -13,9 +13,8 @@ from typing import NamedTuple, TypeAlias
 
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.json_scan import JsonScan, ScanState
-from callblocks.parsing.json_value import read_json
 from callblocks.parsing.markers import Markers
-from callblocks.parsing.repair.calls import mend_value
+from callblocks.parsing.repair.calls import mend_value, read_mended
 from callblocks.parsing.shapes.keys import Parts
 from callblocks.parsing.shapes.telling import Telling
 from callblocks.parsing.stage import Reading
@@ -108,7 +107,7 @@ class NamedReader:
 
     def read(self) -> Reading[Refused | None]:
         """Say the calls, or refuse the block."""
-        more = True
+        more, head = True, None
         if self.block.opening in self.named.section:
             yield from self.block.peek()
             if (yield from self.block.match(self.named.section_closers)):
@@ -120,7 +119,7 @@ class NamedReader:
             begins = head is not None and (yield from self._begins(self.block))
             more = head is not None and begins and (yield from self._call(head, said))
         if not self.telling.any:
-            return self.block.refuse()
+            return self.block.refuse(expected="the arguments of a call" if head else "")
         if self._end < self.block.offset:
             self.block.give_back(self._end)
         return None
@@ -156,9 +155,11 @@ class NamedReader:
         if scan.too_deep:
             return _Fault("too-deep", f"more than {depth} levels")
         try:
-            value = read_json("".join(block.taken[mark:]))
+            text = "".join(block.taken[mark:])
+            value, repairs = read_mended(text, strict=block.stage.strict, depth=depth)
         except ValueError as error:
             return _Fault("json", str(error))
+        self._repairs += repairs
         return Parts(head.name, head.id, value, (start, self._end), {})
 
     def _mend(self, head: Head, start: int) -> Reading[Parts | _Fault]:

@@ -1,71 +1,96 @@
-"""Values that are nested in elements as their schema says: objects by member, lists by item."""
+"""Values that are nested in elements as their schema says: objects by member, lists by item.
+
+A list may also be its own element again and again, or have items of any one name. An object whose
+members no schema names has those that stand there.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from callblocks.parsing.schema_shape import Schemas, elements, kind, members
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.elements import read_elements
-from callblocks.parsing.typed import Typed, typed
+from callblocks.parsing.typed import Typed, typed, types_of
 
-__all__ = ("nested",)
-
-
-def nested(texts: list[str], schema: object, document: object, key: str, depth: int) -> Typed:
-    """The value of an element that stands there once, or again and again as items of a list."""
-    items = _items_schema(schema, document)
-    if len(texts) > 1 and items is None:
-        raise BadBody("repeated-argument", f"{key!r:.60} is given twice")
-    if len(texts) > 1:
-        return _list(texts, items, document, depth)
-    (text,) = texts
-    if depth > 0 and text.lstrip().startswith("<"):
-        inner = _inner(text, schema, items, document, depth - 1)
-        if inner is not None:
-            return inner
-    return typed(text, schema, document, repair=True)
+__all__ = ("Nesting", "grouped", "joined", "repeated_items")
 
 
-def _inner(text: str, schema: object, items: object, document: object, depth: int) -> Typed | None:
-    """The object or list whose members or items stand in elements, if it is one."""
-    if items is not None:
-        found, repairs = read_elements(text, lambda key: key == "item")
-        if found and not repairs:
-            return _list([one for _, one in found], items, document, depth)
-    for plain in Schemas(document).plain(schema):
-        known = dict(members(plain).known) if kind(plain) == "object" else dict[str, object]()
-        found, repairs = read_elements(text, known.__contains__)
-        if found and not repairs:
-            return _object(found, known, document, depth)
-    return None
+def grouped(found: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
+    """What stands under each key, in order."""
+    values: dict[str, list[Any]] = {}
+    for key, value in found:
+        values.setdefault(key, []).append(value)
+    return values
 
 
-def _object(
-    found: list[tuple[str, str]], known: dict[str, object], document: object, depth: int
-) -> Typed:
-    texts: dict[str, list[str]] = {}
-    for key, text in found:
-        texts.setdefault(key, []).append(text)
-    values = {
-        key: nested(written, known[key], document, key, depth) for key, written in texts.items()
-    }
-    return _joined({key: value.value for key, value in values.items()}, list(values.values()))
-
-
-def _list(texts: list[str], items: object, document: object, depth: int) -> Typed:
-    values = [nested([text], items, document, "item", depth) for text in texts]
-    return _joined([value.value for value in values], values)
-
-
-def _joined(whole: Any, parts: list[Typed]) -> Typed:
-    repairs = dict.fromkeys(code for part in parts for code in part.repairs)
+def joined(whole: Any, parts: Iterable[Typed], *codes: str) -> Typed:
+    """A list or an object of values, with all that was repaired in them."""
+    parts = list(parts)
+    repairs = dict.fromkeys((*codes, *(code for part in parts for code in part.repairs)))
     return Typed(whole, all(part.fits for part in parts), tuple(repairs))
 
 
-def _items_schema(schema: object, document: object) -> object:
-    """What the items of a list are, where the schema allows one; else None."""
-    for plain in Schemas(document).plain(schema):
-        if kind(plain) == "array":
-            return elements(plain).rest
-    return None
+def repeated_items(schema: object, document: object, key: str) -> object:
+    """The schema of the items where a key that stands there more than once is a list."""
+    plain = Schemas(document).plain(schema)
+    items = [elements(one).rest for one in plain if kind(one) == "array"]
+    if not items and any(map(types_of, plain)):
+        raise BadBody("repeated-argument", f"{key!r:.60} is given twice")
+    return items[0] if items else True
+
+
+class Nesting(NamedTuple):
+    """Reads values by schemas of one document; `decode` gives what a text stands for."""
+
+    document: object
+    escapes: bool
+    decode: Callable[[str], str]
+
+    def value(self, texts: list[str], schema: object, key: str, depth: int) -> Typed:
+        """The value of an element that stands there once, or again and again."""
+        if len(texts) > 1:
+            items = repeated_items(schema, self.document, key)
+            is_list = self._items(schema) is not None
+            return self._list(texts, items, depth, *(() if is_list else ("repaired-repeats",)))
+        (text,) = texts
+        if depth > 0 and text.lstrip().startswith("<"):
+            inner = self._inner(text, schema, depth - 1)
+            if inner is not None:
+                return inner
+        return typed(self.decode(text), schema, self.document, repair=True)
+
+    def _items(self, schema: object) -> object:
+        """What the items of a list are, where the schema allows one; else None."""
+        plain = Schemas(self.document).plain(schema)
+        return next((elements(one).rest for one in plain if kind(one) == "array"), None)
+
+    def _inner(self, text: str, schema: object, depth: int) -> Typed | None:
+        """The object or list whose members or items stand in elements, if it is one."""
+        items = self._items(schema)
+        if items is not None:
+            found = self._clean(text, lambda _: True)
+            if found and len({key for key, _ in found}) == 1:
+                return self._list([one for _, one in found], items, depth)
+        for plain in Schemas(self.document).plain(schema):
+            if kind(plain) == "object":
+                said = members(plain)
+                known = dict(said.known)
+                found = self._clean(text, known.__contains__ if known else lambda _: True)
+                if found:
+                    values = {
+                        key: self.value(written, known.get(key, True), key, depth)
+                        for key, written in grouped(found).items()
+                    }
+                    return joined({key: one.value for key, one in values.items()}, values.values())
+        return None
+
+    def _clean(self, text: str, is_key: Callable[[str], bool]) -> list[tuple[str, str]]:
+        """The elements of a text that is nothing else."""
+        found, repairs = read_elements(text, is_key, escapes=self.escapes)
+        return [] if any(code != "misspelt-tag" for code, _ in repairs) else found
+
+    def _list(self, texts: list[str], items: object, depth: int, *codes: str) -> Typed:
+        values = [self.value([text], items, "item", depth) for text in texts]
+        return joined([value.value for value in values], values, *codes)

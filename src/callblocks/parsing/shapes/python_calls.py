@@ -24,7 +24,7 @@ from callblocks.parsing.stage import Reading
 __all__ = ("NAME", "NAME_ATOMS", "PythonRow", "PythonRowReader")
 
 NAME_ATOMS = ("[A-Za-z_]", r"[\w.-]{0,200}", r"\(")
-NAME = Markers(Shape(NAME_ATOMS))
+NAME = Markers(Shape(NAME_ATOMS), what="a name and `(`")
 _GENERAL = {"arguments": "arguments-not-python", "row": "stray-text"}
 
 

@@ -69,7 +69,7 @@ class PythonMarked(Dialect):
             return block.malformed("empty-calls", "there is no call in it")
         if self.in_list:
             if char != "[":
-                return block.refuse()
+                return block.refuse(expected="`[`")
             block.step()
         return (yield from PythonRowReader(block, self.row).read())
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from callblocks.parsing.markers import Markers
+from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.keys import Heads, Keys
 
 __all__ = ("Row",)
+
+# What models put between calls and mean nothing by: a word, a comment, a mark of a list.
+_STRAY = r"[^{}\[\]<]{1,40}"
+_GAP = "[ \\t\\r\\n]{0,20}"
+_IN_ARRAY = Markers(Shape((_STRAY, r"(?=[{\]])")))
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,22 @@ class Row:
     def trailers(self) -> Markers:
         """What may follow the row."""
         return Markers(*self.trailing)
+
+    def strays(self, *, in_array: bool) -> Markers:
+        """Text between two calls; what follows it makes sure that it is."""
+        if not self.sure or not (in_array or self.is_closed):
+            return Markers()
+        return _IN_ARRAY if in_array else self._between
+
+    @cached_property
+    def _between(self) -> Markers:
+        return Markers(Shape((_STRAY, r"\{", _GAP, '"')))
+
+    @cached_property
+    def stray_ends(self) -> Markers:
+        """Text between the last call and a marker that ends the row."""
+        markers = self.closing if self.sure and self.is_closed else ()
+        return Markers(*(Shape((_STRAY, *map(re.escape, one))) for one in markers))
 
     @cached_property
     def is_closed(self) -> bool:

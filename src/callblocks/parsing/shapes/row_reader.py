@@ -2,6 +2,11 @@
 
 A call is ready when it is known what follows its object: the next one, or the row's end. So the
 last call owns the closing marker.
+
+Each element is judged alone. What is wrong between two of them (a comma missing or too many, a
+brace, a few words) belongs to the call before it, as a repair. An element that is no JSON is read
+when the row is over (`repair.calls.mend`); if it cannot be, it is malformed, and its neighbours
+are not.
 """
 
 from __future__ import annotations
@@ -10,7 +15,7 @@ from callblocks.model.calls import Span
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.json_scan import ScanState
 from callblocks.parsing.repair.brackets import Brackets
-from callblocks.parsing.repair.calls import Mended, mend
+from callblocks.parsing.repair.calls import Broken, Mended, mend
 from callblocks.parsing.shapes.call_object import CallObject
 from callblocks.parsing.shapes.keys import Parts, resolve
 from callblocks.parsing.shapes.row import Row
@@ -42,7 +47,7 @@ class RowReader:
             self._in_array = True
             char = yield from self.block.peek()
             if char != "{" and not self.row.is_closed:
-                return self.block.refuse()
+                return self.block.refuse(expected="`{`")
         more = True
         while more:
             call = self._object()
@@ -75,7 +80,8 @@ class RowReader:
     def _leave(self, call: CallObject) -> Refused | None:
         """What is no call after all is given back."""
         if not self.telling.any:
-            return self.block.refuse(until=self.block.offset)
+            expected, at = "an object that calls a tool", call.start
+            return self.block.refuse(until=self.block.offset, expected=expected, at=at)
         self._end = call.start
         return self._stop()
 
@@ -85,22 +91,56 @@ class RowReader:
         char = ""
         if self._in_array or self.row.many or self.row.closing or self.row.trailing:
             char = yield from self.block.peek()
-        if char and char in ("," if self._in_array else self.row.separators):
-            self.block.step()
-            comma = self.block.offset
-            char = yield from self.block.peek()
-            self._end = self.block.offset if char == "{" else comma
-            if char == "{":
-                return True
-            self._repairs.append("repaired-commas")
-        elif char == "{" and self.row.many and not self._in_array:
+        char, commas = yield from self._separators(char)
+        if char == "{" and (commas or self._may_lack_comma):
+            if commas > 1 or (self._in_array and not commas):
+                self._repairs.append("repaired-commas")
             self._end = self.block.offset
             return True
+        if commas:
+            self._repairs.append("repaired-commas")
         if self._in_array:
             self._close_array(char)
             char = ""
         yield from self._close(char)
         return False
+
+    @property
+    def _may_lack_comma(self) -> bool:
+        """Whether an object may follow another right away."""
+        return not self.block.stage.strict if self._in_array else self.row.many
+
+    def _separators(self, char: str) -> Reading[tuple[str, int]]:
+        """Take what stands between two objects; give what comes then, and how many commas stood.
+
+        `_end` is after the last comma, or the last thing that was wrong.
+        """
+        block, commas = self.block, 0
+        separators = "," if self._in_array else self.row.separators
+        if self._in_array and not block.stage.strict:
+            separators = ",;"
+            while char == "}":
+                block.step()
+                self._repairs.append("repaired-braces")
+                self._end = block.offset
+                char = yield from block.peek()
+        while char and char in separators and not (commas and block.stage.strict):
+            block.step()
+            self._end, commas = block.offset, commas + 1
+            char = yield from block.peek()
+        if char not in ("{", "}", "]", "<", "") and not block.stage.strict:
+            stray = yield from block.match(self.row.strays(in_array=self._in_array))
+            if stray:
+                text = stray.partition("{")[0]
+                block.give_back(block.offset - len(stray) + len(text))
+                self._note_stray(text)
+                self._end, commas = block.offset, max(commas, 1)
+                char = yield from block.peek()
+        return char, commas
+
+    def _note_stray(self, text: str) -> None:
+        self._repairs.append("stray-text")
+        self.telling.details["stray-text"] = f"{text.strip()!r:.80} stands between calls"
 
     def _close_array(self, char: str) -> None:
         if char == "]":
@@ -121,6 +161,11 @@ class RowReader:
             return
         char = char or (yield from self.block.peek())
         marker = yield from self.block.match(self.row.closers)
+        if not marker and char not in ("}", "]", "") and not self.block.stage.strict:
+            stray = yield from self.block.match(self.row.stray_ends)
+            marker = next((one for one in self.row.closing if stray.endswith(one)), "")
+            if stray:
+                self._note_stray(stray.removesuffix(marker))
         while not marker and char in ("}", "]"):
             self.block.step()
             self._repairs.append("repaired-braces")
@@ -142,16 +187,18 @@ class RowReader:
 
     def _finish(self, call: CallObject) -> bool:
         """Say the call of a whole object; False if it is none and nothing of it was said."""
+        if call.too_deep and (call.started or self.row.sure):
+            depth = self.block.stage.limits.depth
+            return self._bad("too-deep", f"more than {depth} levels", call.started)
         try:
             parts = call.parts()
         except ValueError as error:
             return self._bad("json", str(error), call.started)
-        if call.too_deep and (call.started or self.row.sure):
-            depth = self.block.stage.limits.depth
-            return self._bad("too-deep", f"more than {depth} levels", call.started)
         if parts is None or not self._is_call(parts):
             return self._bad("call", "it has no name", call.started)
-        repairs, ended = self._repairs, self._ended
+        if call.renamed:
+            return self._bad("call", "it has two names", call.started)
+        repairs, ended = [*self._repairs, *call.repairs], self._ended
         if call.is_silent:
             self.telling.nothing(self._end)
             return True
@@ -186,24 +233,34 @@ class RowReader:
             return self._leave(call)
         ended = yield from self._seek_end(call)
         raw = self.block.pack(call.start)
-        found, error = self._mended(raw, ended=ended)
-        if not certain and (error or not all(map(self._is_mended_call, found))):
+        found = self._mended(raw, ended=ended)
+        last = found[-1]
+        error = last.reason if isinstance(last, Broken) else ""
+        # What is given back after a search through all of the text would be searched again.
+        if not (error or self.row.sure or ended) and raw[last.after :].strip():
+            last = Broken(len(raw), "its brackets do not close")
+            found.append(last)
+        if not certain and not all(map(self._is_mended_call, found)):
             return self._leave(call)
         started = call.started
         for one in found:
-            self._end, self._ended = call.start + one.after, True
-            codes = (*self.row.repairs, *one.repairs)
-            self._repairs = [code for code in codes if code not in self.row.natural]
-            if one is found[-1] and not error:
-                self._ended = ended or "repaired-closing" not in one.repairs
-                self.block.give_back(self._end)
-                yield from self._close()
-            self._say_mended(one, call.start, started)
+            # A string that is not closed has been said up to the next quote, in the next object.
+            self._end = max(call.start + one.after, self.block.stage.said)
+            self._ended = True
+            if isinstance(one, Broken):
+                if one is last:
+                    yield from self.block.match(self.row.closers)
+                    self._end = self.block.offset
+                self.telling.bad("json", one.reason, end=self._end)
+            else:
+                codes = (*self.row.repairs, *one.repairs)
+                self._repairs = [code for code in codes if code not in self.row.natural]
+                if one is last:
+                    self._ended = ended or "repaired-closing" not in one.repairs
+                    self.block.give_back(self._end)
+                    yield from self._close()
+                self._say_mended(one, call.start, started)
             started = False
-        if error:
-            yield from self.block.match(self.row.closers)
-            self._end = self.block.offset
-            self.telling.bad("json", error, end=self._end)
         return self._stop()
 
     def _seek_end(self, call: CallObject) -> Reading[bool]:
@@ -220,20 +277,17 @@ class RowReader:
         yield from self.block.consume(brackets)
         return brackets.state is ScanState.STOPPED
 
-    def _mended(self, raw: str, *, ended: bool) -> tuple[list[Mended], str]:
-        """The objects that can be read, and why the rest cannot."""
-        stage, found = self.block.stage, list[Mended]()
+    def _mended(self, raw: str, *, ended: bool) -> list[Mended | Broken]:
+        """The objects that can be read, and why others cannot."""
+        stage = self.block.stage
         if stage.strict and not self.row.natural:
-            return found, "it is not JSON"
-        try:
-            found.extend(mend(raw, ended=ended, depth=stage.limits.depth, in_array=self._in_array))
-        except ValueError as error:
-            return found, str(error)
-        # What is given back after a search through all of the text would be searched again.
-        astray = not (self.row.sure or ended) and raw[found[-1].after :].strip()
-        return found, "its brackets do not close" if astray else ""
+            return [Broken(len(raw), "it is not JSON")]
+        depth = stage.limits.depth
+        return list(mend(raw, ended=ended, depth=depth, in_array=self._in_array))
 
-    def _is_mended_call(self, one: Mended) -> bool:
+    def _is_mended_call(self, one: Mended | Broken) -> bool:
+        if isinstance(one, Broken):
+            return False
         parts = resolve(self.row.keys, one.value, one.start, one.places)
         return parts is not None and self._is_call(parts)
 
@@ -241,6 +295,8 @@ class RowReader:
         parts = resolve(self.row.keys, one.value, one.start, one.places)
         if parts is None:
             return self.telling.bad("call", "it has no name", end=self._end)
+        if started and parts.name != self.block.name:
+            return self.telling.bad("call", "it has two names", end=self._end)
         if not (self._ended or parts.place):
             return self.telling.bad("json", "the text ends before the arguments", end=self._end)
         place = parts.place and _moved(parts.place, base)

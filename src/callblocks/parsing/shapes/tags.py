@@ -151,8 +151,11 @@ def closing(*texts: str, others: Sequence[Shape] = (), covered: bool = False) ->
 
 
 def _pattern(shapes: Sequence[Shape]) -> re.Pattern[str]:
-    # A tag that was taken stands alone: what had to follow it is no part of it.
-    own = ([atom for atom in shape.atoms if not atom.startswith("(?=")] for shape in shapes)
+    # A tag that was taken may stand alone: what had to follow it is no part of it.
+    own = (
+        [f"(?:{atom}|\\Z)" if atom.startswith("(?=") else atom for atom in shape.atoms]
+        for shape in shapes
+    )
     return re.compile("|".join(map("".join, own)) or "(?!)")
 
 

@@ -19,7 +19,10 @@ __all__ = ("Telling",)
 
 
 class Telling:
-    """`any` says that something was said. Codes begin with the dialect's name, or are `general`."""
+    """`any` says that something was said. Codes begin with the dialect's name, or are `general`.
+
+    `details` say more of a repair of the next call than its code does.
+    """
 
     def __init__(
         self,
@@ -31,6 +34,7 @@ class Telling:
     ) -> None:
         self.block = block
         self.any = False
+        self.details: dict[str, str] = {}
         self._as_text = as_text
         self._id_later = id_later
         self._general = general
@@ -55,7 +59,7 @@ class Telling:
             value, size=size, id_=parts.id, extra=extra, ended=ended, end=end, text=text
         )
         for code in found | dict.fromkeys(inner):
-            self.block.problem(code, GENERAL_CODES[code], place)
+            self.block.problem(code, self.details.get(code, GENERAL_CODES[code]), place)
         return self._done(end)
 
     def bad(self, code: str, detail: str, *, end: int) -> None:
@@ -94,4 +98,5 @@ class Telling:
 
     def _done(self, end: int) -> None:
         self.any = True
+        self.details.clear()
         self._since = end

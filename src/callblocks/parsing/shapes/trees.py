@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
 from callblocks.parsing.schema_shape import Schemas, elements, kind, members
 from callblocks.parsing.shapes.bad_body import BadBody
+from callblocks.parsing.shapes.nested import grouped, joined, repeated_items
 from callblocks.parsing.shapes.xml_form import as_text
 from callblocks.parsing.typed import Typed, typed
 
-__all__ = ("Tree", "read_tree", "typed_tree", "write_tree")
+__all__ = ("Tree", "read_tree", "typed_members", "typed_tree", "write_tree")
 
 Tree: TypeAlias = "str | list[tuple[str, Tree]]"
 """Text, or elements by name."""
@@ -53,16 +55,32 @@ def typed_tree(tree: Tree, schema: object, document: object) -> Typed:
     plain = Schemas(document).plain(schema)
     lists = [elements(one).rest for one in plain if kind(one) == "array"]
     objects = [members(one).known for one in plain if kind(one) == "object"]
-    names = [name for name, _ in tree]
-    if set(names) == {"item"} and (lists or not objects):
+    names = {name for name, _ in tree}
+    if names == {"item"} and (lists or not objects):
         rest = lists[0] if lists else True
         items = [typed_tree(inner, rest, document) for _, inner in tree]
-        return _joined([item.value for item in items], items)
-    if len(set(names)) < len(names):
-        raise BadBody("repeated-argument", "a member of an object is given twice")
-    known = next((dict(one) for one in objects if one.keys() >= set(names)), dict[str, object]())
-    values = {name: typed_tree(inner, known.get(name, True), document) for name, inner in tree}
-    return _joined({name: one.value for name, one in values.items()}, list(values.values()))
+        return joined([item.value for item in items], items)
+    known = next((dict(one) for one in objects if one.keys() >= names), dict[str, object]())
+    values = typed_members(tree, known, document)
+    return joined({name: one.value for name, one in values.items()}, values.values())
+
+
+def typed_members(
+    tree: list[tuple[str, Tree]], known: Mapping[str, object], document: object
+) -> dict[str, Typed]:
+    """The members of an object; one that stands there more than once is a list."""
+    return {
+        name: _member(name, given, known.get(name, True), document)
+        for name, given in grouped(tree).items()
+    }
+
+
+def _member(name: str, given: list[Tree], schema: object, document: object) -> Typed:
+    if len(given) == 1:
+        return typed_tree(given[0], schema, document)
+    items = repeated_items(schema, document, name)
+    values = [typed_tree(one, items, document) for one in given]
+    return joined([one.value for one in values], values, "repaired-repeats")
 
 
 def write_tree(dialect: str, key: str, value: Any, prefix: str) -> str:
@@ -76,8 +94,3 @@ def write_tree(dialect: str, key: str, value: Any, prefix: str) -> str:
     else:
         inner = as_text(dialect, value)
     return f"{prefix}<{key}>{inner}{prefix}</{key}>"
-
-
-def _joined(whole: Any, parts: list[Typed]) -> Typed:
-    repairs = dict.fromkeys(code for part in parts for code in part.repairs)
-    return Typed(whole, all(part.fits for part in parts), tuple(repairs))

@@ -1,7 +1,9 @@
 """One call while it is read: its arguments in tags, or its body.
 
 What a value holds is text, so a closing tag in it is one only if the next tag tells: after
-`</parameter>` comes another parameter or the end of the call, else it belongs to the value.
+`</parameter>` comes another parameter or the end of the call, else it belongs to the value. What
+was read as one value may still be several whose tags are not all there; that is judged when all
+arguments of the call are known (`unclosed_values`).
 """
 
 from __future__ import annotations
@@ -12,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
-from callblocks.parsing.line_ends import without_line_end
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.tags import BLANKS, Tag, literal
+from callblocks.parsing.shapes.unclosed_values import Value, part_values
 from callblocks.parsing.shapes.xml_bodies import Input, JsonBody, ReadsBodies, TextBody
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.turn_end import TURN_ENDS
@@ -44,23 +46,24 @@ class XmlCall:
 
     `inside` says that it ended within a value, `sure` that what ended the call surely did.
     `follows` is what was found right after its end, where that had to be looked at. `dead` is up
-    to where no other call begins if this is none.
+    to where no other call begins if this is none. With `in_wrapper` the tags around it make sure
+    that a tool is called.
     """
 
-    def __init__(self, shape: XmlParameters, block: Block) -> None:
+    def __init__(self, shape: XmlParameters, block: Block, *, in_wrapper: bool = False) -> None:
         self._shape, self._block, self._tags = shape, block, shape.tags
         self.end = shape.tags.call_end
         self.repairs: list[tuple[str, str]] = []
         self.follows: str | None = None
         self.over = self.inside = False
+        self.in_wrapper = in_wrapper
         self.sure = True
         self.dead = 0
-        self._written: dict[str, tuple[str, str]] = {}
+        self._values: list[Value] = []
         self._fault: BadBody | None = None
         self._body: JsonBody | TextBody | None = None
         self._unsaid: list[str] = []
         self._key = ""
-        self._lost = False
         self._has_elements = False
 
     def read(self, name: str, stop: int) -> Reading[str | None]:
@@ -78,6 +81,10 @@ class XmlCall:
         self.over = not tag and block.ends_within(inside)
         if not tag and not self.over:
             self._fault = BadBody("stray-text", "what should open an argument does not")
+            if self.in_wrapper and name in block.stage.tools:
+                if not is_begun:
+                    block.started(name, end=stop)
+                return (yield from self._skip())
             return "" if is_begun else None
         if not is_begun:
             block.started(name, end=stop)
@@ -149,6 +156,12 @@ class XmlCall:
         is_own = self._tags.argument.is_in(opening)
         return self._shape.key_in(opening) if is_own else opening[1:-1]
 
+    def _skip(self) -> Reading[str]:
+        """Take what is no row of arguments, up to the end of the call or the next one."""
+        _, end = yield from self._block.stream(self._tags.skipped_to)
+        self.over = not end
+        return end
+
     def read_whole(self, name: str, stop: int) -> bool:
         """Say a call whose opening tag, which ends at `stop`, also ends it, if it is one."""
         self._block.started(name, end=stop)
@@ -174,7 +187,12 @@ class XmlCall:
             raise self._fault
         if self._body is not None:
             return self._body.value(tool)
-        return self._shape.typed_arguments(self._written, tool)
+        values, repairs = part_values(self._values, self._shape, tool)
+        self.repairs += repairs
+        written: dict[str, list[tuple[str, str]]] = {}
+        for one in values:
+            written.setdefault(one.key, []).append((one.opening, one.text))
+        return self._shape.typed_arguments(written, tool)
 
     def missing(self, tag: Tag) -> None:
         """Note that a closing tag is missing."""
@@ -199,26 +217,29 @@ class XmlCall:
         block = self._block
         self.note_spelling(self._tags.argument, opening)
         key = self._key = self._key_in(opening)
-        if key in self._written:
-            self._fault = BadBody("repeated-argument", f"{key!r:.60} is given twice")
         block.input("".join(self._unsaid))
+        if opening.endswith("/>"):
+            return (yield from self._read_empty(key, opening))
         parts: list[str] = []
         while True:
             text, end = yield from block.stream(self._tags.value_ends)
             parts.append(text)
-            self._unsaid, self._lost = [end], False
+            self._unsaid = [end]
             if not end and self._ends_turn(parts):
-                self._written[key] = opening, "".join(parts[:-2])
+                self._values.append(Value(key, opening, "".join(parts[:-2]), is_closed=True))
                 self.missing(self._tags.call_end)
                 return ""
             if not end:
-                self.over = self.inside = True
+                self._values.append(Value(key, opening, "".join(parts), is_closed=False))
+                self.over = True
+                # What has a closing tag of its own is whole, whatever stands behind it.
+                is_ended = self._tags.argument_end.markers.final.search("".join(parts))
+                self.inside = self._in_cdata(parts) or not is_ended
                 return ""
             tag = None if self._in_cdata(parts) else (yield from self._tag_after(end))
             if tag is not None:
-                value = "".join(parts)
-                # A line end before the tag that closed it in its stead belongs to that tag.
-                self._written[key] = opening, without_line_end(value) if self._lost else value
+                is_closed = self._closes_argument(end.lstrip())
+                self._values.append(Value(key, opening, "".join(parts), is_closed=is_closed))
                 return tag
             parts.append(end)
             block.input(end)
@@ -231,16 +252,31 @@ class XmlCall:
             and _TURN_END.fullmatch(parts[-1]) is not None
         )
 
+    def _read_empty(self, key: str, opening: str) -> Reading[str]:
+        """Read what follows an argument whose opening tag also closes it."""
+        self._values.append(Value(key, opening, "", is_closed=True))
+        self.repair("misspelt-tag", f"{opening!r:.80} stands for an empty value")
+        tag = yield from self._block.match(self._tags.after_argument)
+        self.over = not tag and self._block.ends_within(self._tags.after_argument)
+        if not tag and not self.over:
+            self._fault = BadBody("stray-text", f"behind {opening!r:.60}")
+            return (yield from self._skip())
+        self._unsaid = [tag]
+        return tag
+
     def _in_cdata(self, parts: list[str]) -> bool:
         """Whether a value has opened `<![CDATA[` and not closed it."""
         opened = self._shape.cdata and _CDATA.match(parts[0])
         return bool(opened) and not _CDATA_END.search(parts[-1])
 
+    def _closes_argument(self, end: str) -> bool:
+        return self._tags.argument_end.is_in(end) or end == f"</{self._key}>"
+
     def _tag_after(self, end: str) -> Reading[str | None]:
         """What follows a value that `end` may have ended; None if it belongs to the value."""
         tags, bare = self._tags, end.lstrip()
-        if not tags.argument_end.is_in(bare) and bare != f"</{self._key}>":
-            return (yield from self._tag_instead(end, bare))
+        if not self._closes_argument(bare):
+            return (yield from self._outer_end(bare)) if tags.is_call_or_wrapper_end(bare) else None
         tag = yield from self._block.match(tags.after_argument)
         tag = tag or (yield from self._match_element(self._block.name))
         if not tag:
@@ -251,24 +287,6 @@ class XmlCall:
         self.note_spelling(tags.argument_end, bare)
         return tag
 
-    def _tag_instead(self, end: str, bare: str) -> Reading[str | None]:
-        """What follows a value that another tag than its own may have ended."""
-        if self._tags.argument.is_in(bare):
-            self._lost = bare == end
-            return self._next_argument(bare)
-        if self._tags.is_call_or_wrapper_end(bare):
-            return (yield from self._outer_end(bare))
-        return None
-
-    def _next_argument(self, opening: str) -> str | None:
-        """An opening tag in a value is one if its key is still to come."""
-        tool = self._block.stage.tools.get(self._block.name)
-        key = self._shape.key_in(opening)
-        if key in self._written or (tool and key not in tool.properties):
-            return None
-        self.missing(self._tags.argument_end)
-        return opening
-
     def _outer_end(self, end: str) -> Reading[str | None]:
         """The end of the call, or of the wrapper, in a value: one if a call or an end follows."""
         tags = self._tags
@@ -277,8 +295,7 @@ class XmlCall:
         self._unsaid.append(follows)
         if not follows and not self._block.ends_within(after):
             return None
-        self.missing(tags.argument_end)
-        self.follows, self._lost = follows, True
+        self.follows = follows
         # Where the text is over, more of it might have shown that this belongs to the value.
         self.sure = bool(follows)
         return end

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 from callblocks.model.calls import Call, Item, Result
 from callblocks.model.errors import Unwritable
 from callblocks.model.specs import ToolSpec
-from callblocks.parsing.arguments import plain_values, problems_of, typed_argument
+from callblocks.parsing.arguments import plain_values, problems_of, schema_of, typed_argument
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
@@ -31,7 +31,9 @@ from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.line_ends import without_line_ends
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.schema_order import in_schema_order
+from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.foreign_body import Bodies
+from callblocks.parsing.shapes.nested import joined, repeated_items
 from callblocks.parsing.shapes.tags import Tag, attributes, begun
 from callblocks.parsing.shapes.xml_bodies import ReadsBodies
 from callblocks.parsing.shapes.xml_call import XmlCall
@@ -44,7 +46,7 @@ from callblocks.parsing.typed import Typed, type_name, typed
 
 __all__ = ("XmlParameters",)
 
-_NAMED = re.compile(r"<[^\s=<>]+=\s*(.*?)\s*(?:[>\n]|\Z)", re.DOTALL)
+_NAMED = re.compile(r"<[^\s=<>]+=\s*(.*?)\s*(?:/?>|\n|\Z)", re.DOTALL)
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 _WRAPPERS = ("arguments", "input", "parameters", "properties")
 _QUOTES = "\"'“”‘’"
@@ -83,9 +85,9 @@ class XmlParameters(Dialect):
     def read(self, block: Block) -> Reading[Refused | None]:
         return XmlReader(self, block).read()
 
-    def reading(self, block: Block) -> XmlCall:
+    def reading(self, block: Block, *, in_wrapper: bool = False) -> XmlCall:
         """Who reads one call of a block."""
-        return XmlCall(self, block)
+        return XmlCall(self, block, in_wrapper=in_wrapper)
 
     def name_in(self, opening: str) -> str:
         """The tool's name in the tag that opens a call, or nothing."""
@@ -116,18 +118,39 @@ class XmlParameters(Dialect):
         return typed_argument(text, tool, key)
 
     def typed_arguments(
-        self, written: Mapping[str, tuple[str, str]], tool: ToolSpec | None
+        self, written: Mapping[str, Sequence[tuple[str, str]]], tool: ToolSpec | None
     ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         """The input of a call, and what is wrong with it. Each text stands with its tag."""
         if tool and len(written) == 1 and (inner := _unwrapped(written, tool)) is not None:
             return inner, [("repaired-wrapping", f"all arguments stand in {next(iter(written))!r}")]
-        values = {
-            key: self.typed_value(opening, self._bare(text), tool, key)
-            for key, (opening, text) in written.items()
-        }
+        values = {key: self.typed_values(given, tool, key) for key, given in written.items()}
         return plain_values(values), problems_of(values)
 
-    def _bare(self, text: str) -> str:
+    def typed_values(
+        self, given: Sequence[tuple[str, str]], tool: ToolSpec | None, key: str
+    ) -> Typed:
+        """What an argument is that stands there once, or more than once."""
+        (opening, text), *more = ((opening, self.bare(text)) for opening, text in given)
+        if not more:
+            return self.typed_value(opening, text, tool, key)
+        texts = [text, *(text for _, text in more)]
+        schema, document = schema_of(tool, key), tool.parameters if tool else True
+        try:
+            items = repeated_items(schema, document, key)
+        except BadBody:
+            if len(set(texts)) > 1:
+                raise
+            one = self.typed_value(opening, text, tool, key)
+            return joined(one.value, [one], "repaired-keys")
+        values = [typed(text, items, document, repair=True) for text in texts]
+        return joined([one.value for one in values], values, "repaired-repeats")
+
+    def is_quoted(self, text: str) -> bool:
+        """Whether a value stands in `<![CDATA[…]]>`."""
+        return self.cdata and _CDATA.fullmatch(text) is not None
+
+    def bare(self, text: str) -> str:
+        """A value without what its grammar puts around it."""
         if self.cdata and (inner := _CDATA.fullmatch(text)):
             return inner[1]
         return without_line_ends(text) if self.trims else text
@@ -195,14 +218,17 @@ def _name(opening: str) -> str:
     """`<function=NAME>`, or `<invoke name="NAME">`."""
     if bare := _NAMED.match(opening):
         return bare[1].strip(_QUOTES)
-    return attributes(opening).get("name", "")
+    return attributes(opening).get("name", "").strip()
 
 
-def _unwrapped(written: Mapping[str, tuple[str, str]], tool: ToolSpec) -> dict[str, Any] | None:
+def _unwrapped(
+    written: Mapping[str, Sequence[tuple[str, str]]], tool: ToolSpec
+) -> dict[str, Any] | None:
     """The arguments, where they all stand in one that the tool does not have."""
-    ((key, (_, text)),) = written.items()
-    if key not in _WRAPPERS or key in tool.properties:
+    ((key, given),) = written.items()
+    if key not in _WRAPPERS or key in tool.properties or len(given) > 1:
         return None
+    ((_, text),) = given
     inner = typed(text, {"type": "object"}, repair=True)
     if not inner.fits or not inner.value.keys() <= tool.properties.keys():
         return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ("XmlReader",)
 
-_REPAIRS = ("missing-closer", "stray-text")
+_REPAIRS = ("missing-closer", "stray-text", "foreign-body", "misspelt-tag")
 
 
 class XmlReader:
@@ -26,7 +26,7 @@ class XmlReader:
     def __init__(self, shape: XmlParameters, block: Block) -> None:
         self._shape, self._block, self._tags = shape, block, shape.tags
         self._wrapped = self._tags.wrapper.is_in(block.opening.lstrip())
-        self._call = shape.reading(block)
+        self._call = shape.reading(block, in_wrapper=self._wrapped)
         self._first_part = 0
         self._begin = block.start
 
@@ -39,7 +39,7 @@ class XmlReader:
             if not opening:
                 return (yield from self._read_no_call())
         elif self._tags.has_wrapper and block.stage.strict:
-            return block.refuse()
+            return block.refuse(expected="the tag that wraps calls", at=block.start)
         elif self._tags.has_wrapper:
             self._call.repair("missing-wrapper", f"{opening!r:.60} stands outside of its wrapper")
         refused: Refused | None = None
@@ -61,22 +61,26 @@ class XmlReader:
         self._call.note_spelling(self._tags.call, bare)
         name = self._shape.name_in(bare)
         if not name or not self._shape.is_tool(name, block.stage.tools):
-            return "", self._give_up(stop - len(opening))
+            return "", self._give_up(stop - len(opening), "the name of a tool")
         if self._shape.is_whole(opening):
+            if self._shape.form.head[0].endswith("="):
+                # After a bare name a slash is no part of the grammar; after attributes it is XML.
+                self._call.repair("misspelt-tag", f"{bare!r:.80} stands for an empty call")
             tag = "" if self._call.read_whole(name, stop) else None
         else:
             tag = yield from self._call.read(name, stop)
         if tag is None:
-            return "", self._give_up(stop - len(opening))
+            lacks = "a tag with what the tool requires" * self._shape.is_whole(opening)
+            return "", self._give_up(stop - len(opening), lacks)
         if not self._first_part:
             self._begin = block.start
         return (yield from self._close(tag, stop)), None
 
-    def _give_up(self, start: int) -> Refused | None:
+    def _give_up(self, start: int, expected: str = "") -> Refused | None:
         """This is no call: the first one of a block makes it no block."""
         block = self._block
         if block.start == self._begin:
-            return block.refuse(self._call.dead)
+            return block.refuse(self._call.dead, expected=expected, at=start)
         block.give_back(start)
         return None
 
@@ -105,7 +109,7 @@ class XmlReader:
         stop = block.offset - len(opening)
         self._say(start, stop)
         self._first_part, self._begin = len(block.taken) - 1, stop
-        self._call = self._shape.reading(block)
+        self._call = self._shape.reading(block, in_wrapper=self._wrapped)
         return opening
 
     def _read_wrapper_end(self) -> Reading[str]:
@@ -114,6 +118,8 @@ class XmlReader:
         if not tags.has_wrapper:
             return ""
         follows = yield from block.match(tags.after_call)
+        if self._wrapped and not follows and not block.stage.strict:
+            follows = yield from self._read_stray()
         if tags.wrapper_end.is_in(follows.lstrip()):
             self._call.note_spelling(tags.wrapper_end, follows.lstrip())
             return ""
@@ -121,6 +127,14 @@ class XmlReader:
             block.ends_within(tags.after_call)
             self._call.missing(tags.wrapper_end)
         return follows
+
+    def _read_stray(self) -> Reading[str]:
+        """Take a few words that stand behind a call in its wrapper, and the tag that follows."""
+        found = yield from self._block.match(self._tags.after_stray)
+        stray, bracket, tag = found.partition("<")
+        if found:
+            self._call.repair("stray-text", f"{stray.strip()!r:.60}")
+        return bracket + tag
 
     def _say(self, start: int, stop: int) -> None:
         block, call = self._block, self._call

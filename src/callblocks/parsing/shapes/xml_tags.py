@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import cached_property
 from typing import NamedTuple
 
 from callblocks.parsing.markers import Markers, Shape
@@ -10,7 +12,7 @@ from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag, closing, head
 __all__ = ("Beside", "XmlTags")
 
 _ANY_CLOSING = Shape(("<", "/", "[^<>\\s]{1,60}", ">"))
-INDENT = "[ \\t]{0,40}"
+_STRAY = "[^<>]{1,40}"
 _JSON = Shape((BLANKS, "\\{"))
 
 
@@ -33,8 +35,7 @@ ONLY_ARGUMENTS = Beside()
 class XmlTags:
     """The tags, each a `Tag`; there may be no wrapper.
 
-    `beside` says what a call may hold but arguments. Where `starts_line`, the opening tag of an
-    argument that is not closed must begin a line.
+    `beside` says what a call may hold but arguments.
 
     The sets of markers are the places where a reader stands: `first` in the wrapper, `inside`
     a call, within a value (`value_ends`), and after each end. What has `begun` an argument makes
@@ -50,7 +51,6 @@ class XmlTags:
         argument_end: Tag,
         wrapper: Tag = NOTHING,
         wrapper_end: Tag = NOTHING,
-        starts_line: bool = True,
         beside: Beside = ONLY_ARGUMENTS,
     ) -> None:
         self.call, self.call_end = call, call_end
@@ -70,15 +70,27 @@ class XmlTags:
         self.after_call = _after_blanks(call, wrapper_end)
         self.wrapper_ends = _after_blanks(wrapper_end)
         self.after_wrapper = Markers(*(self._wrapped_calls()))
-        # Unless its line begins with it, an opening tag in a value is most likely text.
-        lines = [("\\n", INDENT), ("\\r", "\\n", INDENT)] if starts_line else [()]
-        opened = (shape for before in lines for shape in argument.after(*before))
         outer = (shape for tag in (argument_end, *ends) for shape in tag.shapes)
-        self.value_ends = Markers(*opened, *outer, _ANY_CLOSING)
+        self.value_ends = Markers(*outer, _ANY_CLOSING)
         self.call_ends = Markers(*(shape for tag in ends for shape in tag.shapes))
         self.after_element = _after_blanks(*ends)
         self.element_end = Tag("", element_end) if element_end else NOTHING
         self.element_ends = Markers(*self.element_end.shapes, *self.call_ends.shapes)
+
+    @cached_property
+    def skipped_to(self) -> Markers:
+        """What ends a call whose arguments cannot be read."""
+        return Markers(*self.call_ends.shapes, *self.call.shapes)
+
+    @cached_property
+    def after_stray(self) -> Markers:
+        """A few words after a call in its wrapper, and the tag that follows them."""
+        return Markers(*_spaced(*(self.wrapper_end, self.call), before=_STRAY))
+
+    @cached_property
+    def argument_marks(self) -> re.Pattern[str]:
+        """The tags that open and close arguments, to be searched for in a value."""
+        return Markers(*self.argument.shapes, *self.argument_end.shapes).final
 
     def bare(self, tag: str) -> str:
         """A tag without the blanks, and the opening of a wrapper, before it."""
@@ -99,8 +111,8 @@ class XmlTags:
         return [shape for opening in openings for shape in self.call.after(*opening.atoms, BLANKS)]
 
 
-def _spaced(*tags: Tag) -> list[Shape]:
-    return [shape for tag in tags for shape in tag.after(BLANKS)]
+def _spaced(*tags: Tag, before: str = BLANKS) -> list[Shape]:
+    return [shape for tag in tags for shape in tag.after(before)]
 
 
 def _after_blanks(*tags: Tag) -> Markers:

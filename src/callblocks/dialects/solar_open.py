@@ -1,0 +1,84 @@
+"""Calls in a section, each an id, a name and JSON, as Solar Open writes it::
+
+    <|tool_calls|><|tool_call:begin|>c1<|tool_call:name|>get_weather
+    <|tool_call:args|>{"city": "Paris"}<|tool_call:end|><|calls|>
+
+There is no newline in it. Messages stand in markers of their own, which show nothing:
+`<|begin|>assistant<|content|>…<|end|>`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from callblocks.model.calls import Call
+from callblocks.model.specs import ToolSpec
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.engine import Setting
+from callblocks.parsing.expressions import Expr, chars, lit, repeat, seq
+from callblocks.parsing.grammar import Grammar
+from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.shapes.named_json import NAME, NamedJson
+from callblocks.parsing.shapes.named_reader import Head
+from callblocks.parsing.stage import Reading
+from callblocks.parsing.turn_end import TURN_ENDS
+
+__all__ = ("SolarOpen",)
+
+BEGIN = "<|begin|>assistant"
+FRAMES = (f"<|end|>{BEGIN}<|content|>", f"{BEGIN}<|content|>")
+ID = Markers(Shape((r"[\w-]{1,64}", r"(?![\w-])")))
+AFTER_ID = Markers("<|tool_call:name|>")
+AFTER_NAME = Markers("<|tool_call:args|>")
+_NOT_OF_AN_ID = re.compile(r"[^\w-]")
+
+
+class SolarOpen(NamedJson):
+    """A section of calls: an id, the name and a JSON object."""
+
+    name = "solar_open"
+    summary = "a section of calls, each an id, a name and a JSON object"
+    syntax = (
+        "<|tool_calls|><|tool_call:begin|>ID<|tool_call:name|>NAME<|tool_call:args|>{KEY: VALUE}"
+        "<|tool_call:end|><|calls|>"
+    )
+    rules = (
+        "Write all calls in one section, from `<|tool_calls|>` to `<|calls|>`.",
+        "Each call is `<|tool_call:begin|>`, an id of letters and digits, `<|tool_call:name|>`, "
+        "the tool's name, `<|tool_call:args|>`, its input as one JSON object, and "
+        "`<|tool_call:end|>`.",
+    )
+    section = ("<|tool_calls|>", f"<|end|>{BEGIN}<|tool_calls|>", f"{BEGIN}<|tool_calls|>")
+    opening = ("<|tool_call:begin|>",)
+    after_name = ("<|tool_call:args|>",)
+    closing = ("<|tool_call:end|>",)
+    section_end = ("<|calls|>",)
+    turn_ends = (*TURN_ENDS, "<|end|>")
+    reasoning = (("<|think|>", "<|end|>"), (f"{BEGIN}<|think|>", "<|end|>"))
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        return (*super().openers(setting), *FRAMES, *(("<|content|>",) if setting.alone else ()))
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        if block.opening.endswith("<|content|>"):
+            return block.markup()
+        return (yield from super().read(block))
+
+    def read_head(self, block: Block) -> Reading[Head | None]:
+        id_ = yield from block.match(ID)
+        if not (yield from block.match(AFTER_ID)):
+            return None
+        name = yield from block.match(NAME)
+        if not name or not (yield from block.match(AFTER_NAME)):
+            return None
+        return Head(name, id_ or None)
+
+    def written_head(self, call: Call) -> str:
+        id_ = _NOT_OF_AN_ID.sub("_", call.id)[:64]
+        return f"<|tool_call:begin|>{id_}<|tool_call:name|>{call.name}<|tool_call:args|>"
+
+    def head_rule(self, grammar: Grammar, tool: ToolSpec) -> Expr:
+        id_ = repeat(chars("a-zA-Z0-9_-"), 1, 32)
+        after = lit(f"<|tool_call:name|>{tool.name}<|tool_call:args|>")
+        return seq(lit("<|tool_call:begin|>"), id_, after)

@@ -1,0 +1,127 @@
+"""Calls that are mentioned and not made: in quotation marks, in code spans, in diffs.
+
+Where the dialect is guessed, a text may speak *about* calls: documentation, an answer that quotes a
+chat template, a diff of a parser. These signs tell a mention from a call while the text arrives:
+
+- the opener stands right behind an opening quotation mark, an escaped line break or the sign of a
+  changed line in a diff;
+- it stands in a code span that begins and ends inside its line. A span that begins a line may be
+  a call that a small model wrapped, so it counts for nothing;
+- it stands in a hunk of a diff, whose header says how many lines it has (`DiffHunks`);
+- its name is no name of a tool but an expression or a placeholder (`Block.started` checks it).
+
+None of these holds where a dialect is named or calls in code are asked for: then every call counts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from callblocks.model.events import Text
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.fences import END_OF_LINE
+from callblocks.parsing.markers import Markers, line
+from callblocks.parsing.stage import Reading, Stage
+
+__all__ = ("DiffHunks", "is_quoted")
+
+_OPENING_MARKS = "\"'“‘„«‹"
+# A straight mark behind one of these closes a quotation.
+_BEFORE_CLOSING_MARK = ".!?…)]}%*_-\"'”’»"
+_ESCAPED_BREAKS = ("\\n", "\\t", "\\r")
+_CHANGED_LINES = ("\n+", "\n-", "+", "-")
+_LEFT_OF_SPAN = " \t([{<\"'“‘«:=,;|/*_~>-—–"
+_TICKS = re.compile("`+")
+_TICK_OR_END = Markers("`", "\n")
+_HUNK = re.compile(r"@@ -\d+(?:,(\d{1,6}))? \+\d+(?:,(\d{1,6}))? @@")
+
+
+def is_quoted(stage: Stage, before: str) -> Reading[bool]:
+    """Whether the opener that stands here is quoted, by what stands before it.
+
+    In what may be a code span the text waits until the span is closed or the line ends.
+    """
+    if stage.scan.text[stage.scan.pos] in "\r\n":
+        return False
+    if before[-2:] in _ESCAPED_BREAKS or before[-2:] in _CHANGED_LINES or _ends_in_mark(before):
+        return True
+    return _ends_in_span(before) and (yield from _closes_span(stage))
+
+
+def _ends_in_mark(before: str) -> bool:
+    """Whether the last character is a quotation mark that opens."""
+    mark, earlier = before[-1:], before[-2:-1]
+    if not mark or mark not in _OPENING_MARKS:
+        return False
+    return not earlier or not (earlier.isalnum() or earlier in _BEFORE_CLOSING_MARK)
+
+
+def _ends_in_span(before: str) -> bool:
+    """Whether a code span that begins inside this line is still open.
+
+    The start of a long line may be out of sight, so runs of backticks are not counted: the last one
+    that has a blank or an opening bracket on its left and none on its right opens a span, one that
+    has something else on its left closes it.
+    """
+    start = before.rfind("\n") + 1
+    for run in reversed(list(_TICKS.finditer(before, start))):
+        if run.start() == 0 or before[run.start() - 1] == "\n":
+            return False
+        if before[run.start() - 1] not in _LEFT_OF_SPAN:
+            return False
+        if before[run.end() : run.end() + 1] not in (" ", "\t"):
+            return True
+    return False
+
+
+def _closes_span(stage: Stage) -> Reading[bool]:
+    """Whether a backtick comes before the line ends. All that was read for it is given back."""
+    start, scan = stage.scan.offset, stage.scan
+    before, fresh = scan.before, scan.fresh
+    ahead = Block(stage, "code-span", "")
+    _, end = yield from ahead.until(_TICK_OR_END)
+    scan.rewind(start, ahead.taken, fresh, before)
+    return end == "`"
+
+
+class DiffHunks:
+    """Makes prose of a hunk of a unified diff: its header, and as many lines as that counts."""
+
+    name: ClassVar = "diff-hunk"
+    OPENERS = (line("@@ -", indent=""),)
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        rest, end = yield from block.until(END_OF_LINE)
+        header = _HUNK.match((block.marker + rest).lstrip("\n"))
+        if header is None:
+            return block.refuse(expected="the header of a hunk of a diff", at=block.start)
+        old, new = (1 if size is None else int(size) for size in header.groups())
+        # The end of a line may belong to what stands on the next one: it is taken with that.
+        block.give_back(block.offset - len(end))
+        block.prose()
+        scan = block.stage.scan
+        while old > 0 or new > 0:
+            sign = yield from _sign_of_line(block.stage)
+            if sign not in ("+", "-", " ", "\n", "\\"):
+                break
+            old -= sign in ("-", " ", "\n")
+            new -= sign in ("+", " ", "\n")
+            block.stage.prose(scan.take(scan.text.index("\n", scan.pos) + 1))
+            yield from block.stage.stream(END_OF_LINE, Text)
+        return None
+
+
+def _sign_of_line(stage: Stage) -> Reading[str]:
+    """Return the first character of the next line, or nothing at the end of the text.
+
+    The reading stands before the end of a line, which is not taken.
+    """
+    scan = stage.scan
+    while True:
+        waiting = scan.text[scan.pos : scan.pos + 3].lstrip("\r")
+        if len(waiting) > 1:
+            return waiting[1]
+        if scan.closed:
+            return ""
+        yield
