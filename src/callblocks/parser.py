@@ -20,7 +20,7 @@ from callblocks.model.errors import CallerError, UnknownDialect, Unwritable
 from callblocks.model.specs import ToolSpecs, specs_by_name
 from callblocks.parsing.conversion import Conversion
 from callblocks.parsing.conversion import conversion as write_parsed
-from callblocks.parsing.dialect import Dialect
+from callblocks.parsing.dialect import Dialect, with_fallbacks
 from callblocks.parsing.engine import Engine
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.openers import InFences
@@ -47,6 +47,7 @@ class Parser(Engine):
     several dialects: the first of them is then read as if it were alone.
     `tools` let arguments be bound and typed.
     `model` is the name of the model that writes: `auto` prefers the dialect of its family.
+    A named dialect also reads its siblings' spelling, with a `sibling-dialect` problem.
     `strict` repairs nothing: what breaks a dialect's grammar is malformed.
     `in_code_fences` says whether calls in Markdown code fences are calls: yes where dialects are
     named; with `auto`, which guesses, only where all of the fence is calls of `tools`, as "whole"
@@ -73,7 +74,7 @@ class Parser(Engine):
         # What one name stands for is known, and what `auto` has a model for: the first leads.
         leads = isinstance(dialect, str) and (dialect != AUTO or dialect_of(model))
         super().__init__(
-            owners,
+            owners if strict else with_fallbacks(owners, is_named=dialect != AUTO),
             preferred=owners[0] if leads else None,
             tools=tools,
             strict=strict,

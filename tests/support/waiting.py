@@ -24,6 +24,7 @@ from callblocks.dialects.chat_blocks import LEGACY_CALLS, LEGACY_RESULTS, find_l
 from callblocks.dialects.emoji_bracket import OPEN
 from callblocks.dialects.scissors_cat import CUTS
 from callblocks.dialects.tool_fence import read_info
+from callblocks.parsing.dialect import with_fallbacks
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.fences import closes, read_fence
 from callblocks.parsing.json_scan import JsonScan, ScanState
@@ -71,10 +72,18 @@ def _opened(dialect: str, before: str, tail: str) -> bool:
 
 @cache
 def _openers(dialect: str) -> Markers:
-    """What opens a call, alone and among others, a thought's markers, what ends a call or turn."""
+    """What opens a call, alone and among others, a thought's markers, and what ends a turn.
+
+    A sibling's markers open a call too.
+    """
     known = dialects[dialect]
     thinking = (marker for pair in known.reasoning for marker in pair)
-    openers = (*known.openers(Setting()), *known.openers(Setting(alone=False)))
+    openers = (
+        opener
+        for owner in with_fallbacks((known,), is_named=True)
+        for alone in (True, False)
+        for opener in owner.openers(Setting(alone=alone))
+    )
     return Markers(*openers, *thinking, *known.turn_ends, *closers_of(known.closers).shapes)
 
 

@@ -42,10 +42,10 @@ class Gemma4(BraceCalls):
     reasoning = ((f"{CHANNEL}thought\n", END), (f"{CHANNEL}thought", END))
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        return (self.opening, CHANNEL, END) if setting.alone else (self.opening,)
+        return (*super().openers(setting), *((CHANNEL, END) if setting.alone else ()))
 
     def read(self, block: Block) -> Reading[Refused | None]:
-        if block.opening == self.opening:
+        if block.opening not in (CHANNEL, END):
             return (yield from super().read(block))
         if block.opening == CHANNEL and (yield from block.match(THOUGHT)):
             return block.refuse(expected="a channel that is no thought", at=block.start)

@@ -7,7 +7,8 @@ A model may have a suffix of its own on each tag: `<tool_call:SUFFIX>`.
 
 from __future__ import annotations
 
-from callblocks.parsing.markers import Shape
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.arg_key_value import (
     NAME,
     RULES,
@@ -16,14 +17,18 @@ from callblocks.parsing.shapes.arg_key_value import (
     suffixed,
     wrapped_tags,
 )
-from callblocks.parsing.shapes.tags import BLANKS, Tag
+from callblocks.parsing.shapes.tags import BLANKS, Tag, literal
 from callblocks.parsing.shapes.xml_form import XmlForm
+from callblocks.parsing.stage import Reading
 
 __all__ = ("HyV4",)
 
 
 def _call(suffix: str = "") -> Shape:
     return Shape((*suffixed("<tool_call", suffix), BLANKS, NAME, "(?=[\\s<])"))
+
+
+_SEPARATED = Markers(Shape((BLANKS, *_call().atoms[:-1], BLANKS, *literal("<tool_sep").atoms)))
 
 
 class HyV4(ArgKeyValue):
@@ -52,3 +57,8 @@ class HyV4(ArgKeyValue):
         value_end="</arg_value>",
         shared=True,
     )
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        if (yield from block.stands(_SEPARATED)):
+            return block.refuse(expected="`<arg_key>`")  # Hunyuan 3 parts the name with a tag
+        return (yield from super().read(block))

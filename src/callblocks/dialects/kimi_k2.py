@@ -20,14 +20,12 @@ from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
 from callblocks.parsing.expressions import Expr, chars, lit, many, seq
 from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.markers import Markers
 from callblocks.parsing.shapes.named_json import NAME, NamedJson
 from callblocks.parsing.shapes.named_reader import Head
 from callblocks.parsing.stage import Reading
 
 __all__ = ("KimiK2",)
 
-ARGUMENTS = Markers("<|tool_call_argument_begin|>")
 _ID = re.compile(r"(?:functions\.)?(.+?)(:[0-9]+)?")
 
 
@@ -60,7 +58,7 @@ class KimiK2(NamedJson):
         id_ = yield from block.match(NAME)
         yield from block.peek()
         found = _ID.fullmatch(id_)
-        if found is None or not (yield from block.match(ARGUMENTS)):
+        if found is None or not (yield from block.match(self.separators)):
             return None
         return Head(found[1], id_ if found[2] else None)
 

@@ -15,18 +15,37 @@ from html import escape, unescape
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.framing import Framed
 from callblocks.parsing.shapes.json_values import MarkedValues
-from callblocks.parsing.shapes.tags import Tag, attributes, closing, literal
+from callblocks.parsing.shapes.tags import BLANKS, Tag, attributes, closing, literal
 from callblocks.parsing.shapes.xml_form import TYPES, XmlForm
-from callblocks.parsing.shapes.xml_tags import XmlTags
+from callblocks.parsing.shapes.xml_tags import Beside, XmlTags
+from callblocks.parsing.spelling import respelt_atoms
 
 __all__ = ("KimiK3",)
 
-_ATTRIBUTES = "(?:[^<]|<(?!\\|)){1,400}"
+_ATTRIBUTES = "(?:[^<]|<(?![|｜])){1,400}"
+_OPEN, _CLOSE, _SEP = (respelt_atoms(one) for one in ("<|open|>", "<|close|>", "<|sep|>"))
+_GAP = "[ \\t]{0,9}"
 
 
 def _opening(name: str) -> Tag:
     start, end = literal(f"<|open|>{name} ").atoms, literal("<|sep|>").atoms
-    return Tag(f"<|open|>{name}<|sep|>", Shape((*start, _ATTRIBUTES, *end)))
+    spaced = (*_OPEN, _GAP, *literal(f"{name} ").atoms, _ATTRIBUTES, *_SEP)
+    exact = Shape((*start, _ATTRIBUTES, *end))
+    return Tag(f"<|open|>{name}<|sep|>", exact, others=[Shape(spaced)])
+
+
+def _framing(kind: tuple[str, ...], text: str) -> Tag:
+    """A tag without attributes; models put blanks around its name, or write other bars."""
+    name = text.removesuffix("<|sep|>").rpartition("|>")[2]
+    spaced = Shape((*kind, _GAP, *literal(name).atoms, _GAP, *_SEP))
+    return closing(text, others=[spaced])
+
+
+_JSON = (
+    Shape((*_OPEN, _GAP, *literal("json").atoms, _ATTRIBUTES, *_SEP, BLANKS, "\\{")),
+    Shape((*_CLOSE, _GAP, *literal("json").atoms, _GAP, *_SEP)),
+)
+"""All arguments as one object."""
 
 
 class KimiK3(Framed, MarkedValues):
@@ -49,18 +68,27 @@ class KimiK3(Framed, MarkedValues):
     reasoning = (("<|open|>think<|sep|>", "<|close|>think<|sep|>"),)
     calls_end_reasoning = True
     reasoning_breaks = ("<|open|>response<|sep|>",)
-    frames = (
-        *(f"<|{what}|>response<|sep|>" for what in ("open", "close")),
-        '<|open|>message role="assistant"<|sep|>',
-        "<|close|>message<|sep|>",
+    frames = tuple(
+        f"<|{what}|>{gap}{name}{gap}<|sep|>"
+        for what, name in (
+            ("open", "response"),
+            ("close", "response"),
+            ("open", 'message role="assistant"'),
+            ("close", "message"),
+        )
+        for gap in ("", " ")
     )
     tags = XmlTags(
-        wrapper=closing("<|open|>tools<|sep|>"),
-        wrapper_end=closing("<|close|>tools<|sep|>"),
+        wrapper=_framing(_OPEN, "<|open|>tools<|sep|>"),
+        wrapper_end=_framing(_CLOSE, "<|close|>tools<|sep|>"),
         call=_opening("call"),
-        call_end=closing("<|close|>call<|sep|>"),
+        call_end=_framing(_CLOSE, "<|close|>call<|sep|>"),
         argument=_opening("argument"),
-        argument_end=closing("<|close|>argument<|sep|>"),
+        argument_end=_framing(_CLOSE, "<|close|>argument<|sep|>"),
+        beside=Beside(
+            json_element=_JSON,
+            outer=("<|close|>message<|sep|>", "<|open|>message", "<|open|>response<|sep|>"),
+        ),
     )
     form = XmlForm(
         wrapper=("<|open|>tools<|sep|>", "<|close|>tools<|sep|>"),

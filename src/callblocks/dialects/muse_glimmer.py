@@ -25,7 +25,8 @@ from callblocks.parsing.shapes.invoke import RULES, invoke_tags
 from callblocks.parsing.shapes.json_values import JsonValues
 from callblocks.parsing.shapes.tags import BLANKS, Tag, closing, literal
 from callblocks.parsing.shapes.xml_form import XmlForm
-from callblocks.parsing.shapes.xml_tags import XmlTags
+from callblocks.parsing.shapes.xml_tags import Beside, XmlTags
+from callblocks.parsing.spelling import respelt_atoms
 from callblocks.parsing.stage import Reading
 
 __all__ = ("MuseGlimmer",)
@@ -36,6 +37,13 @@ HEADERS = (
     Shape((" ?", *_TO), at_line_start=True),
 )
 ENDS = ("<|eom|>", "<|eot|>")
+START = "<|start|>assistant"
+_NOBODY = (*respelt_atoms(START), "[ \\t]{0,9}", *respelt_atoms("<|message|>"))
+_ANYBODY = (
+    *(*respelt_atoms(START), "[ \\t]{0,9}", *literal("to=").atoms),
+    *("[^\\s<]{1,200}", *respelt_atoms("<|message|>")),
+)
+_ENDS, _THOUGHT_ENDS, _STARTS = Markers(*ENDS), Markers(*ENDS, START), Markers(START)
 END = "</atem:function_calls>"
 _TAGS = invoke_tags("function_calls", ("atem:",))
 _WRAPPER = literal("<atem:function_calls>").atoms
@@ -60,17 +68,27 @@ class MuseGlimmer(Framed, JsonValues):
     frames = ENDS
     tags = XmlTags(
         wrapper=Tag(
-            "<atem:function_calls>",
+            "<|start|>assistant to=NAME<|message|><atem:function_calls>",
             *(
                 Shape((*header.atoms, BLANKS, *_WRAPPER), header.at_line_start)
                 for header in HEADERS
             ),
+            others=[
+                Shape((*_ANYBODY, BLANKS, *_WRAPPER)),
+                Shape((*_NOBODY, BLANKS, *_WRAPPER)),
+                Shape((*respelt_atoms("<|message|>"), BLANKS, *_WRAPPER)),
+            ],
         ),
-        wrapper_end=closing(END, *(f"{END}{end}" for end in ENDS)),
+        wrapper_end=closing(
+            END,
+            *(f"{END}{end}" for end in ENDS),
+            others=[Shape((*literal(END).atoms, *respelt_atoms(end))) for end in ENDS],
+        ),
         call=_TAGS.call,
         call_end=_TAGS.call_end,
         argument=_TAGS.argument,
         argument_end=_TAGS.argument_end,
+        beside=Beside(outer=(*ENDS, START)),
     )
     form = XmlForm(
         head=('<atem:invoke name="', '">\n'),
@@ -89,8 +107,12 @@ class MuseGlimmer(Framed, JsonValues):
         if recipient is None:
             return (yield from super().read(block))
         block.markup()
-        speak = Reasoning if recipient[1] == "self" else Text
-        yield from block.stage.stream(Markers(*ENDS), speak)
+        is_thought = recipient[1] == "self"
+        # An answer may quote the start of a message; a thought that has one lacks its end.
+        ends = _THOUGHT_ENDS if is_thought and not block.stage.strict else _ENDS
+        yield from block.stage.stream(ends, Reasoning if is_thought else Text)
+        if (yield from block.stands(_STARTS)):
+            block.problem("missing-closer", f"{ENDS[0]} is missing")
         return None
 
     def name_in(self, opening: str) -> str:

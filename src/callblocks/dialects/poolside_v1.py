@@ -25,7 +25,9 @@ class PoolsideV1(ArgKeyValue):
     calls_end_reasoning = True
     # Its calls look like those of `glm45`: who means these must say so.
     in_auto = False
-    tags = pair_tags()
+    # Its models take the token of a user's turn for that of a call.
+    tags = pair_tags("<user>")
+    call_openings = ("<tool_call>", "<user>")
     form = XmlForm(
         head=("<tool_call>", "\n"),
         end="</tool_call>",

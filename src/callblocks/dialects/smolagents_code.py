@@ -23,6 +23,7 @@ from callblocks.parsing.line_ends import without_line_end
 from callblocks.parsing.markers import Markers, Shape, line
 from callblocks.parsing.python_scan import PythonScan
 from callblocks.parsing.python_values import Arguments, read_arguments
+from callblocks.parsing.shapes.foreign_body import Bodies
 from callblocks.parsing.shapes.python_calls import NAME, PythonRow, PythonRowReader
 from callblocks.parsing.shapes.python_marked import PythonMarked
 from callblocks.parsing.stage import Reading, Stage
@@ -58,6 +59,10 @@ class SmolagentsCode(PythonMarked):
     opening = "<code>"
     closing = "</code>"
     in_list = False
+
+    @property
+    def bodies_between(self) -> Bodies | None:
+        return None  # any code may stand there
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         # Any text about programs has code in it: there, a tag on a line of its own.

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.invoke import RULES
-from callblocks.parsing.shapes.tags import BLANKS, Tag, attributed, closing, literal, misspelt
+from callblocks.parsing.shapes.tags import (
+    BLANKS,
+    Tag,
+    attributed,
+    closing,
+    literal,
+    misspelt,
+    respelt,
+)
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
 from callblocks.parsing.shapes.xml_tags import XmlTags
@@ -17,8 +25,16 @@ from callblocks.parsing.shapes.xml_tags import XmlTags
 __all__ = ("Step3",)
 
 BEGIN, END = "<｜tool_call_begin｜>function<｜tool_sep｜>", "<｜tool_call_end｜>"
+
+
+def _respelt(text: str) -> Shape:
+    """A token in ASCII, or with the blank of DeepSeek's tokens."""
+    return Shape(tuple(atom.replace("_", "[_▁]") for atom in respelt(text).atoms))
+
+
 _INVOKE, _INVOKE_END = attributed("<steptml:invoke"), literal("</steptml:invoke>")
 _BEGIN, _END = literal(BEGIN), literal(END)
+_ANY_BEGIN, _ANY_END = _respelt(BEGIN), _respelt(END)
 
 
 class Step3(XmlParameters):
@@ -39,20 +55,25 @@ class Step3(XmlParameters):
     )
     reasoning = (("<think>", "</think>"),)
     tags = XmlTags(
-        wrapper=closing("<｜tool_calls_begin｜>"),
-        wrapper_end=closing("<｜tool_calls_end｜>"),
+        wrapper=closing("<｜tool_calls_begin｜>", others=[_respelt("<｜tool_calls_begin｜>")]),
+        wrapper_end=closing("<｜tool_calls_end｜>", others=[_respelt("<｜tool_calls_end｜>")]),
         call=Tag(
             "<steptml:invoke>",
             Shape((*_BEGIN.atoms, BLANKS, *_INVOKE.atoms)),
             others=[
-                Shape((*literal("<｜tool_call_begin｜>").atoms, BLANKS, *_INVOKE.atoms)),
+                Shape((*_ANY_BEGIN.atoms, BLANKS, *_INVOKE.atoms)),
+                Shape((*_respelt("<｜tool_call_begin｜>").atoms, BLANKS, *_INVOKE.atoms)),
                 _INVOKE,
             ],
         ),
         call_end=Tag(
             "</steptml:invoke>",
             Shape((*_INVOKE_END.atoms, BLANKS, *_END.atoms)),
-            others=[_END, misspelt("</steptml:invo")],
+            others=[
+                Shape((*_INVOKE_END.atoms, BLANKS, *_ANY_END.atoms)),
+                _ANY_END,
+                misspelt("</steptml:invo"),
+            ],
         ),
         argument=Tag("<steptml:parameter>", attributed("<steptml:parameter")),
         argument_end=closing(

@@ -10,10 +10,12 @@ have for a parser of it. Where such a parser reads several of our grammars, its 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from callblocks.parsing.fallbacks import Sibling
 
 if TYPE_CHECKING:
     from callblocks.parsing.dialect import Dialect
@@ -159,6 +161,40 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     "default": ("llama3_json", "xlam", "nemotron_v2"),
 }
 
+# Siblings: the parser of one reads the others' spelling too. A group is the versions of one
+# family, or dialects of different families that share an opening marker.
+_SIBLINGS = (
+    # `<tool_call>`. Those that take JSON come first: their body is told by its first character.
+    (
+        *("hermes", "ernie45", "granite3", "qwen3_coder", "functionary_v31"),
+        *("glm45", "glm47", "poolside_v1", "hy_v3", "hy_v4"),
+    ),
+    # `<function=NAME>`, `<function name="NAME">`.
+    ("qwen3_coder", "seed_oss", "functionary_v31", "minicpm5_xml"),
+    # `<tool_calls>`.
+    ("hunyuan_a13b", "jamba", "minimax_m1", "hy_v3", "hy_v4"),
+    # `<|tool_call|>`.
+    ("phi4_mini", "granite3"),
+    # `<function_calls>`, `<invoke name="NAME">`.
+    ("anthropic_xml", "claude_legacy", "olmo3", "minimax_m2", "dots"),
+    # Versions of one family.
+    ("mistral_v11", "mistral_old"),
+    ("deepseek_v3", "deepseek_v31", "deepseek_v32", "deepseek_v4", "deepseek_v41", "step3"),
+    ("kimi_k2", "kimi_k3"),
+    ("minimax_m1", "minimax_m2", "minimax_m3"),
+    ("cohere_command3", "cohere_command4", "cohere_r_plus"),
+    ("gigachat3", "gigachat31"),
+    ("granite3", "granite20b_fc", "hermes"),
+    ("functionary_v31", "functionary_v32"),
+    ("gemma4", "functiongemma"),
+    ("pythonic", "llama3_json", "xlam"),
+    # Markers around Python calls, and objects, that models leave out.
+    ("pythonic", "lfm2"),
+    ("pythonic", "olmo3"),
+    ("llama3_json", "poolside_v1"),
+    ("nemotron_v2", "qwen3_coder"),
+)
+
 
 class _Dialects(Mapping[str, "Dialect"]):
     def __getitem__(self, name: str) -> Dialect:
@@ -177,7 +213,25 @@ class _Dialects(Mapping[str, "Dialect"]):
 @cache
 def _load(path: str) -> Dialect:
     module, _, name = path.partition(".")
-    return getattr(import_module(f"callblocks.dialects.{module}"), name)()
+    kind: type[Dialect] = getattr(import_module(f"callblocks.dialects.{module}"), name)
+    kind.siblings = _Siblings(kind.name)
+    return kind()
+
+
+class _Siblings(Iterable[Sibling]):
+    """The siblings of a dialect, in the order of its groups; each is loaded when it is needed."""
+
+    def __init__(self, name: str) -> None:
+        groups = (group for group in _SIBLINGS if name in group)
+        self._names = dict.fromkeys(one for group in groups for one in group if one != name)
+
+    def __iter__(self) -> Iterator[Sibling]:
+        return map(_sibling, self._names)
+
+
+@cache
+def _sibling(name: str) -> Sibling:
+    return Sibling.of(dialects[name])
 
 
 def members_of(name: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.element_bodies import ElementBodies
+from callblocks.parsing.shapes.foreign_body import Bodies
 from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag, closing, literal
 from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_tags import XmlTags
@@ -66,6 +67,10 @@ class UseTool(ElementBodies):
         super().__init_subclass__()
         cls.syntax = UseTool.syntax.replace(TAG, cls.tag)
         cls.rules, cls.tags, cls.form = _rules(cls.tag), _tags(cls.tag), _form(cls.tag)
+
+    @property
+    def bodies_between(self) -> Bodies | None:
+        return Bodies((f"<{self.tag}>",), (f"</{self.tag}>",), notation="tags")
 
     def name_in(self, opening: str) -> str:
         found = _NAME.search(opening)

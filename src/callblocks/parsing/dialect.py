@@ -9,24 +9,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, cached_property
 from typing import ClassVar
 
 from callblocks.model.calls import Call, Item, Result, Thought
 from callblocks.model.errors import BadSpec, UnknownTool, Unsupported, Unwritable
 from callblocks.model.specs import SpecBook, ToolSpec, ToolSpecs, specs_by_name
 from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.engine import Engine, Setting
+from callblocks.parsing.engine import Engine, Owner, Setting
+from callblocks.parsing.fallbacks import ForeignBodies, Respelled, Sibling
 from callblocks.parsing.grammar import Calls, Grammar, Kind
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.parsed import Parsed
 from callblocks.parsing.readback import difference, joined
+from callblocks.parsing.shapes.foreign_body import Bodies
+from callblocks.parsing.spelling import Spellings, respell
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.teaching import compact_prompt, example_items, prompt
 from callblocks.parsing.thinking import Pairs
 from callblocks.parsing.turn_end import TURN_ENDS
 
-__all__ = ("Dialect",)
+__all__ = ("Dialect", "with_fallbacks")
 
 NO_LIMITS = Limits(depth=10**9, input_size=10**12, calls=10**9)
 
@@ -74,6 +78,27 @@ class Dialect(ABC):
     def closers(self) -> tuple[str, ...]:
         """The markers that close its calls, and mean nothing where none is open."""
         return self.other_closers
+
+    markers: ClassVar[tuple[str, ...]] = ()
+    """The attributes that hold its markers, each a text or a row of spellings."""
+    siblings: ClassVar[Iterable[Sibling]] = ()
+    """The dialects whose spelling a parser of this one reads too; the table of dialects sets it."""
+
+    @cached_property
+    def respelled(self) -> Dialect | None:
+        """The same dialect with markers as models misspell them, if they have bars."""
+        own: dict[str, Spellings] = {name: getattr(self, name) for name in self.markers}
+        others = {name: respell(markers) for name, markers in own.items()}
+        if own == others:
+            return None
+        made = type(self)()
+        vars(made).update(others)
+        return made
+
+    @property
+    def bodies_between(self) -> Bodies | None:
+        """Where another notation may stand between its markers, if anywhere."""
+        return None
 
     @abstractmethod
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
@@ -148,7 +173,8 @@ class Dialect(ABC):
         self, text: str, tools: ToolSpecs = (), reasoning: Sequence[tuple[str, str]] = ()
     ) -> Parsed:
         """What is read of a text that was written in this dialect."""
-        engine = Engine((self,), tools=tools, reasoning=reasoning, limits=NO_LIMITS)
+        owners = with_fallbacks((self,), is_named=True)
+        engine = Engine(owners, tools=tools, reasoning=reasoning, limits=NO_LIMITS)
         return Parsed(engine.feed(text) + engine.close())
 
     def _marked(self, item: Item, pairs: Pairs) -> Item:
@@ -198,3 +224,24 @@ class Dialect(ABC):
         if demanded != "any" and not grammar.counts_calls:
             raise Unsupported(f"{self.name} has no grammar that demands calls")
         return grammar.to(kind)
+
+
+@cache
+def with_fallbacks(named: tuple[Dialect, ...], *, is_named: bool) -> tuple[Owner, ...]:
+    """Return dialects with who is asked where all of them refuse a block.
+
+    Where dialects are guessed instead of named, all siblings are among them.
+    """
+    names = {one.name for one in named}
+    every = dict.fromkeys(sibling for one in named for sibling in one.siblings if is_named)
+    siblings = [one for one in every if one.name not in names]
+    respelled = [one.respelled for one in named]
+    others = [one.dialect.respelled for one in siblings if isinstance(one.dialect, Dialect)]
+    bodies = [(one.name, one.bodies_between) for one in named]
+    return (
+        *named,
+        *siblings,
+        *(Respelled.of(one, is_named=is_named) for one in respelled if one),
+        *(Sibling.of(Respelled.of(one, is_named=False)) for one in others if one),
+        *(ForeignBodies.of(name, one, is_named=is_named) for name, one in bodies if one),
+    )

@@ -21,6 +21,7 @@ from callblocks.model.events import Event, Problem, Text
 from callblocks.model.specs import ToolSpecs
 from callblocks.parsing.attempts import Attempt
 from callblocks.parsing.block import Block, UnlikelyName
+from callblocks.parsing.fallbacks import Fallback
 from callblocks.parsing.ids import Ids
 from callblocks.parsing.limits import USUAL, Limits
 from callblocks.parsing.openers import InFences, Openers, Owner, Setting, choose
@@ -55,9 +56,10 @@ class Engine(Stage):
         elif not isinstance(limits, Limits):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
             raise CallerError(f"limits are `Limits(…)`, not {limits!r:.60}")
         super().__init__(tools, limits, strict=strict)
-        self.alone = len(owners) == 1
-        self._preferred = owners[0] if self.alone else preferred
         self._owners = tuple(owners)
+        self._named = _named(self._owners)
+        self.alone = len(self._named) == 1
+        self._preferred = self._named[0] if self.alone else preferred
         fences: InFences = "whole" if in_code_fences == "whole" else bool(in_code_fences)
         self._how = self._preferred, fences, _pairs(reasoning) if reasoning else ()
         self._outside, self._inside, thinking = choose(self._owners, *self._how)
@@ -195,7 +197,7 @@ class Engine(Stage):
             if self.attempts is not None:
                 attempt = Attempt(reader.name, marker, start)
                 self.attempts.append(attempt)
-            self.alone = len(self._owners) == 1 or reader is self._preferred
+            self.alone = reader is self._preferred or self._named == [reader]
             try:
                 refused = yield from reader.read(block)
             except UnlikelyName as error:
@@ -222,7 +224,13 @@ class Engine(Stage):
 
     def _retire(self, reader: Reader) -> None:
         self._owners = tuple(owner for owner in self._owners if owner is not reader)
+        self._named = _named(self._owners)
         self._outside, self._inside, _ = choose(self._owners, *self._how)
+
+
+def _named(owners: tuple[Owner, ...]) -> list[Owner]:
+    """Return the owners of the first rank: where there is one, it is taken at its word."""
+    return [owner for owner in owners if not isinstance(owner, Fallback)]
 
 
 def _pairs(reasoning: Sequence[Sequence[object]]) -> tuple[tuple[str, str], ...]:

@@ -1,7 +1,10 @@
-"""How an emoji marker may be spelled.
+"""How else a marker may be spelled.
 
-Models drop the variation selector U+FE0F at times. Old transcripts were UTF-8 that was once
-read as a one-byte encoding, so that `🛠️` became `ðŸ› ï¸`: bytes with no character in that
+Tokens such as `<|tool_call|>` and `<｜tool▁call▁begin｜>` are spelled out by models that lack them,
+with the bars of the other family, or with a plain underscore for U+2581.
+
+Models drop the variation selector U+FE0F of an emoji at times. Old transcripts were UTF-8 that
+was once read as a one-byte encoding, so that `🛠️` became `ðŸ› ï¸`: bytes with no character in that
 encoding were lost, or kept as the control character of the same number, and so was Mac
 Roman's apple, which Unicode has only for private use; a no-break space often became a plain
 one. All of these are recognised but the shortest: `ð [` stands in any Icelandic text. Writers
@@ -10,14 +13,45 @@ write the first spelling.
 
 from __future__ import annotations
 
+import re
 from itertools import product
+from typing import TypeAlias
 
-__all__ = ("damaged", "spellings")
+__all__ = ("Spellings", "damaged", "is_barred", "respell", "respelt_atoms", "spellings")
 
 SELECTOR = "\ufe0f"
 APPLE = "\uf8ff"
 SHORTEST = 3
 ENCODINGS = ("mac_roman", "cp1252", "cp1254", "latin-1")
+Spellings: TypeAlias = str | tuple[str, ...]
+"""A marker, or all spellings of one, the first of which is written."""
+BAR, WIDE_BAR, BLANK = "|", "\uff5c", "\u2581"
+_ATOMS = {BAR: f"[{BAR}{WIDE_BAR}]", WIDE_BAR: f"[{BAR}{WIDE_BAR}]", BLANK: f"[{BLANK}_]"}
+
+
+def is_barred(marker: str) -> bool:
+    """Whether a marker has bars, which models write in two ways."""
+    return BAR in marker or WIDE_BAR in marker
+
+
+def respell(markers: Spellings) -> Spellings:
+    """Return a marker with its other bars, or a row of markers and all their other spellings."""
+    if isinstance(markers, str):
+        return _with_other_bars(markers)
+    others = [(one, one.replace(BLANK, "_")) for one in markers]
+    spelt = (made for pair in others for one in pair for made in (one, _with_other_bars(one)))
+    return tuple(dict.fromkeys((*markers, *spelt)))
+
+
+def respelt_atoms(marker: str) -> tuple[str, ...]:
+    """Return the atoms of a pattern that meets a marker in each of its spellings."""
+    return tuple(_ATOMS.get(char) or re.escape(char) for char in marker)
+
+
+def _with_other_bars(marker: str) -> str:
+    if WIDE_BAR in marker:
+        return marker.replace(WIDE_BAR, BAR)
+    return marker.replace(BAR, WIDE_BAR)
 
 
 def spellings(marker: str) -> tuple[str, ...]:

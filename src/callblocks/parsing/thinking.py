@@ -122,7 +122,8 @@ class _Thought:
     def tell_unread(self) -> None:
         """Say which calls were not read; the thought was never closed."""
         self.look_behind()
-        for place, name in sorted(self._unread):
+        # Several readers may have tried the same call.
+        for place, name in sorted(set(self._unread)):
             said = self.stage.said
             detail = f"{name!r:.80} in a thought that is never closed"
             self.stage.say(Problem("unread-call", detail, (said, said), place))

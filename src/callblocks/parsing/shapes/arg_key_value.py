@@ -7,10 +7,12 @@ key that has no value is left out, with a problem. A value may lack its opening 
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from callblocks.parsing.markers import Shape
+from callblocks.parsing.shapes.foreign_body import Bodies
 from callblocks.parsing.shapes.json_values import JsonValues
-from callblocks.parsing.shapes.tags import BLANKS, Tag, closing, literal, misspelt
+from callblocks.parsing.shapes.tags import BLANKS, Tag, begun, closing, literal, misspelt
 from callblocks.parsing.shapes.xml_tags import XmlTags
 
 __all__ = (
@@ -35,7 +37,7 @@ RULES = (
     "A call without arguments has no `<arg_key>`. Close every tag.",
 )
 _KEY = re.compile(r"<arg_key[^<>]*>\s*(.*?)\s*</arg_key", re.DOTALL)
-_NAME = re.compile(rf"<tool_call[^<>]*>\s*({NAME})")
+_NAME = re.compile(rf"<(?:tool_call|user)[^<>]*>\s*({NAME})")
 
 
 def argument(suffix: str = "") -> Shape:
@@ -62,23 +64,35 @@ def suffixed(tag: str, suffix: str = "") -> tuple[str, ...]:
     return (*literal(tag).atoms, *((":", suffix) if suffix else ()), ">")
 
 
-def named_call(after: str) -> Tag:
-    """The tag of a call and its name, which one of these characters follows."""
+def named_call(after: str, *others: str) -> Tag:
+    """The tag of a call and its name, which one of these characters follows.
+
+    `others` are tags that models write for it.
+    """
+    rest = (BLANKS, NAME, f"(?={after})")
     return Tag(
-        "<tool_call>NAME", Shape((*literal("<tool_call>").atoms, BLANKS, NAME, f"(?={after})"))
+        "<tool_call>NAME",
+        Shape((*literal("<tool_call>").atoms, *rest)),
+        others=[Shape((*literal(one).atoms, *rest)) for one in others],
     )
 
 
 ARGUMENT = "<arg_key>…</arg_key><arg_value>"
 
 
-def pair_tags() -> XmlTags:
-    """The tags of calls that begin with `<tool_call>NAME`."""
+def pair_tags(*others: str) -> XmlTags:
+    """The tags of calls that begin with `<tool_call>NAME`, for which models write `others`."""
     key = (*suffixed("<arg_key"), "[^<]{1,200}", *suffixed("</arg_key"), BLANKS)
     end = literal("</tool_call>")
     return XmlTags(
-        call=named_call("[\\s<]"),
-        call_end=closing("</tool_call>", others=[Shape((*key, *end.atoms))]),
+        call=named_call("[\\s<]", *others),
+        call_end=closing(
+            "</tool_call>",
+            others=[
+                Shape((*key, *end.atoms)),
+                *(literal(one.replace("<", "</")) for one in others),
+            ],
+        ),
         argument=Tag(ARGUMENT, argument(), others=[Shape((*key, *argument().atoms)), untagged()]),
         argument_end=closing("</arg_value>", others=[misspelt("</arg_v")], covered=True),
     )
@@ -102,6 +116,24 @@ def _spellings(tag: str) -> tuple[Shape, Shape]:
 
 class ArgKeyValue(JsonValues):
     """A dialect of this shape; a call's name stands right after its opening tag."""
+
+    leaves_json = True
+    call_openings: ClassVar[tuple[str, ...]] = ("<tool_call>",)
+
+    @property
+    def bodies_between(self) -> Bodies | None:
+        """What stands in `<tool_call>`, whatever wraps that."""
+        section, section_end = (
+            tuple(begun(shape) for shape in tag.exact[:1])
+            for tag in (self.tags.wrapper, self.tags.wrapper_end)
+        )
+        return Bodies(
+            self.call_openings,
+            ("</tool_call>",),
+            section=section,
+            section_end=section_end,
+            notation="tags",
+        )
 
     def name_in(self, opening: str) -> str:
         found = _NAME.match(opening)

@@ -20,12 +20,14 @@ from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.brace_rules import BraceRules, brace_text
 from callblocks.parsing.brace_values import BraceValues
+from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.expressions import alt, lit, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
+from callblocks.parsing.shapes.foreign_body import Bodies
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.turn_end import lone_markers
 
@@ -51,6 +53,7 @@ class BraceCalls(Dialect):
     closing: ClassVar[str]
     quote: ClassVar[str]
     keeps_ids = False
+    markers = ("opening", "closing")
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -89,19 +92,38 @@ class BraceCalls(Dialect):
     def closers(self) -> tuple[str, ...]:
         return lone_markers(self.closing, *self.other_closers)
 
+    @property
+    def bodies_between(self) -> Bodies | None:
+        return Bodies((self.opening,), (self.closing,), notation="braces")
+
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        return (self.opening,)
+        return (self.opening, *NAME.shapes) if setting.alone else (self.opening,)
 
     def early_ends(self, tools: Mapping[str, ToolSpec] | None) -> Sequence[str]:
         return (self.quote,)
 
     def read(self, block: Block) -> Reading[Refused | None]:
+        if block.opening != self.opening:
+            return (yield from self._read_unopened(block))
         yield from block.peek()
         if (yield from block.match(self._closers)):
             return block.malformed("empty-calls", "there is no call in it")
         head = yield from block.match(NAME)
         if not head:
             return block.refuse()
+        return (yield from self._read_call(block, head))
+
+    def _read_unopened(self, block: Block) -> Reading[Refused | None]:
+        """Read a call without its opening marker: the name of a declared tool makes sure of it."""
+        head = block.opening
+        if block.stage.strict or head.removeprefix("call:")[:-1].lstrip() not in block.stage.tools:
+            return block.refuse()
+        yield from self._read_call(block, head)
+        block.problem("repaired-opening", GENERAL_CODES["repaired-opening"])
+        return None
+
+    def _read_call(self, block: Block, head: str) -> Reading[None]:
+        """Read a call whose name and brace were taken."""
         block.started(head.removeprefix("call:")[:-1].lstrip(), end=block.offset - 1)
         block.input("{")
         start = block.offset - 1

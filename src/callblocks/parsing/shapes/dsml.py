@@ -14,7 +14,7 @@ from callblocks.parsing.markers import Shape
 from callblocks.parsing.shapes.json_values import MarkedValues
 from callblocks.parsing.shapes.tags import Tag, attributed, attributes, literal
 from callblocks.parsing.shapes.xml_form import TYPES, XmlForm
-from callblocks.parsing.shapes.xml_tags import XmlTags
+from callblocks.parsing.shapes.xml_tags import Beside, XmlTags
 
 __all__ = ("Dsml", "dsml_form", "dsml_rules", "dsml_tags", "spaced_openers")
 
@@ -51,7 +51,7 @@ def dsml_tags(wrapper: str, *others: str, gap: str = "") -> XmlTags:
         call_end=_ending(mark, "invoke", "invo"),
         argument=_opening(mark, "parameter"),
         argument_end=_ending(mark, "parameter", "para"),
-        json_bodies=True,
+        beside=Beside(json_bodies=True),
     )
 
 

@@ -7,6 +7,7 @@ than the name of a tool that is known: `<NAME>…</NAME>`.
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from functools import lru_cache
 
@@ -31,6 +32,11 @@ from callblocks.parsing.stage import Reading
 
 __all__ = ("FunctionTags", "function_form", "function_tags")
 
+# What models write for `function` in the wrapper.
+_OTHER_CALLS = ("call", "tool", "invoke")
+# A key between tags, with the value behind them.
+_KEY_END = literal("</parameter>").atoms
+_KEY = re.compile(r"<parameter>\s*(\S+)\s*</parameter>")
 _BARE = Markers(Shape((BLANKS, "<", WORD, ">")))
 
 
@@ -38,6 +44,7 @@ class FunctionTags(XmlParameters):
     """A dialect of this shape."""
 
     trims = True
+    leaves_json = True
     _tool = ""
     rules = (
         "A call is a `<function=NAME>` inside its wrapper. Each argument stands in its own "
@@ -65,6 +72,10 @@ class FunctionTags(XmlParameters):
     def name_in(self, opening: str) -> str:
         return self._tool if opening == f"<{self._tool}>" else super().name_in(opening)
 
+    def key_in(self, opening: str) -> str:
+        key = _KEY.fullmatch(opening)
+        return key[1] if key else super().key_in(opening)
+
 
 @lru_cache(maxsize=256)
 def function_tags(wrapper: str, name: str = "") -> XmlTags:
@@ -81,11 +92,29 @@ def function_tags(wrapper: str, name: str = "") -> XmlTags:
                 unclosed("<function=", "[\\r\\n]"),
                 unclosed("<function=", "(?=<)"),
                 attributed("<function"),
+                *(named(f"<{word}=") for word in _OTHER_CALLS),
                 *bare,
             ],
         ),
-        call_end=closing("</function>", others=[misspelt("</func"), *bare_end], covered=True),
-        argument=Tag("<parameter=…>", named("<parameter="), others=[attributed("<parameter")]),
+        call_end=closing(
+            "</function>",
+            others=[
+                misspelt("</func"),
+                *(literal(f"</{word}>") for word in _OTHER_CALLS),
+                *bare_end,
+            ],
+            covered=True,
+        ),
+        argument=Tag(
+            "<parameter=…>",
+            named("<parameter="),
+            others=[
+                attributed("<parameter"),
+                named("<param="),
+                attributed("<param"),
+                Shape((*literal("<parameter>").atoms, BLANKS, WORD, BLANKS, *_KEY_END)),
+            ],
+        ),
         argument_end=closing("</parameter>", others=[misspelt("</param")], covered=True),
     )
 

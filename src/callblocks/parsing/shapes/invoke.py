@@ -21,9 +21,7 @@ RULES = (
 )
 
 
-def invoke_tags(
-    wrapper: str, prefixes: Sequence[str] = ("",), *, json_bodies: bool = False
-) -> XmlTags:
+def invoke_tags(wrapper: str, prefixes: Sequence[str] = ("",)) -> XmlTags:
     """Tags with this wrapper, each with any of the prefixes."""
     return XmlTags(
         wrapper=closing(*(f"<{one}{wrapper}>" for one in prefixes)),
@@ -32,7 +30,6 @@ def invoke_tags(
         call_end=_ending("invoke", "invo", prefixes),
         argument=_opening("parameter", prefixes),
         argument_end=_ending("parameter", "para", prefixes),
-        json_bodies=json_bodies,
     )
 
 

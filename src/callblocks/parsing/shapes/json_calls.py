@@ -26,6 +26,7 @@ from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.schema_rules import input_rule
 from callblocks.parsing.shapes.dumping import dumps
+from callblocks.parsing.shapes.foreign_body import Bodies, stands_python_list
 from callblocks.parsing.shapes.keys import Keys
 from callblocks.parsing.shapes.row import Row
 from callblocks.parsing.shapes.row_reader import RowReader
@@ -73,6 +74,7 @@ class JsonCalls(Dialect):
     many: ClassVar[bool] = True
     """Whether calls may follow each other outside of an array."""
     keeps_ids = False
+    markers = ("opening", "closing", "trailing", "hidden")
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -118,6 +120,14 @@ class JsonCalls(Dialect):
             found += (Shape((bare,)) if setting.alone else Shape((_BLANKS, bare), True),)
         return found
 
+    @property
+    def bodies_between(self) -> Bodies | None:
+        if any(one.startswith("{") for one in self.opening):
+            return None
+        return Bodies(
+            self.opening, self.closing, trailing=self.trailing, notation="json", keys=self.keys
+        )
+
     def is_sure(self, block: Block) -> bool:
         """Whether the marker that opened the block makes sure that calls follow."""
         return block.marker.endswith(self.opening)
@@ -142,6 +152,8 @@ class JsonCalls(Dialect):
             fenced = yield from block.stands(_FENCE)
         if not (fenced or (char and char in self.starts)):
             return block.refuse(expected=" or ".join(f"`{one}`" for one in self.starts))
+        if char == "[" and not block.stage.strict and (yield from stands_python_list(block)):
+            return block.refuse(expected="an object")
         return (yield from RowReader(block, self.row_of(block, sure)).read(char))
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:

@@ -24,6 +24,7 @@ from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.schema_rules import input_rule
 from callblocks.parsing.shapes.dumping import dumps
+from callblocks.parsing.shapes.foreign_body import Bodies
 from callblocks.parsing.shapes.named_reader import Head, Named, NamedReader
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.turn_end import lone_markers
@@ -32,6 +33,7 @@ __all__ = ("NAME", "NamedJson")
 
 NAME = Markers(Shape((r"[\w.:/-]{1,128}", r"(?![\w.:/-])")), what="a name")
 """A tool's name, right here."""
+_SPACES = Markers(Shape(("[ \\t]{1,20}", "(?![ \\t])")))
 _GAP = "[ \\t\\r\\n]{0,20}"
 MENDABLE = Markers(
     Shape(("`", "`", "`", r"`{0,9}\w{0,20}", _GAP, r"\{")), Shape(('"', _GAP, r"\{"))
@@ -57,6 +59,7 @@ class NamedJson(Dialect):
     only_objects: ClassVar[bool] = False
     """Whether a name and its separator are so usual that only an object makes them a call."""
     keeps_ids = False
+    markers = ("section", "opening", "before_name", "after_name", "closing", "section_end")
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -70,7 +73,8 @@ class NamedJson(Dialect):
         return Named(self.opening, self.closing, self.section, self.section_end)
 
     @cached_property
-    def _separators(self) -> Markers:
+    def separators(self) -> Markers:
+        """What parts a name from the input."""
         return Markers(*self.after_name)
 
     @cached_property
@@ -80,6 +84,18 @@ class NamedJson(Dialect):
     @property
     def closers(self) -> tuple[str, ...]:
         return lone_markers(*self.closing, *self.section_end, *self.other_closers)
+
+    @property
+    def bodies_between(self) -> Bodies | None:
+        if not self.closing or self.opening[0].endswith("="):
+            return None
+        return Bodies(
+            self.opening,
+            self.closing,
+            section=self.section,
+            section_end=self.section_end,
+            notation="named",
+        )
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return (*self.section, *self.opening)
@@ -91,10 +107,18 @@ class NamedJson(Dialect):
         """Take the name and what parts it from the input; None if this is no head."""
         if self.before_name[0] and not (yield from block.match(self._before)):
             return None
+        before = yield from block.match(_SPACES)
         name = yield from block.match(NAME)
-        if not name or not (yield from block.match(self._separators)):
+        if not name:
             return None
-        return Head(name)
+        after = ""
+        if not (yield from block.match(self.separators)):
+            after = yield from block.match(_SPACES)
+            if not after or not (yield from block.match(self.separators)):
+                return None
+        if not (before or after):
+            return Head(name)
+        return None if block.stage.strict else Head(name, repairs=("repaired-name",))
 
     def begins(self, block: Block) -> Reading[bool]:
         """Whether what stands here can be an input, or the end of a call without one.

@@ -27,6 +27,7 @@ class Head(NamedTuple):
 
     name: str
     id: str | None = None
+    repairs: tuple[str, ...] = ()
 
 
 class _Fault(NamedTuple):
@@ -81,12 +82,23 @@ class Named:
 
 
 class NamedReader:
-    """Reads the calls of a block that a section, or a call's own marker, opened."""
+    """Reads the calls of a block that a section, or a call's own marker, opened.
 
-    def __init__(self, block: Block, named: Named, read_head: ReadHead, begins: Begins) -> None:
+    `repairs` are those that every call of it needed: then the codes are general.
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        named: Named,
+        read_head: ReadHead,
+        begins: Begins,
+        repairs: Sequence[str] = (),
+    ) -> None:
         self.block = block
         self.named = named
-        self.telling = Telling(block)
+        self.telling = Telling(block, general=bool(repairs))
+        self._usual = tuple(repairs)
         self._read_head = read_head
         self._begins = begins
         self._repairs: list[str] = []
@@ -115,7 +127,7 @@ class NamedReader:
     def _call(self, head: Head, said: int) -> Reading[bool]:
         """Read a call whose head ends at `said`; return whether another follows in the section."""
         self.block.started(head.name, head.id, end=said)
-        self._repairs, self._ended, self._end = [], True, said
+        self._repairs, self._ended, self._end = [*self._usual, *head.repairs], True, said
         char = yield from self.block.peek()
         if not char or (yield from self.block.stands(self.named.ends)):
             found = Parts(head.name, head.id, None, None, {})
@@ -175,14 +187,16 @@ class NamedReader:
         """Take the marker that ends the call, and braces too many before it."""
         closes = bool(self.named.closing)
         char = (yield from self.block.peek()) if closes else ""
-        # Where no marker ends a call, only a brace right behind it belongs to it.
-        while (yield from self.block.match(BRACES)):
+        # A marker may itself begin with a bracket. Where no marker ends a call, only a brace right
+        # behind it belongs to it.
+        marker = (yield from self.block.match(self.named.closers)) if closes else ""
+        while not marker and (yield from self.block.match(BRACES)):
             self._repairs.append("repaired-braces")
             self._end = self.block.offset
             char = (yield from self.block.peek()) if closes else ""
+            marker = (yield from self.block.match(self.named.closers)) if closes else ""
         if not closes:
             return
-        marker = yield from self.block.match(self.named.closers)
         cut = not marker and any(map(self.block.stops_within, self.named.closing))
         if marker or cut:
             self._end = self.block.offset

@@ -16,6 +16,7 @@ from typing import Any
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.parsing.json_scan import ScanState
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.python_scan import PythonScan
@@ -31,6 +32,7 @@ _BLANKS = "[ \\t\\r\\n]{0,100}"
 _MOST = 300  # characters that are looked through for the end of a call that is no Python
 NAME_ATOMS = ("[A-Za-z_]", r"[\w.-]{0,200}", r"\(")
 NAME = Markers(Shape(NAME_ATOMS), what="a name and `(`")
+_GENERAL = {"arguments": "arguments-not-python", "row": "stray-text"}
 
 
 class PythonRow:
@@ -56,15 +58,21 @@ class PythonRow:
 class PythonRowReader:
     """Reads the row that stands right here; codes begin with the dialect's name.
 
-    `known` are arguments that were read before, by their text.
+    `known` are arguments that were read before, by their text. `repair` is the code of what every
+    call of it needed: then the other codes are general.
     """
 
     def __init__(
-        self, block: Block, row: PythonRow, known: dict[str, Arguments] | None = None
+        self,
+        block: Block,
+        row: PythonRow,
+        known: dict[str, Arguments] | None = None,
+        repair: str = "",
     ) -> None:
         self.block = block
         self.row = row
         self._known = known or {}
+        self._repair = {repair: GENERAL_CODES[repair]} if repair else {}
         self._telling = Telling(block)
         self._ended = False
         self._parted = True
@@ -121,12 +129,13 @@ class PythonRowReader:
         value, problems = _bound(given, block.stage.tools.get(block.name))
         written = partial(self._telling.slice, self._since, self._end)
         block.ready(value, size=len(text), end=self._end, text=written)
-        for code, detail in {**given.repairs, **repairs, **problems}.items():
+        for code, detail in {**self._repair, **given.repairs, **repairs, **problems}.items():
             block.problem(code, detail, (self._since, self._end))
         return None
 
     def _bad(self, code: str, detail: str) -> None:
-        name = code if code.startswith("too-") else f"{self.block.dialect}.{code}"
+        own = _GENERAL.get(code, code) if self._repair else f"{self.block.dialect}.{code}"
+        name = code if code.startswith("too-") else own
         written = self._telling.slice(self._since, self._end)
         self.block.malformed(name, detail, end=self._end, text=written)
 

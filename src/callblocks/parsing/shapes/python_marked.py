@@ -19,6 +19,7 @@ from callblocks.parsing.engine import Setting
 from callblocks.parsing.expressions import alt, lit, seq
 from callblocks.parsing.grammar import Grammar
 from callblocks.parsing.markers import Shape
+from callblocks.parsing.shapes.foreign_body import Bodies
 from callblocks.parsing.shapes.python_calls import PythonRow, PythonRowReader
 from callblocks.parsing.shapes.python_write import python_call, python_call_rule, python_words
 from callblocks.parsing.stage import Reading
@@ -43,6 +44,7 @@ class PythonMarked(Dialect):
     in_list: ClassVar[bool] = True
     """Whether the calls stand in one list; else each is on its own line."""
     keeps_ids = False
+    markers = ("opening", "closing")
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -58,6 +60,10 @@ class PythonMarked(Dialect):
     @property
     def closers(self) -> tuple[str, ...]:
         return lone_markers(self.closing, *self.other_closers)
+
+    @property
+    def bodies_between(self) -> Bodies | None:
+        return Bodies((self.opening,), (self.closing,), notation="python")
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return (self.opening,)

@@ -28,7 +28,9 @@ class Row:
     arguments are strings that hold JSON. A row that is not `sure` is one only if its objects have
     a name and arguments; with `only_known`, the name of a tool, where tools are known. With
     `may_lack_input`, one without arguments is a call of a tool that requires none. With `early`,
-    a call begins with its arguments, for whoever hears it can take it back.
+    a call begins with its arguments, for whoever hears it can take it back. With
+    `mends`, an object that is no JSON is repaired also where it is not sure. The codes of its
+    problems are `general` where no dialect has it as its own.
     """
 
     keys: Keys
@@ -45,6 +47,8 @@ class Row:
     only_known: bool = False
     may_lack_input: bool = False
     early: bool = False
+    mends: bool = False
+    general: bool = False
 
     @cached_property
     def heads(self) -> Heads:

@@ -31,7 +31,9 @@ class RowReader:
     def __init__(self, block: Block, row: Row) -> None:
         self.block = block
         self.row = row
-        self.telling = Telling(block, as_text=row.as_text, id_later=bool(row.keys.id))
+        self.telling = Telling(
+            block, as_text=row.as_text, id_later=bool(row.keys.id), general=row.general
+        )
         self._in_array = False
         self._end = block.offset
         self._ended = True
@@ -227,7 +229,7 @@ class RowReader:
     def _break_off(self, call: CallObject) -> Reading[Refused | None]:
         """An object is no JSON, or the text ends in it: read what is meant, if that is sure."""
         certain = call.started or call.meant or self.row.sure
-        if not (certain or self.row.natural):
+        if not (certain or self.row.natural or self.row.mends):
             return self._leave(call)
         ended = yield from self._seek_end(call)
         raw = self.block.pack(call.start)

@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache
 from itertools import takewhile
 
 from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.spelling import respelt_atoms
 
 __all__ = (
     "BLANKS",
@@ -30,6 +31,7 @@ __all__ = (
     "literal",
     "misspelt",
     "named",
+    "respelt",
     "tag_start",
     "unclosed",
 )
@@ -50,6 +52,11 @@ _ATTRIBUTE = re.compile(
 def literal(text: str) -> Shape:
     """A tag that is always the same."""
     return Shape(tuple(map(re.escape, text)))
+
+
+def respelt(text: str) -> Shape:
+    """A tag that is always the same, in any spelling of its bars."""
+    return Shape(respelt_atoms(text))
 
 
 def named(opening: str) -> Shape:

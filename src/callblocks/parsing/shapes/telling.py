@@ -19,17 +19,25 @@ __all__ = ("Telling",)
 
 
 class Telling:
-    """`any` says that something was said. Codes begin with the dialect's name.
+    """`any` says that something was said. Codes begin with the dialect's name, or are `general`.
 
     `details` say more of a repair of the next call than its code does.
     """
 
-    def __init__(self, block: Block, *, as_text: bool = False, id_later: bool = False) -> None:
+    def __init__(
+        self,
+        block: Block,
+        *,
+        as_text: bool = False,
+        id_later: bool = False,
+        general: bool = False,
+    ) -> None:
         self.block = block
         self.any = False
         self.details: dict[str, str] = {}
         self._as_text = as_text
         self._id_later = id_later
+        self._general = general
         self._since = block.start
 
     def call(
@@ -56,7 +64,8 @@ class Telling:
 
     def bad(self, code: str, detail: str, *, end: int) -> None:
         """Say that what stands up to `end` is no call; a call that began ends here."""
-        name = code if code.startswith("too-") else f"{self.block.dialect}.{code}"
+        own = "arguments-not-json" if self._general else f"{self.block.dialect}.{code}"
+        name = code if code.startswith("too-") else own
         self.block.malformed(name, detail, end=end, text=self.text(end))
         self._done(end)
 

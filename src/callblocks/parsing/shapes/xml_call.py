@@ -9,15 +9,18 @@ arguments of the call are known (`unclosed_values`).
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
+from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.bad_body import BadBody
-from callblocks.parsing.shapes.tags import Tag
+from callblocks.parsing.shapes.tags import BLANKS, Tag, literal
 from callblocks.parsing.shapes.unclosed_values import Value, part_values
 from callblocks.parsing.shapes.xml_bodies import Input, JsonBody, ReadsBodies, TextBody
 from callblocks.parsing.stage import Reading
+from callblocks.parsing.turn_end import TURN_ENDS
 
 if TYPE_CHECKING:
     from callblocks.parsing.shapes.xml_parameters import XmlParameters
@@ -25,7 +28,17 @@ if TYPE_CHECKING:
 __all__ = ("XmlCall",)
 
 _CDATA = re.compile(r"\s*<!\[CDATA\[")
+_ELEMENT = re.compile(r"<[A-Za-z_][\w.-]{0,60}>")
+_TURN_END = re.compile(rf"\s*(?:(?:{'|'.join(map(re.escape, TURN_ENDS))})\s*)+")
 _CDATA_END = re.compile(r"\]\]>\s*\Z")
+
+
+@lru_cache(maxsize=256)
+def _elements(keys: tuple[str, ...]) -> Markers:
+    """Tags that are the names of arguments, or, where no names are known, any simple tag."""
+    if not keys:
+        return Markers(Shape((BLANKS, "<", "[A-Za-z_]", r"[\w.-]{0,60}", ">")))
+    return Markers(*(Shape((BLANKS, *literal(f"<{key}>").atoms)) for key in keys))
 
 
 class XmlCall:
@@ -51,6 +64,7 @@ class XmlCall:
         self._body: JsonBody | TextBody | None = None
         self._unsaid: list[str] = []
         self._key = ""
+        self._has_elements = False
 
     def read(self, name: str, stop: int) -> Reading[str | None]:
         """Read a call whose opening tag ends at `stop`; return the tag after it.
@@ -63,7 +77,7 @@ class XmlCall:
             return (yield from self._read_text(bodies, name, stop))
         if is_begun := (yield from block.stands(self._tags.begun)):
             block.started(name, end=stop)
-        tag = yield from block.match(inside)
+        tag = yield from self._match_inside(name)
         self.over = not tag and block.ends_within(inside)
         if not tag and not self.over:
             self._fault = BadBody("stray-text", "what should open an argument does not")
@@ -76,12 +90,71 @@ class XmlCall:
             block.started(name, end=stop)
         self._unsaid = [tag]
         if tag.endswith("{"):
-            block.input(tag)
-            self._body = JsonBody(block, self._tags.call_ends)
-            return (yield from self._read_body(self._body))
-        while self._tags.argument.is_in(tag.lstrip()):
+            return (yield from self._read_json(tag))
+        while self._is_argument(tag.lstrip()):
             tag = yield from self._read_argument(tag.lstrip())
         return tag
+
+    def _read_json(self, tag: str) -> Reading[str]:
+        """Read the object that all arguments are; `tag` is what stands up to its brace."""
+        block, tags, is_element = self._block, self._tags, tag.strip() != "{"
+        if is_element:
+            block.input("", end=block.offset - 1)
+        block.input("{" if is_element else tag)
+        self._body = JsonBody(block, tags.element_ends if is_element else tags.call_ends)
+        end = yield from self._read_body(self._body)
+        if not (is_element and tags.element_end.is_in(end)):
+            return end
+        end = yield from block.match(tags.after_element)
+        if not end and not block.ends_within(tags.after_element) and (yield from block.peek()):
+            self.missing(tags.call_end)
+        else:
+            self.over = not end
+        return end
+
+    def _match_inside(self, name: str) -> Reading[str]:
+        """Take what a call begins with: an argument, its end, or what models write for these."""
+        block = self._block
+        tag = yield from block.match(self._tags.inside)
+        if tag.strip() != "{" or self._tags.json_bodies:
+            return tag or (yield from self._match_element(name))
+        is_tool = self._may_be_tool(name) and not self._shape.leaves_json
+        if not self._block.stage.strict and (self._is_wrapped or is_tool):
+            self.repair("foreign-body", "the arguments are a JSON object")
+            return tag
+        block.give_back(block.offset - len(tag))
+        return ""
+
+    @property
+    def _is_wrapped(self) -> bool:
+        tags = self._tags
+        return tags.has_wrapper and tags.wrapper.is_in(self._block.opening.lstrip())
+
+    def _may_be_tool(self, name: str) -> bool:
+        """Whether a name makes sure of a call although what follows is not as it should be."""
+        stage = self._block.stage
+        return name in stage.tools or (stage.alone and not stage.tools)
+
+    def _match_element(self, name: str) -> Reading[str]:
+        """Take a tag that is the bare name of an argument: `<path>` for `<parameter=path>`."""
+        stage = self._block.stage
+        keys = tuple(stage.tools[name].properties) if name in stage.tools else ()
+        # Where tools are declared, only their keys are tags; else any tag in a call is.
+        is_sure = bool(keys) if stage.tools else self._is_wrapped or stage.alone
+        if stage.strict or not is_sure:
+            return ""
+        tag = yield from self._block.match(_elements(keys))
+        self._has_elements = self._has_elements or bool(tag)
+        return tag
+
+    def _is_argument(self, tag: str) -> bool:
+        """Whether a tag opens an argument, in the way of the grammar or as an element."""
+        is_element = self._has_elements and _ELEMENT.fullmatch(tag) is not None
+        return is_element or self._tags.argument.is_in(tag)
+
+    def _key_in(self, opening: str) -> str:
+        is_own = self._tags.argument.is_in(opening)
+        return self._shape.key_in(opening) if is_own else opening[1:-1]
 
     def _skip(self) -> Reading[str]:
         """Take what is no row of arguments, up to the end of the call or the next one."""
@@ -143,7 +216,7 @@ class XmlCall:
         """Read an argument whose opening tag was taken; return the tag that follows."""
         block = self._block
         self.note_spelling(self._tags.argument, opening)
-        key = self._key = self._shape.key_in(opening)
+        key = self._key = self._key_in(opening)
         block.input("".join(self._unsaid))
         if opening.endswith("/>"):
             return (yield from self._read_empty(key, opening))
@@ -152,6 +225,10 @@ class XmlCall:
             text, end = yield from block.stream(self._tags.value_ends)
             parts.append(text)
             self._unsaid = [end]
+            if not end and self._ends_turn(parts):
+                self._values.append(Value(key, opening, "".join(parts[:-2]), is_closed=True))
+                self.missing(self._tags.call_end)
+                return ""
             if not end:
                 self._values.append(Value(key, opening, "".join(parts), is_closed=False))
                 self.over = True
@@ -166,6 +243,14 @@ class XmlCall:
                 return tag
             parts.append(end)
             block.input(end)
+
+    def _ends_turn(self, parts: list[str]) -> bool:
+        """Whether the text ends with the end of a value and then that of the model's turn."""
+        return (
+            len(parts) > 1
+            and self._tags.argument_end.is_in(parts[-2].lstrip())
+            and _TURN_END.fullmatch(parts[-1]) is not None
+        )
 
     def _read_empty(self, key: str, opening: str) -> Reading[str]:
         """Read what follows an argument whose opening tag also closes it."""
@@ -194,6 +279,7 @@ class XmlCall:
         if not self._closes_argument(bare):
             return (yield from self._outer_end(bare)) if tags.is_call_or_wrapper_end(bare) else None
         tag = yield from self._block.match(tags.after_argument)
+        tag = tag or (yield from self._match_element(self._block.name))
         if not tag:
             self.over = self._block.ends_within(tags.after_argument)
             if not self.over:

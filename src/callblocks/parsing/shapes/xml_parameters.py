@@ -32,6 +32,7 @@ from callblocks.parsing.line_ends import without_line_ends
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.shapes.bad_body import BadBody
+from callblocks.parsing.shapes.foreign_body import Bodies
 from callblocks.parsing.shapes.nested import joined, repeated_items
 from callblocks.parsing.shapes.tags import Tag, attributes, begun, tag_start
 from callblocks.parsing.shapes.xml_bodies import ReadsBodies
@@ -65,6 +66,8 @@ class XmlParameters(Dialect):
     """Whether lists and objects stand in tags of their own, not in JSON."""
     shares_calls: ClassVar[bool] = False
     """Whether only its wrapper tells it: calls without one are taken for another dialect's."""
+    leaves_json: ClassVar[bool] = False
+    """Whether JSON behind the tag of a call that stands in no wrapper is another dialect's."""
     keeps_ids = False
     values_are_text = True
 
@@ -77,6 +80,13 @@ class XmlParameters(Dialect):
         if self.shares_calls and not setting.alone:
             return self.tags.wrapper.shapes
         return self.tags.openers
+
+    @property
+    def bodies_between(self) -> Bodies | None:
+        closing = (begun(shape) for shape in self.tags.wrapper_end.exact)
+        if not self.tags.has_wrapper:
+            return None
+        return Bodies(self.tags.wrapper.shapes, tuple(closing), notation="tags")
 
     def read(self, block: Block) -> Reading[Refused | None]:
         return XmlReader(self, block).read()

@@ -93,6 +93,10 @@ class XmlReader:
         elif tags.call.is_in(tags.bare(tag)):
             follows = tag
             call.missing(call.end)
+        elif tags.outer.is_in(bare):
+            call.missing(call.end)
+            block.give_back(block.offset - len(tag))
+            follows = follows or ""
         elif tags.wrapper_end.is_in(bare):
             call.missing(call.end)
             call.note_spelling(tags.wrapper_end, bare)

@@ -4,21 +4,38 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from typing import NamedTuple
 
 from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag, head
+from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag, closing, head
 
-__all__ = ("XmlTags",)
+__all__ = ("Beside", "XmlTags")
 
 _ANY_CLOSING = Shape(("<", "/", "[^<>\\s]{1,60}", ">"))
 _STRAY = "[^<>]{1,40}"
 _JSON = Shape((BLANKS, "\\{"))
 
 
+class Beside(NamedTuple):
+    """What may stand in a call, or behind it, where an argument or its end should.
+
+    With `json_bodies` a JSON object may stand for the arguments; elsewhere that is a repair. A
+    `json_element` is an opening, with the brace, and an end around such an object. What is
+    `outer` ends the message that a call stands in, and so the call.
+    """
+
+    json_bodies: bool = False
+    json_element: tuple[Shape, Shape] | None = None
+    outer: tuple[str, ...] = ()
+
+
+ONLY_ARGUMENTS = Beside()
+
+
 class XmlTags:
     """The tags, each a `Tag`; there may be no wrapper.
 
-    With `json_bodies` a call may hold a JSON object instead of arguments.
+    `beside` says what a call may hold but arguments.
 
     The sets of markers are the places where a reader stands: `first` in the wrapper, `inside`
     a call, within a value (`value_ends`), and after each end. What has `begun` an argument makes
@@ -34,7 +51,7 @@ class XmlTags:
         argument_end: Tag,
         wrapper: Tag = NOTHING,
         wrapper_end: Tag = NOTHING,
-        json_bodies: bool = False,
+        beside: Beside = ONLY_ARGUMENTS,
     ) -> None:
         self.call, self.call_end = call, call_end
         self.argument, self.argument_end = argument, argument_end
@@ -43,15 +60,22 @@ class XmlTags:
         ends = (call_end, wrapper_end)
         self.first = _after_blanks(call)
         within = (argument, *ends, *((call,) if self.has_wrapper else ()))
-        self.inside = Markers(*_spaced(*within), *((_JSON,) if json_bodies else ()))
+        element, element_end = beside.json_element or (None, None)
+        objects = [Shape((BLANKS, *element.atoms)), _JSON] if element else [_JSON]
+        self.json_bodies = beside.json_bodies
+        self.outer = closing(*beside.outer) if beside.outer else NOTHING
+        self.inside = Markers(*_spaced(*within, self.outer), *objects)
         self.begun = Markers(*(Shape((BLANKS, *head(one).atoms)) for one in argument.exact))
-        self.after_argument = _after_blanks(argument, call, *ends)
+        self.after_argument = _after_blanks(argument, call, *ends, self.outer)
         self.after_call = _after_blanks(call, wrapper_end)
         self.wrapper_ends = _after_blanks(wrapper_end)
         self.after_wrapper = Markers(*(self._wrapped_calls()))
         outer = (shape for tag in (argument_end, *ends) for shape in tag.shapes)
         self.value_ends = Markers(*outer, _ANY_CLOSING)
         self.call_ends = Markers(*(shape for tag in ends for shape in tag.shapes))
+        self.after_element = _after_blanks(*ends)
+        self.element_end = Tag("", element_end) if element_end else NOTHING
+        self.element_ends = Markers(*self.element_end.shapes, *self.call_ends.shapes)
 
     @cached_property
     def skipped_to(self) -> Markers:

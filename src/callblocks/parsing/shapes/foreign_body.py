@@ -1,0 +1,155 @@
+"""Reads what stands between the markers of a dialect in another notation than its own.
+
+Models keep the markers of their family and write between them what they have seen elsewhere:
+
+    <|tool_call_start|>{"name": "ls", "arguments": {}}<|tool_call_end|>     JSON
+    <tool_call>ls\n{"path": "."}</tool_call>                               a name and JSON
+    <seed:tool_call>ls(path=".")</seed:tool_call>                          Python
+
+Or they leave out the list around calls, or add one. Each call gets a problem: `repaired-list`
+where the notation is the dialect's own, else `foreign-body`. The markers alone do not make sure
+that calls follow: a declared tool's name does, or, where none are declared, any name in a
+dialect that is named. There, an object with a name and arguments needs no tool that is known.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal
+
+from callblocks.parsing.block import Block, Refused
+from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.shapes.keys import Keys
+from callblocks.parsing.shapes.named_reader import Head, Named, NamedReader
+from callblocks.parsing.shapes.python_calls import NAME as PYTHON_NAME
+from callblocks.parsing.shapes.python_calls import NAME_ATOMS, PythonRow, PythonRowReader
+from callblocks.parsing.shapes.row import Row
+from callblocks.parsing.shapes.row_reader import RowReader
+from callblocks.parsing.stage import Reading
+
+__all__ = ("Bodies", "read_foreign_body", "stands_python_list")
+
+_NAME = Markers(Shape((r"[A-Za-z_]", r"[\w.:/-]{0,127}", r"(?![\w.:/-])")))
+_LIST = Markers(Shape((r"\[", r"[ \t\r\n]{0,1000}", r"(?=\{)")))
+_PYTHON_LIST = Markers(Shape((r"\[", r"[ \t\r\n]{0,1000}", *NAME_ATOMS)))
+_KEYS = Keys(
+    name=("name", "tool_name", "tool"),
+    input=("arguments", "parameters", "args", "input"),
+    nested=("function", "tool_call", "function_call"),
+)
+# Nothing ends a Python row of a dialect without a closing marker but its own bracket.
+_NO_CLOSING = "<|python_end|>"
+
+
+class Bodies:
+    """Where the bodies of a dialect stand: its markers, and its own `notation`.
+
+    Behind a `section` the `opening` of its first call follows. `keys` are those of its objects.
+    """
+
+    def __init__(
+        self,
+        opening: tuple[str | Shape, ...],
+        closing: tuple[str, ...],
+        *,
+        section: tuple[str, ...] = (),
+        section_end: tuple[str, ...] = (),
+        trailing: tuple[str, ...] = (),
+        notation: Literal["json", "python", "tags", "named", "braces"],
+        keys: Keys = _KEYS,
+    ) -> None:
+        self.opening = opening
+        self.section = section
+        self.notation = notation
+        self.keys = keys
+        self.trailing = trailing
+        self._literals = tuple(one for one in opening if isinstance(one, str))
+        # The end of a section belongs to the last call in it.
+        ends = (f"{one}{gap}{end}" for one in closing for end in section_end for gap in ("", "\n"))
+        self.closing = (*closing, *ends)
+
+    @cached_property
+    def openers(self) -> Markers:
+        """What begins a call in a section."""
+        return Markers(*self.opening)
+
+    @property
+    def begins_as_prose(self) -> bool:
+        """Whether a marker is a word, behind which names stand in prose too."""
+        return any(one[-1].isalnum() for one in self._literals)
+
+    def code(self, notation: str) -> str:
+        """The code of the problem that a body in this notation has."""
+        return "repaired-list" if notation == self.notation else "foreign-body"
+
+    @cached_property
+    def row(self) -> Row:
+        """A row of objects."""
+        return Row(
+            self.keys,
+            self._literals,
+            self.closing,
+            trailing=self.trailing,
+            repairs=(self.code("json"),),
+            sure=False,
+            may_lack_input=True,
+            mends=True,
+            general=True,
+        )
+
+    @cached_property
+    def named(self) -> Named:
+        """A name and an object."""
+        return Named(self._literals, self.closing, (), ())
+
+    def python(self, *, in_list: bool) -> PythonRow:
+        """A row of Python calls."""
+        first, *beside = self.closing or (_NO_CLOSING,)
+        return PythonRow(first, *self._literals, in_list=in_list, beside=beside)
+
+
+def read_foreign_body(block: Block, bodies: Bodies) -> Reading[Refused | None]:
+    """Read the calls of a block that a marker of the dialect opened, or refuse it."""
+    if block.marker in bodies.section:
+        yield from block.peek()
+        if not (yield from block.match(bodies.openers)):
+            return block.refuse()
+    char = yield from block.peek()
+    if char == "{" or (char == "[" and (yield from block.stands(_LIST))):
+        return (yield from RowReader(block, bodies.row).read(char))
+    in_list = char == "["
+    if in_list:
+        block.step()
+        yield from block.peek()
+    start = block.offset
+    if bodies.begins_as_prose and not in_list:
+        return block.refuse(until=start)
+    name = yield from block.match(PYTHON_NAME)
+    if name and _may_be_tool(block, name[:-1]):
+        row = bodies.python(in_list=in_list)
+        return (yield from PythonRowReader(block, row, repair=bodies.code("python")).read(name))
+    if name or in_list:
+        return block.refuse(until=start)
+    repairs = (bodies.code("named"),)
+    return (yield from NamedReader(block, bodies.named, _read_head, _begins, repairs).read())
+
+
+def stands_python_list(block: Block) -> Reading[bool]:
+    """Whether a list of Python calls stands right here; it is not taken."""
+    start = yield from block.match(_PYTHON_LIST)
+    block.give_back(block.offset - len(start))
+    return bool(start) and _may_be_tool(block, start[1:-1].lstrip())
+
+
+def _may_be_tool(block: Block, name: str) -> bool:
+    stage = block.stage
+    return name in stage.tools or (stage.alone and not stage.tools)
+
+
+def _read_head(block: Block) -> Reading[Head | None]:
+    name = yield from block.match(_NAME)
+    return Head(name) if name and _may_be_tool(block, name) else None
+
+
+def _begins(block: Block) -> Reading[bool]:
+    return (yield from block.peek()) == "{"
