@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.parsing.json_scan import ScanState
-from callblocks.parsing.repair.brackets import Brackets
+from callblocks.parsing.repair.brackets import Brackets, PythonBrackets
+from callblocks.parsing.repair.calls import Broken, mend, read_mended
 from callblocks.parsing.repair.keywords import read_keywords
 from callblocks.parsing.repair.tolerant import Tolerant, Unrepairable
 from callblocks.parsing.same import same
@@ -207,3 +208,49 @@ def test_keywords_are_read_up_to_their_parenthesis() -> None:
 def test_what_are_no_keywords_is_refused(text: str) -> None:
     with pytest.raises(Unrepairable):
         read_keywords(text, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{'a': 1}}, {'b': 2},, {'c': 3} {'d': 4},]", [{"a": 1}, {"b": 2}, {"c": 3}, {"d": 4}]),
+        ("{'a': 1} and {'b': 2}]", [{"a": 1}, None, {"b": 2}]),
+        ('{"a": }, {"b": 1} {"c": 2}]', [None, {"b": 1}, {"c": 2}]),
+        ('{"a": }, {"b": 1} x, {"c": 2}]', [None, None, {"c": 2}]),
+        ('{"a": {"b": 1}, {"c": 2}]', [{"a": {"b": 1}}, {"c": 2}]),
+        ('{"a": "x}, {"b": y}, {"c": 1}, {"d": 2}]', [None, {"c": 1}, {"d": 2}]),
+        ('{"a": "x}, {"b": "y}]', [None]),
+        ('{"a": "x}, {"b": [{}, {"c": 1}], "d": y}]', [None]),
+        ('{"a": [{"b": }, {"c": 1}]}, {"d": 1}]', [None, {"d": 1}]),
+        ('{"a": // {\n}, {"d": 1}]', [None, {"d": 1}]),
+        ('{"a": ]', [None]),
+    ],
+)
+def test_a_broken_element_costs_no_other(text: str, found: list[object]) -> None:
+    row = mend(text, ended=True, depth=10, in_array=True)
+    assert [None if isinstance(one, Broken) else one.value for one in row] == found
+
+
+def test_a_row_without_brackets_ends_with_the_text() -> None:
+    row = list(mend('{"a": "x}\n}, {"b": 1}', ended=True, depth=10, in_array=False))
+    assert [None if isinstance(one, Broken) else one.value for one in row] == [None, {"b": 1}]
+
+
+def test_what_is_nested_too_deep_is_no_clean_element() -> None:
+    text = '{"a": "x}}, {"b": ' + "[" * 100_000
+    assert len(list(mend(text, ended=True, depth=10, in_array=True))) == 1
+
+
+def test_what_stands_behind_a_value_is_no_part_of_it() -> None:
+    with pytest.raises(ValueError, match="stands after it"):
+        read_mended('{"a": 1, "a": 2} x', strict=False, depth=5)
+
+
+@pytest.mark.parametrize("piece", [1, 2, 50])
+def test_brackets_of_python_are_looked_for_only_so_far(piece: int) -> None:
+    brackets, text = PythonBrackets(6), "('a)', [b]) x"
+    for start in range(0, len(text), piece):
+        if brackets(text[start : start + piece]):
+            break
+    assert brackets.state is ScanState.BROKEN
+    assert not brackets.is_closed

@@ -194,10 +194,9 @@ class Tolerant:
 
     def _lacks_comma(self, end: int, at: int, in_object: bool) -> bool:
         """Whether a comma is missing before what stands here, and nothing else can be meant."""
-        before, char = self.text[end - 1], self.text[at : at + 1]
-        if before in "\"'":
-            return False
-        return _MEMBER.match(self.text, at) is not None if in_object else before + char in _PAIRS
+        if in_object:
+            return _MEMBER.match(self.text, at) is not None
+        return self.text[end - 1] + self.text[at : at + 1] in _PAIRS
 
     def _key(self, at: int) -> tuple[str, int]:
         if self.text[at : at + 1] in ('"', "'"):
