@@ -14,7 +14,8 @@ name in data or in code that is no call has one or two.
 
 What is quoted is no call: a code span, and a code fence, except for one whose body begins as calls
 do, for such a fence is read if it is a whole one. A thought before a call is a plan; in thoughts of
-a text without calls a name needs `_ENOUGH_IN_THOUGHT`.
+a text without calls a name needs `_ENOUGH_IN_THOUGHT`, and in closed ones it counts only where
+calls in thoughts are read.
 
 Patterns look at a bounded window around a name, and markup is looked up by bisection: the work is
 linear in the prose.
@@ -26,14 +27,15 @@ import re
 from bisect import bisect
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from callblocks.model.calls import Span
-from callblocks.model.events import Event, Reasoning, Text
+from callblocks.model.events import Event, Problem, Reasoning, Text
 from callblocks.model.specs import ToolSpec
 
-__all__ = ("ProseLog", "Unread", "find_unread", "is_common")
+__all__ = ("UNREAD", "ProseLog", "Thoughts", "Unread", "find_unread", "is_common")
 
+UNREAD = "unread-call"
 _ENOUGH = 4
 _ENOUGH_IN_THOUGHT = 5
 _NEAR, _FAR = 80, 240
@@ -64,6 +66,11 @@ _TOOL_FENCE = re.compile(
 )
 _CODE_TAG = re.compile(r"</?code>")
 _CODE_SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)[^\n]{1,400}?(?<!`)\1(?!`)|<code>[^<\n]{1,400}</code>")
+_THOUGHT_CODE = re.compile(
+    r"(?:^|(?<=\n)) {0,3}```.*?(?:\n {0,3}```|\Z)"
+    r"|(?<!`)(`{1,2})(?!`)(?:(?!\n[ \t]*\n).){1,400}?(?<!`)\1(?!`)",
+    re.DOTALL,
+)
 # Labels behind which a code span is the name of a tool, and no quotation.
 _LABEL = re.compile(
     r"(?:🔧|Tool Call:|Action:?\*|Action: |^ {0,3}\S?(?:``|~~|\S~|\S`))[^\n]{0,80}$", re.MULTILINE
@@ -162,6 +169,8 @@ _QUOTING = re.compile(
     re.MULTILINE,
 )
 
+Thoughts: TypeAlias = Literal["", "open", "all"]
+"""Which thoughts may hold calls: none, one that the text ends in, or all of them."""
 Piece: TypeAlias = tuple[int, bool, list[str]]
 """Where some prose begins, whether in a code fence, and its parts."""
 
@@ -188,6 +197,8 @@ class ProseLog:
         self._prose: list[Piece] = []
         self._thoughts: list[Piece] = []
         self._refused: list[Span] = []
+        self.is_reported = False
+        """Whether the reader of a thought reported calls in it."""
 
     def refuse(self, opener: str, start: int) -> None:
         """Take an opener that all its owners refused."""
@@ -215,13 +226,19 @@ class ProseLog:
             # Markup has no text, and text that stands for another has no places to report.
             if text and len(text) == end - start:
                 self.begin(type(event), start, fenced=fenced).append(text)
+        elif isinstance(event, Problem) and event.code == UNREAD:
+            self.is_reported = True
 
-    def stretches(self, *, thoughts: bool) -> Iterator[tuple[Stretch, int]]:
+    def stretches(self, thoughts: Thoughts, over: int) -> Iterator[tuple[Stretch, int]]:
         """Yield what is to be examined, each with the weight that a name needs there."""
         for stretch in _joined(self._prose):
             yield stretch, _ENOUGH
         for stretch in _joined(self._thoughts) if thoughts else ():
-            yield stretch, _ENOUGH_IN_THOUGHT
+            if thoughts == "open" and stretch.start + len(stretch.text) < over:
+                continue
+            # Nobody keeps account of code fences in thoughts: blanks stand for all code in them.
+            bare = _THOUGHT_CODE.sub(lambda code: " " * len(code[0]), stretch.text)
+            yield stretch._replace(text=bare), _ENOUGH_IN_THOUGHT
 
 
 def is_common(opener: str) -> bool:
@@ -247,16 +264,22 @@ def _joined(pieces: list[Piece]) -> Iterator[Stretch]:
 
 
 def find_unread(
-    log: ProseLog, tools: Mapping[str, ToolSpec], *, fences: bool, thoughts: bool, quotes: bool
+    log: ProseLog,
+    tools: Mapping[str, ToolSpec],
+    over: int,
+    *,
+    fences: bool,
+    thoughts: Thoughts,
+    quotes: bool,
 ) -> Iterator[Unread]:
-    """Find the names of tools that stand in prose in the form of a call.
+    """Find the names of tools that stand in prose in the form of a call; the text ends at `over`.
 
-    `fences` and `thoughts` say whether code fences and thoughts may hold calls; `quotes` says that
-    a call in quotation marks or in a diff is a mention.
+    `fences` says whether code fences may hold calls, and `thoughts` which thoughts may; `quotes`
+    says that a call in quotation marks or in a diff is a mention.
     """
     names = _Names(tools)
     last: int | None = None
-    for stretch, enough in log.stretches(thoughts=thoughts):
+    for stretch, enough in log.stretches(thoughts, over):
         # A fence right behind a name in the form of a call belongs to it, and is no quotation.
         belongs = last is not None and 0 <= stretch.start - last <= _GAP
         if stretch.fenced and not belongs and not (fences and _may_be_calls(stretch.text)):
@@ -391,7 +414,7 @@ class _Scene:
         text = self._text
         before, behind = text[max(0, start - _FAR) : start], text[end : end + _FAR]
         near = before[-_NEAR:]
-        touches = self._touches_token(start, end)
+        touches = self._touching(start, end)
         word = f"{near[-2:]}\0{text[start:end]}\0{behind[:2]}"
         # The opening line of a fence is no sentence.
         is_prose = not _FENCE_RUN.search(near.rpartition("\n")[2])
@@ -416,21 +439,21 @@ class _Scene:
             weight += 4 * (is_near(inner[1], text[start:end]) or inner[1] in tool.properties)
         weight += self._fenced
         weight += 2 * (self._has_code_tag and behind.startswith("("))
-        return weight + 2 * bool(self._tokens) + 2 * touches
+        return weight + 2 * bool(self._tokens) + (touches and touches + 1)
 
-    def _touches_token(self, start: int, end: int) -> bool:
-        """Whether nothing but a wrapper stands between the name and a token, or it is in one."""
-        at = bisect(self._tokens, (start, start))
-        return any(
-            (
-                last <= start
-                and start - last <= _NEAR
-                and _WRAPPER.fullmatch(self._text, last, start)
-            )
-            or (first < start and end <= last)
-            or (end <= first <= end + 20 and len(self._text[end:first].strip()) < 3)
-            for first, last in self._tokens[max(0, at - 3) : at + 3]
+    def _touching(self, start: int, end: int) -> int:
+        """Count the sides of a name on which a token stands, with nothing but a wrapper between."""
+        text, at = self._text, bisect(self._tokens, (start, start))
+        near = self._tokens[max(0, at - 3) : at + 3]
+        before = any(
+            (first < start and end <= last)
+            or (0 <= start - last <= _NEAR and _WRAPPER.fullmatch(text, last, start))
+            for first, last in near
         )
+        behind = any(
+            0 <= first - end <= 20 and len(text[end:first].strip()) < 3 for first, _ in near
+        )
+        return before + behind
 
     def _is_quoted(self, at: int) -> bool:
         found = bisect(self._quotes, (at, len(self._text)))
