@@ -31,7 +31,7 @@ from callblocks.parsing.scanner import end_of
 from callblocks.parsing.shapes.fence_forms import FENCE_FORMS
 from callblocks.parsing.stage import Hit, Reading, Stage
 from callblocks.parsing.turn_end import closers_of, read_strays
-from callblocks.parsing.unread import ProseLog, find_unread
+from callblocks.parsing.unread import UNREAD, ProseLog, Thoughts, find_unread
 
 __all__ = ("Engine", "Owner", "Reader", "Setting")
 
@@ -122,10 +122,16 @@ class Engine(Stage):
     def _report_unread(self, log: ProseLog) -> None:
         """Say where a call was meant that nobody read."""
         fences = self._how[1] is not False
-        found = find_unread(log, self.tools, fences=fences, quotes=self.quotes)
-        for name, place in found:
+        thoughts: Thoughts = "open"
+        if self.calls or log.is_reported:
+            thoughts = ""
+        elif any(owner.calls_end_reasoning for owner in self._owners):
+            thoughts = "all"
+        for name, place in find_unread(
+            log, self.tools, self.said, fences=fences, thoughts=thoughts, quotes=self.quotes
+        ):
             detail = f"{name} stands here in the form of a call, and was not read as one"
-            self.say(Problem("unread-call", detail, (self.said, self.said), place))
+            self.say(Problem(UNREAD, detail, (self.said, self.said), place))
 
     def fork(self) -> Engine:
         """A parser for the body of a code fence that begins here; it counts on from this one.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from typing import Protocol, TypeAlias, TypeVar
 
 from callblocks.model.calls import Span
-from callblocks.model.events import Event, Text
+from callblocks.model.events import Event, Reasoning, Text
 from callblocks.model.specs import ToolSpecs, specs_by_name
 from callblocks.parsing.attempts import Attempt
 from callblocks.parsing.ids import Ids
@@ -124,17 +124,18 @@ class Stage:
             if scan.closed:
                 return None
             if (self.solid or speak is not Text) and not scan.fresh:
-                self.settle(markers.growing.search, speak, keep or self._log_for(speak))
+                self.settle(markers.growing.search, speak, self._logging(speak, keep))
                 yield
                 hit = self.hit
             else:
                 yield
 
-    def _log_for(self, speak: Speak | None) -> Keep | None:
-        """Return what logs the prose or the thought that is said without resuming the reader."""
-        if self.prose_log is None or speak is not Text:
-            return None
-        return self.prose_log.begin(self.said, fenced=bool(self.fence)).append
+    def _logging(self, speak: Speak | None, keep: Keep | None) -> Keep | None:
+        """Return a `keep` that also logs prose and thoughts, which `say` does not see."""
+        if self.prose_log is None or not (speak is Text or speak is Reasoning):
+            return keep
+        log = self.prose_log.begin(speak, self.said, fenced=bool(self.fence)).append
+        return log if keep is None else lambda text: (keep(text), log(text))
 
     def settle(self, search: Search, speak: Speak | None, keep: Keep | None) -> None:
         """Until the search hits, text is said or kept without resuming the reader."""

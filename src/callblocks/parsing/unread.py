@@ -13,7 +13,9 @@ weight, and a name is reported where the weights reach `_ENOUGH`. A word in a se
 name in data or in code that is no call has one or two.
 
 What is quoted is no call: a code span, and a code fence, except for one whose body begins as calls
-do, for such a fence is read if it is a whole one. Thoughts report their own (`thinking`).
+do, for such a fence is read if it is a whole one. A thought before a call is a plan; in thoughts of
+a text without calls a name needs `_ENOUGH_IN_THOUGHT`, and in closed ones it counts only where
+calls in thoughts are read.
 
 Patterns look at a bounded window around a name, and markup is looked up by bisection: the work is
 linear in the prose.
@@ -25,15 +27,17 @@ import re
 from bisect import bisect
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from callblocks.model.calls import Span
-from callblocks.model.events import Event, Text
+from callblocks.model.events import Event, Problem, Reasoning, Text
 from callblocks.model.specs import ToolSpec
 
-__all__ = ("ProseLog", "Unread", "find_unread", "is_common")
+__all__ = ("UNREAD", "ProseLog", "Thoughts", "Unread", "find_unread", "is_common")
 
+UNREAD = "unread-call"
 _ENOUGH = 4
+_ENOUGH_IN_THOUGHT = 5
 _NEAR, _FAR = 80, 240
 """How much text around a name is searched for what stands right beside it, and for other keys."""
 _GAP = 8
@@ -62,6 +66,11 @@ _TOOL_FENCE = re.compile(
 )
 _CODE_TAG = re.compile(r"</?code>")
 _CODE_SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)[^\n]{1,400}?(?<!`)\1(?!`)|<code>[^<\n]{1,400}</code>")
+_THOUGHT_CODE = re.compile(
+    r"(?:^|(?<=\n)) {0,3}```.*?(?:\n {0,3}```|\Z)"
+    r"|(?<!`)(`{1,2})(?!`)(?:(?!\n[ \t]*\n).){1,400}?(?<!`)\1(?!`)",
+    re.DOTALL,
+)
 # Labels behind which a code span is the name of a tool, and no quotation.
 _LABEL = re.compile(
     r"(?:🔧|Tool Call:|Action:?\*|Action: |^ {0,3}\S?(?:``|~~|\S~|\S`))[^\n]{0,80}$", re.MULTILINE
@@ -160,6 +169,8 @@ _QUOTING = re.compile(
     re.MULTILINE,
 )
 
+Thoughts: TypeAlias = Literal["", "open", "all"]
+"""Which thoughts may hold calls: none, one that the text ends in, or all of them."""
 Piece: TypeAlias = tuple[int, bool, list[str]]
 """Where some prose begins, whether in a code fence, and its parts."""
 
@@ -180,11 +191,14 @@ class Stretch(NamedTuple):
 
 
 class ProseLog:
-    """The prose of a text as it was emitted."""
+    """The prose of a text as it was emitted, and the thoughts."""
 
     def __init__(self) -> None:
         self._prose: list[Piece] = []
+        self._thoughts: list[Piece] = []
         self._refused: list[Span] = []
+        self.is_reported = False
+        """Whether the reader of a thought reported calls in it."""
 
     def refuse(self, opener: str, start: int) -> None:
         """Take an opener that all its owners refused."""
@@ -199,23 +213,32 @@ class ProseLog:
             (start - stretch.start, end - stretch.start) for start, end in self._refused[first:last]
         ]
 
-    def begin(self, start: int, *, fenced: bool) -> list[str]:
-        """Return a list that takes the parts of prose from here on."""
+    def begin(self, kind: object, start: int, *, fenced: bool) -> list[str]:
+        """Return a list that takes the parts of prose, or of a thought, from here on."""
         parts: list[str] = []
-        self._prose.append((start, fenced, parts))
+        (self._prose if kind is Text else self._thoughts).append((start, fenced, parts))
         return parts
 
     def add(self, event: Event, *, fenced: bool) -> None:
         """Take an event that was emitted."""
-        if isinstance(event, Text):
+        if isinstance(event, Text | Reasoning):
             text, (start, end) = event.text, event.span
             # Markup has no text, and text that stands for another has no places to report.
             if text and len(text) == end - start:
-                self.begin(start, fenced=fenced).append(text)
+                self.begin(type(event), start, fenced=fenced).append(text)
+        elif isinstance(event, Problem) and event.code == UNREAD:
+            self.is_reported = True
 
-    def stretches(self) -> Iterator[Stretch]:
-        """Yield the prose between blocks, each piece of it as one."""
-        return _joined(self._prose)
+    def stretches(self, thoughts: Thoughts, over: int) -> Iterator[tuple[Stretch, int]]:
+        """Yield what is to be examined, each with the weight that a name needs there."""
+        for stretch in _joined(self._prose):
+            yield stretch, _ENOUGH
+        for stretch in _joined(self._thoughts) if thoughts else ():
+            if thoughts == "open" and stretch.start + len(stretch.text) < over:
+                continue
+            # Nobody keeps account of code fences in thoughts: blanks stand for all code in them.
+            bare = _THOUGHT_CODE.sub(lambda code: " " * len(code[0]), stretch.text)
+            yield stretch._replace(text=bare), _ENOUGH_IN_THOUGHT
 
 
 def is_common(opener: str) -> bool:
@@ -241,16 +264,22 @@ def _joined(pieces: list[Piece]) -> Iterator[Stretch]:
 
 
 def find_unread(
-    log: ProseLog, tools: Mapping[str, ToolSpec], *, fences: bool, quotes: bool
+    log: ProseLog,
+    tools: Mapping[str, ToolSpec],
+    over: int,
+    *,
+    fences: bool,
+    thoughts: Thoughts,
+    quotes: bool,
 ) -> Iterator[Unread]:
-    """Find the names of tools that stand in prose in the form of a call.
+    """Find the names of tools that stand in prose in the form of a call; the text ends at `over`.
 
-    `fences` says whether code fences may hold calls; `quotes` says that a call in quotation marks
-    or in a diff is a mention.
+    `fences` says whether code fences may hold calls, and `thoughts` which thoughts may; `quotes`
+    says that a call in quotation marks or in a diff is a mention.
     """
     names = _Names(tools)
     last: int | None = None
-    for stretch in log.stretches():
+    for stretch, enough in log.stretches(thoughts, over):
         # A fence right behind a name in the form of a call belongs to it, and is no quotation.
         belongs = last is not None and 0 <= stretch.start - last <= _GAP
         if stretch.fenced and not belongs and not (fences and _may_be_calls(stretch.text)):
@@ -258,7 +287,7 @@ def find_unread(
         places = names.find(stretch.text)
         if places:
             scene = _Scene(stretch, log.refused(stretch), tools, quotes_lines=quotes)
-            for name, (start, end) in scene.unread(places):
+            for name, (start, end) in scene.unread(places, enough):
                 last = stretch.start + end
                 yield Unread(name, (stretch.start + start, last))
 
@@ -357,7 +386,7 @@ class _Scene:
         self._has_code_tag = not all(map(self._is_quoted, tags))
         self._fenced = stretch.fenced
 
-    def unread(self, places: list[tuple[int, int, str]]) -> Iterator[Unread]:
+    def unread(self, places: list[tuple[int, int, str]], enough: int) -> Iterator[Unread]:
         """Weigh the names at these places, and yield those that have enough witnesses."""
         last: Unread | None = None
         for start, end, name in places:
@@ -367,7 +396,7 @@ class _Scene:
                 or (last and last.name == name and self._goes_on(last, start))
             ):
                 continue
-            if self._weigh(start, end, self._tools[name], is_first=last is None) >= _ENOUGH:
+            if self._weigh(start, end, self._tools[name], is_first=last is None) >= enough:
                 last = Unread(name, (start, end))
                 yield last
 
@@ -385,7 +414,7 @@ class _Scene:
         text = self._text
         before, behind = text[max(0, start - _FAR) : start], text[end : end + _FAR]
         near = before[-_NEAR:]
-        touches = self._touches_token(start, end)
+        touches = self._touching(start, end)
         word = f"{near[-2:]}\0{text[start:end]}\0{behind[:2]}"
         # The opening line of a fence is no sentence.
         is_prose = not _FENCE_RUN.search(near.rpartition("\n")[2])
@@ -410,21 +439,21 @@ class _Scene:
             weight += 4 * (is_near(inner[1], text[start:end]) or inner[1] in tool.properties)
         weight += self._fenced
         weight += 2 * (self._has_code_tag and behind.startswith("("))
-        return weight + 2 * bool(self._tokens) + 2 * touches
+        return weight + 2 * bool(self._tokens) + (touches and touches + 1)
 
-    def _touches_token(self, start: int, end: int) -> bool:
-        """Whether nothing but a wrapper stands between the name and a token, or it is in one."""
-        at = bisect(self._tokens, (start, start))
-        return any(
-            (
-                last <= start
-                and start - last <= _NEAR
-                and _WRAPPER.fullmatch(self._text, last, start)
-            )
-            or (first < start and end <= last)
-            or (end <= first <= end + 20 and len(self._text[end:first].strip()) < 3)
-            for first, last in self._tokens[max(0, at - 3) : at + 3]
+    def _touching(self, start: int, end: int) -> int:
+        """Count the sides of a name on which a token stands, with nothing but a wrapper between."""
+        text, at = self._text, bisect(self._tokens, (start, start))
+        near = self._tokens[max(0, at - 3) : at + 3]
+        before = any(
+            (first < start and end <= last)
+            or (0 <= start - last <= _NEAR and _WRAPPER.fullmatch(text, last, start))
+            for first, last in near
         )
+        behind = any(
+            0 <= first - end <= 20 and len(text[end:first].strip()) < 3 for first, _ in near
+        )
+        return before + behind
 
     def _is_quoted(self, at: int) -> bool:
         found = bisect(self._quotes, (at, len(self._text)))

@@ -116,6 +116,28 @@ def test_a_thought_without_a_call_behind_it_is_examined() -> None:
     assert parsed.problems == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'It printed "<tol>{\\"name\\": \\"search\\", \\"arguments\\": {}}</tool_call>".',
+        '@@ -1 +1 @@\n-a\n+{"name": "search", "arguments": {}} <|call|>',
+    ],
+)
+def test_a_quoted_name_is_a_mention_where_dialects_are_guessed(text: str) -> None:
+    assert unread(text) == []
+    assert unread(text, "internlm2") == ["search"]
+
+
+def test_code_in_a_thought_is_a_quotation() -> None:
+    assert unread("<think>\n```\n<|tol_call|>search{}\n```\nor `a\n<|b|>search{}`", "kimi_k2") == []
+
+
+def test_a_thought_that_is_closed_is_examined_where_calls_end_thoughts() -> None:
+    text = "<think>So <|tol_call|>search{}</think>No."
+    assert [one.code for one in parse(text, "kimi_k2", tools=TOOLS).problems] == ["unread-call"]
+    assert parse(text, "deepseek_v3", tools=TOOLS).problems == []
+
+
 def test_a_short_name_is_a_whole_word_and_never_misspelt() -> None:
     short = (ToolSpec("ls"), ToolSpec(""))
     found = parse("<|call|>ls <|call|>xls <|call|>lx", tools=short).problems
