@@ -145,9 +145,13 @@ class Speaker:
         if mode != "text":
             names = self._native_names()
             told = instructions(None, tools, self._system)
-            spoken = self.spoken
-            written = self._written.setdefault(f"{NATIVE} {spoken.name if spoken else ''}", {})
-            dialogue = NativeDialogue(names, told, self._zone, written, spoken)
+            spoken, is_compact = self.spoken, self._is_compact()
+            tags = dialects[self._known or DEFAULT_DIALECT].result_tags
+            form = f"{NATIVE} {spoken.name if spoken else ''} {tags} {is_compact}"
+            written = self._written.setdefault(form, {})
+            dialogue = NativeDialogue(
+                names, told, self._zone, written, spoken, result_tags=tags, reminds=is_compact
+            )
             parser = self._parser(mode, self._known, names.read_specs)
             return Exchange(mode, dialogue, parser, names.own)
         dialect = self.dialect

@@ -29,9 +29,11 @@ def native(slot: int, text: str, *, name: str = "look", id: str = "") -> NativeD
 class Turn:
     """One turn, or several, with a model of a mode."""
 
-    def __init__(self, folder: Path, *says: Any, mode: str = "mixed", turns: int = 1) -> None:
+    def __init__(
+        self, folder: Path, *says: Any, mode: str = "mixed", turns: int = 1, name: str = "replies"
+    ) -> None:
         self.model: Any = Replies(*says, size=10_000)
-        self.model.mode = mode
+        self.model.mode, self.model.name = mode, name
         self.events: list[Any] = []
         with some_host(folder, self.model, tools=LOOKING) as host:
             self.session: Session = host.session("talk")
@@ -391,3 +393,81 @@ def test_a_model_that_plays_the_part_of_a_tool_is_told_so(tmp_path: Path) -> Non
     assert turn.events[-1].status == "answered"
     shown = [text_of(list(one.parts)) for one in turn.model.requests[-1].messages]
     assert not any("tool_response" in text for text in shown[:-1] if "written-result" not in text)
+
+
+BARE = '{"name": "look", "arguments": {"place": "garden"}}\n'
+FENCED = f"```json\n{BARE}```\n"
+LARGE, SMALL = "qwen2.5-coder-72b", "qwen2.5-coder-1.5b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BARE,
+        FENCED,
+        f"I look.\n{FENCED}",
+        f"{BARE}{BARE.replace('garden', 'cellar')}",
+        '```json\n[{"name": "look", "arguments": {"place": "garden"}},\n'
+        '{"name": "look", "arguments": {"place": "cellar"}}]\n```\n',
+        '{{"name": "look", "arguments": {"place": "garden"}}}\n',
+    ],
+)
+def test_a_call_without_markers_is_shown_as_the_model_wrote_it(tmp_path: Path, text: str) -> None:
+    turn = Turn(tmp_path, text, "One.", "Two.", turns=2, name=LARGE)
+    assert set(turn.codes) == {""}
+    _, second, third = turn.model.requests
+    said, given = second.messages[-2:]
+    assert (said.role, said.calls) == ("assistant", ())
+    assert "".join(text_of(list(said.parts)).split()) == "".join(text.split())
+    assert given.role == "user"
+    results = text_of(list(given.parts))
+    assert results.count("<tool_response>") == len(turn.calls)
+    assert results.endswith("</tool_response>\n")
+    assert third.messages[: len(second.messages)] == second.messages
+
+
+def test_a_call_whose_family_has_no_tags_for_results_is_shown_natively(tmp_path: Path) -> None:
+    turn = Turn(tmp_path, FENCED, "Done.", name="llama3.1-70b")
+    said, given = turn.model.requests[1].messages[-2:]
+    assert [call.name for call in said.calls] == ["look"]
+    assert given.role == "tool"
+
+
+def test_what_is_no_frame_of_a_call_is_not_kept(tmp_path: Path) -> None:
+    far = '{"name": "look", ' + " " * 400 + '"arguments": {"place": "garden"}}'
+    typed = '{"name": "look", "arguments": "{\\"place\\": \\"garden\\"}"}'
+    for text in (far, typed):
+        folder = tmp_path / str(len(text))
+        folder.mkdir()
+        turn = Turn(folder, text, "Done.", name=LARGE)
+        assert turn.codes == [""]
+        assert turn.model.requests[1].messages[-1].role == "tool"
+
+
+def test_a_small_model_is_reminded_of_its_tools_and_of_its_answer(tmp_path: Path) -> None:
+    ends: list[list[str]] = []
+    for name in (SMALL, LARGE):
+        (tmp_path / name).mkdir()
+        turn = Turn(tmp_path / name, FENCED, "One.", "Two.", turns=2, name=name)
+        sent = turn.model.requests[-1].messages
+        asked = [text_of(list(one.parts)) for one in sent if one.role == "user"]
+        ends.append([text.rstrip("\n").rpartition("\n")[2] for text in asked])
+    (first, after, second), plain = ends
+    assert first == second
+    assert "tool" in first
+    assert "answer" in after
+    assert plain == ["[User say]: Look.", "</tool_response>", "[User say]: Look."]
+
+
+def test_a_call_that_ran_out_of_the_turn_is_answered_in_its_own_form(tmp_path: Path) -> None:
+    model: Any = Replies(BARE, "Done.")
+    model.mode, model.name = "mixed", LARGE
+    limits = SessionSettings(rounds=1)
+    with some_host(tmp_path, model, tools=LOOKING, session=limits) as host:
+        session = host.session("talk")
+        for _ in range(2):
+            asyncio.run(run_turn(session, "Look."))
+    roles = [one.role for one in model.requests[1].messages]
+    assert roles == ["system", "user", "assistant", "user"]
+    last = text_of(list(model.requests[1].messages[-1].parts))
+    assert last.index("<tool_response>") < last.index("[User say]: Look.")
