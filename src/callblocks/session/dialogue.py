@@ -63,8 +63,12 @@ _NO_ANSWER = "(no answer)\n"
 _NO_BEGINNING = "(the beginning is not shown)\n"
 _CALL_REMINDER = "(Use a tool if one fits. You do not know its result before you call it.)\n"
 _ANSWER_REMINDER = (
-    "If the question needs one more call, write it now; if not, answer it in words with this "
-    "result.\n"
+    "Answer the question in words with this result. Only if a part of it is still unknown, call "
+    "the tool for that part.\n"
+)
+_REPEATED_REMINDER = (
+    "You made this call before, and it gives the same. Do not call again: answer the question in "
+    "words now.\n"
 )
 
 
@@ -78,8 +82,8 @@ class Dialogue(ABC):
     tools: tuple[ToolSpec, ...] = ()
     """The tools that go to the server beside the messages."""
 
-    _prompt_end = ""
-    """What stands below each prompt."""
+    _reminds = False
+    """Whether the model is reminded of calling and of answering."""
 
     def __init__(
         self,
@@ -120,6 +124,7 @@ class Dialogue(ABC):
         calls = {section.key: _call(section) for section in sections if _is_call(section)}
         failures = {section.key: error for section in sections if (error := _error(section))}
         errors = {key: self._neutral(error) for key, error in failures.items()}
+        repeated = _repeated(calls) if self._reminds else frozenset[CallKey]()
         told = [section for section in sections if not _error(section)]
         answered: dict[CallKey, Call] = {}
         for role, group in groupby(told, key=_role):
@@ -130,10 +135,11 @@ class Dialogue(ABC):
                 *(TextPart(dates.get(section.first, "")) for section in own),
                 *(TextPart(errors.get(key, "")) for key in keys),
                 *(calls[key] for key in keys if key in calls),
+                *(call for key, call in answered.items() if key in repeated),
             ]
             of, messages = self._written.get(own[0].first, (None, list[Message]()))
             if of != made_of:
-                given = _Given(own, calls, errors, dates, answered, self._prompt_end)
+                given = _Given(own, calls, errors, dates, answered, repeated, self._reminds)
                 items = self._items(own) if role == "assistant" else []
                 messages = self._spoken(own, items) if items else self._given(given)
                 self._written[own[0].first] = made_of, messages
@@ -193,8 +199,8 @@ class _Given(msgspec.Struct, frozen=True):
     """Sections that were not said by the model, and what they answer.
 
     `calls` and `errors` are those of the whole view, `answered` the calls of the message before.
-    Ids are unique in one turn only, so all of them go by the key. `prompt_end` stands below each
-    prompt.
+    Ids are unique in one turn only, so all of them go by the key. `repeated` are the calls that an
+    earlier round of their turn made, too. With `reminds` a reminder stands below each prompt.
     """
 
     sections: Sequence[Section]
@@ -202,7 +208,8 @@ class _Given(msgspec.Struct, frozen=True):
     errors: Mapping[CallKey, str]
     dates: Mapping[int, str]
     answered: Mapping[CallKey, Call]
-    prompt_end: str = ""
+    repeated: frozenset[CallKey] = frozenset()
+    reminds: bool = False
 
     def results(self, key: CallKey) -> list[Section]:
         """Return the sections that are results of one call."""
@@ -216,7 +223,7 @@ class _Given(msgspec.Struct, frozen=True):
         """Return a section as the view shows it, after the date that it has."""
         date = self.dates.get(section.first)
         is_prompt = section.block.type == "user.prompt" and section.line is None
-        end = self.prompt_end if is_prompt else ""
+        end = _CALL_REMINDER if is_prompt and self.reminds else ""
         around = [[TextPart(text)] if text else [] for text in (date, end)]
         return [*around[0], *section.parts(), *around[1]]
 
@@ -301,8 +308,7 @@ class NativeDialogue(Dialogue):
         self._names = names
         self.tools = names.specs
         self._tags = result_tags
-        self._result_end = _ANSWER_REMINDER if reminds else ""
-        self._prompt_end = _CALL_REMINDER if reminds and names.specs else ""
+        self._reminds = reminds
 
     def _spoken(self, sections: Sequence[Section], items: Sequence[Item]) -> list[Message]:
         if self._are_text(item for item in items if isinstance(item, Call)):
@@ -321,7 +327,7 @@ class NativeDialogue(Dialogue):
         message after a native call only.
         """
         if self._tags is not None and self._are_text(given.answered.values()):
-            return [Message("user", tuple(_tagged(given, *self._tags, self._result_end)))]
+            return [Message("user", tuple(_tagged(given, *self._tags, self._result_end(given))))]
         messages: list[Message] = []
         pictures: list[Part] = []
         for key, call in zip(given.answered, _with_wire_ids(given.answered.values()), strict=True):
@@ -358,10 +364,28 @@ class NativeDialogue(Dialogue):
             return [Message("user", (TextPart(_NO_RESULT),))]
         return [_tool_message(call, _NO_RESULT) for call in _with_wire_ids(unanswered)]
 
+    def _result_end(self, given: _Given) -> str:
+        """Return what stands below results: a model that repeats its calls would go on so."""
+        if not self._reminds:
+            return ""
+        return _REPEATED_REMINDER if given.answered.keys() <= given.repeated else _ANSWER_REMINDER
+
     def _are_text(self, calls: Iterable[Call]) -> bool:
         """Return whether the calls of a message are shown in its text, as the model wrote them."""
         known = list(calls)
         return bool(self._tags and known) and all(FRAME in call.extra for call in known)
+
+
+def _repeated(calls: Mapping[CallKey, Call]) -> frozenset[CallKey]:
+    """Return the calls that have the tool and the input of an earlier one of their turn."""
+    earlier: set[tuple[str, str]] = set()
+    repeated: set[CallKey] = set()
+    for key, call in calls.items():
+        same = key[0], json.dumps([call.name, call.input], sort_keys=True, default=repr)
+        if same in earlier:
+            repeated.add(key)
+        earlier.add(same)
+    return frozenset(repeated)
 
 
 def _as_written(items: Sequence[Item]) -> str:

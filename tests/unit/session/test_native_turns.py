@@ -455,8 +455,17 @@ def test_a_small_model_is_reminded_of_its_tools_and_of_its_answer(tmp_path: Path
     (first, after, second), plain = ends
     assert first == second
     assert "tool" in first
-    assert "answer" in after
+    assert "Answer" in after
     assert plain == ["[User say]: Look.", "</tool_response>", "[User say]: Look."]
+
+
+def test_a_small_model_that_repeats_a_call_is_told_to_answer(tmp_path: Path) -> None:
+    other = BARE.replace("garden", "cellar")
+    turn = Turn(tmp_path, BARE, f"{BARE}{other}", BARE, "Done.", name=SMALL)
+    ends = [text_of(list(one.messages[-1].parts)) for one in turn.model.requests[1:]]
+    assert ["Do not call again" in text for text in ends] == [False, False, True]
+    again = Turn(tmp_path, BARE, "Done.", name=SMALL)
+    assert "Do not call again" not in text_of(list(again.model.requests[1].messages[-1].parts))
 
 
 def test_a_call_that_ran_out_of_the_turn_is_answered_in_its_own_form(tmp_path: Path) -> None:
