@@ -67,7 +67,7 @@ _ANSWER_REMINDER = (
     "the tool for that part.\n"
 )
 _REPEATED_REMINDER = (
-    "You made this call before, and it gives the same. Do not call again: answer the question in "
+    "You made this call before, and it gave the same. Do not call again: answer the question in "
     "words now.\n"
 )
 
@@ -124,7 +124,7 @@ class Dialogue(ABC):
         calls = {section.key: _call(section) for section in sections if _is_call(section)}
         failures = {section.key: error for section in sections if (error := _error(section))}
         errors = {key: self._neutral(error) for key, error in failures.items()}
-        repeated = _repeated(calls) if self._reminds else frozenset[CallKey]()
+        repeated = _repeated(calls, sections) if self._reminds else frozenset[CallKey]()
         told = [section for section in sections if not _error(section)]
         answered: dict[CallKey, Call] = {}
         for role, group in groupby(told, key=_role):
@@ -199,8 +199,9 @@ class _Given(msgspec.Struct, frozen=True):
     """Sections that were not said by the model, and what they answer.
 
     `calls` and `errors` are those of the whole view, `answered` the calls of the message before.
-    Ids are unique in one turn only, so all of them go by the key. `repeated` are the calls that an
-    earlier round of their turn made, too. With `reminds` a reminder stands below each prompt.
+    Ids are unique in one turn only, so all of them go by the key. `repeated` are the calls that
+    equal an earlier one of their turn, with the same result. With `reminds` a reminder stands below
+    each prompt.
     """
 
     sections: Sequence[Section]
@@ -376,12 +377,19 @@ class NativeDialogue(Dialogue):
         return bool(self._tags and known) and all(FRAME in call.extra for call in known)
 
 
-def _repeated(calls: Mapping[CallKey, Call]) -> frozenset[CallKey]:
-    """Return the calls that have the tool and the input of an earlier one of their turn."""
-    earlier: set[tuple[str, str]] = set()
+def _repeated(calls: Mapping[CallKey, Call], sections: Iterable[Section]) -> frozenset[CallKey]:
+    """Return the calls that an earlier one of their turn equals: tool, input and result.
+
+    A result that is more than a text counts as another one: it may be new.
+    """
+    results = {one.key: one.plain_text for one in sections if _is_result(one)}
+    earlier: set[tuple[str, str, str]] = set()
     repeated: set[CallKey] = set()
     for key, call in calls.items():
-        same = key[0], json.dumps([call.name, call.input], sort_keys=True, default=repr)
+        result = results.get(key)
+        if result is None:
+            continue
+        same = key[0], result, json.dumps([call.name, call.input], sort_keys=True, default=repr)
         if same in earlier:
             repeated.add(key)
         earlier.add(same)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from callblocks.model.turn_events import CallBroken, CallOpened, CallWriting, Ca
 from callblocks.models.model import NativeDelta, Request, Spoken, Stopped, ToolsUnheard, Usage
 from callblocks.session.session import Session
 from callblocks.session.settings import SessionSettings
+from callblocks.tools.declare import tool
+from callblocks.tools.registry import Registry
 from support.played import GOOD, LOOKING
 from support.speaking import Replies, blocks_of, check_grammar, of_type, run_turn, some_host
 
@@ -466,6 +469,22 @@ def test_a_small_model_that_repeats_a_call_is_told_to_answer(tmp_path: Path) -> 
     assert ["Do not call again" in text for text in ends] == [False, False, True]
     again = Turn(tmp_path, BARE, "Done.", name=SMALL)
     assert "Do not call again" not in text_of(list(again.model.requests[1].messages[-1].parts))
+
+
+def test_a_call_that_gives_something_new_is_not_taken_for_a_repetition(tmp_path: Path) -> None:
+    numbers = count(1)
+
+    @tool(read_only=True)
+    def look(place: str) -> str:
+        """Look at a place."""
+        return f"{place} {next(numbers)}"
+
+    model: Any = Replies(BARE, BARE, "Done.")
+    model.mode, model.name = "mixed", SMALL
+    with some_host(tmp_path, model, tools=Registry((look,))) as host:
+        asyncio.run(run_turn(host.session("talk"), "Look."))
+    assert "garden 2" in text_of(list(model.requests[2].messages[-1].parts))
+    assert "Do not call again" not in text_of(list(model.requests[2].messages[-1].parts))
 
 
 def test_a_call_that_ran_out_of_the_turn_is_answered_in_its_own_form(tmp_path: Path) -> None:
