@@ -41,7 +41,7 @@ from callblocks.models.model import Message, Role
 from callblocks.models.native_names import NativeNames
 from callblocks.parsing.dialect import Dialect
 from callblocks.session.dating import date_line
-from callblocks.session.reply import FRAME, RESULT_TAGS, WIRE_ID
+from callblocks.session.reply import FRAME, RESULT_TAGS, WIRE_ID, without_markup
 from callblocks.timeline.emitting.call_blocks import has_code_elsewhere, params_of
 from callblocks.timeline.emitting.notices import ERROR_NOTICES
 from callblocks.timeline.rounds import CallKey
@@ -56,7 +56,6 @@ WrittenMessages: TypeAlias = dict[int, tuple[list[Part | Call], list[Message]]]
 """Messages by the first entry that they show, each with what it was made of."""
 
 _SPOKEN = ("react.notes", "react.tool.call", "react.tool.code", "assistant.completion")
-_MARKUP = re.compile(r"</?[\w|:-]{1,40}/?>|```\w*")
 _WORDS = re.compile(r"\w")
 _NO_RESULT = "(no result is known)\n"
 _NO_ANSWER = "(no answer)\n"
@@ -152,7 +151,8 @@ class Dialogue(ABC):
 
         What it copied from others has no signs on the timeline: here it has them again. Beside
         calls, markup that holds no word is left out: a tag or a brace that was no part of a call.
-        A model that sees it would take it for its own way of calling.
+        So are tags alone, which were no answer. A model that sees them would take them for its own
+        way of calling or of answering.
         """
         items: list[Item] = []
         has_calls = any(map(_is_call, sections))
@@ -167,7 +167,10 @@ class Dialogue(ABC):
                 code = None
             else:
                 text = RESULT_TAGS.sub("", block.text or "").strip("\n")
-                if not has_calls or _WORDS.search(_MARKUP.sub("", text)):
+                bare = without_markup(text)
+                if not has_calls:
+                    items.append(f"{text.rstrip()}\n" if bare else _NO_ANSWER)
+                elif _WORDS.search(bare):
                     items.append(f"{text.rstrip()}\n")
         return items
 

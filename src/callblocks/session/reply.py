@@ -54,11 +54,12 @@ from callblocks.session.call_ids import CallIds
 from callblocks.session.native_input import read_native_input
 from callblocks.views.model_view.neutral import restore_input
 
-__all__ = ("FRAME", "NATIVE", "RESULT_TAGS", "WIRE_ID", "Reply", "WrittenCall")
+__all__ = ("FRAME", "NATIVE", "RESULT_TAGS", "WIRE_ID", "Reply", "WrittenCall", "without_markup")
 
 _WIRE_ID = re.compile(r"[!-~]{1,64}")
 RESULT_TAGS = re.compile(r"</?(?:tool_response|TOOL_RESPONSE)>")
 """The tags in which templates show results; a model has no use for them."""
+_MARKUP = re.compile(r"</?[\w|:-]{1,40}/?>|```\w*")
 _UNREAD = "unread-call"
 _WAY_OUT = "nothing ran; write the call as you were told, or put a mention of it into backticks"
 WIRE_ID = "wire_id"
@@ -164,8 +165,8 @@ class Reply:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was said, and nothing called."""
-        return not self.written and not self.rest.strip()
+        """Whether nothing was said, and nothing called; tags around nothing say nothing."""
+        return not self.written and not without_markup(self.rest)
 
     @property
     def rest(self) -> str:
@@ -373,6 +374,11 @@ class Reply:
         self.broken.append(event)
         key = None if event.index is None else self._open.pop(event.index, (None, ""))[0]
         self._tell(CallBroken(code=event.code, text=event.text, detail=event.detail, key=key))
+
+
+def without_markup(text: str) -> str:
+    """Return a text without tags and the marks of code fences, and without blanks around it."""
+    return _MARKUP.sub("", text).strip()
 
 
 def _is_input(text: str, call: Call) -> bool:

@@ -13,7 +13,14 @@ from callblocks.dialects import dialects
 from callblocks.model.calls import Call
 from callblocks.model.errors import ModelError
 from callblocks.model.parts import text_of
-from callblocks.model.turn_events import CallBroken, CallOpened, CallWriting, CallWritten, Said
+from callblocks.model.turn_events import (
+    CallBroken,
+    CallOpened,
+    CallWriting,
+    CallWritten,
+    Said,
+    TurnEnded,
+)
 from callblocks.models.model import NativeDelta, Request, Spoken, Stopped, ToolsUnheard, Usage
 from callblocks.session.session import Session
 from callblocks.session.settings import SessionSettings
@@ -499,3 +506,15 @@ def test_a_call_that_ran_out_of_the_turn_is_answered_in_its_own_form(tmp_path: P
     assert roles == ["system", "user", "assistant", "user"]
     last = text_of(list(model.requests[1].messages[-1].parts))
     assert last.index("<tool_response>") < last.index("[User say]: Look.")
+
+
+def test_tags_without_a_word_are_no_answer_and_are_not_shown_again(tmp_path: Path) -> None:
+    empty = "<tools></tools>\n"
+    turn = Turn(tmp_path, empty, BARE, "Done.", empty, empty, "Hi.", turns=3, name=SMALL)
+    ends = [(one.status, one.code) for one in of_type(turn.events, TurnEnded)]
+    assert ends == [("answered", ""), ("failed", "empty_reply"), ("answered", "")]
+    assert turn.codes == [""]
+    sent = turn.model.requests[-1].messages
+    said = [text_of(list(one.parts)) for one in sent if one.role == "assistant"]
+    assert said == ["(no answer)\n", BARE, "Done.\n", "(no answer)\n", "(no answer)\n"]
+    assert "you said nothing" in text_of(list(turn.model.requests[1].messages[-1].parts))
