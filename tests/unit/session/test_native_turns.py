@@ -518,3 +518,14 @@ def test_tags_without_a_word_are_no_answer_and_are_not_shown_again(tmp_path: Pat
     said = [text_of(list(one.parts)) for one in sent if one.role == "assistant"]
     assert said == ["(no answer)\n", BARE, "Done.\n", "(no answer)\n", "(no answer)\n"]
     assert "you said nothing" in text_of(list(turn.model.requests[1].messages[-1].parts))
+
+
+@pytest.mark.parametrize("mode", ["text", "mixed"])
+def test_a_small_model_that_has_tools_is_asked_at_a_low_temperature(
+    tmp_path: Path, mode: str
+) -> None:
+    for name, wanted in ((SMALL, True), (LARGE, False)):
+        (tmp_path / name).mkdir()
+        turn = Turn(tmp_path / name, "Hi.", name=name, mode=mode)
+        temperature = turn.model.requests[0].temperature
+        assert (temperature is not None and temperature < 0.5) == wanted
