@@ -50,8 +50,9 @@ _NO_SYSTEM = re.compile(
     r"system\b.{0,10}\brole\b.{0,20}\bnot\b|role\W+system\W.{0,20}\bnot\b", re.I
 )
 # Fields that a request can do without, where a server says that it does not know them.
+_SPARE = "(stream_options|temperature)"
 _UNKNOWN_FIELD = re.compile(
-    rf"{_FIELD}\W+(?:\w+\W+){{0,2}}(stream_options)\b|\b(stream_options)\W.{{0,40}}\b(?:extra|{_NOT})",
+    rf"{_FIELD}\W+(?:\w+\W+){{0,2}}{_SPARE}\b|\b{_SPARE}\W.{{0,40}}\b(?:extra|{_NOT})",
     re.IGNORECASE,
 )
 _REFUSALS = (400, 404, 405, 415, 422, 500, 501)
@@ -134,7 +135,8 @@ class ChatEndpoint:
             return True
         unknown = _UNKNOWN_FIELD.search(words)
         name = unknown[unknown.lastindex or 0] if unknown else ""
-        if name not in body:
+        # What the settings demand is sent, or the error is the person's to mend.
+        if name not in body or name in self._settings.extra:
             return False
         self._unknown_fields.add(name)
         return True

@@ -77,7 +77,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     plays a script goes by them. It plays `scenario` where one is named, and has `translate` put
     its text into the dialect of the turn. `grammar` holds the reply to a GBNF grammar, where a
     model can do that. `chat` names the conversation. `tools` go to the server in the API's own
-    form; where there are none, the prompt teaches them or the model has none.
+    form; where there are none, the prompt teaches them or the model has none. `temperature` is for
+    a model behind an address whose settings name none.
     """
 
     messages: tuple[Message, ...]
@@ -86,6 +87,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[tuple[str, str], ...] = ()
     chat: str = ""
     max_tokens: int | None = None
+    temperature: float | None = None
     stop: tuple[str, ...] = ()
     grammar: str = ""
     scenario: str = ""

@@ -28,6 +28,7 @@ def request_body(
         "stream": True,
         "stream_options": {"include_usage": True},
         settings.tokens_field: request.max_tokens,
+        "temperature": request.temperature,
         "stop": list(request.stop) or None,
         "tools": [chat_tool(spec) for spec in request.tools] or None,
         **asked,

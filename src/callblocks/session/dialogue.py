@@ -8,7 +8,12 @@
 
 There are two forms. `TextDialogue` writes calls and results in a dialect, and what the dialect
 cannot say as the model view shows it. `NativeDialogue` writes them as the API has them, where every
-call must have exactly one `tool` message right after it.
+call must have exactly one `tool` message right after it. Calls that the model wrote as text without
+markers, so that its server did not see them, stand there as they were written, with their results
+between tags. A model that is shown its calls in a form that it does not write soon writes none.
+
+A small model is reminded of its tools below each prompt, and of its answer below such results: what
+the system prompt says it has forgotten after a few turns.
 
 All of it comes from the timeline, so a program that starts again sends the same, and a later turn
 begins with the same messages as the one before it. What was folded or hidden stands in a message
@@ -18,6 +23,7 @@ written here.
 
 from __future__ import annotations
 
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +41,7 @@ from callblocks.models.model import Message, Role
 from callblocks.models.native_names import NativeNames
 from callblocks.parsing.dialect import Dialect
 from callblocks.session.dating import date_line
-from callblocks.session.reply import RESULT_TAGS, WIRE_ID
+from callblocks.session.reply import FRAME, RESULT_TAGS, WIRE_ID, without_markup
 from callblocks.timeline.emitting.call_blocks import has_code_elsewhere, params_of
 from callblocks.timeline.emitting.notices import ERROR_NOTICES
 from callblocks.timeline.rounds import CallKey
@@ -50,11 +56,19 @@ WrittenMessages: TypeAlias = dict[int, tuple[list[Part | Call], list[Message]]]
 """Messages by the first entry that they show, each with what it was made of."""
 
 _SPOKEN = ("react.notes", "react.tool.call", "react.tool.code", "assistant.completion")
-_MARKUP = re.compile(r"</?[\w|:-]{1,40}/?>|```\w*")
 _WORDS = re.compile(r"\w")
 _NO_RESULT = "(no result is known)\n"
 _NO_ANSWER = "(no answer)\n"
 _NO_BEGINNING = "(the beginning is not shown)\n"
+_CALL_REMINDER = "(Use a tool if one fits. You do not know its result before you call it.)\n"
+_ANSWER_REMINDER = (
+    "Answer the question in words with this result. Only if a part of it is still unknown, call "
+    "the tool for that part.\n"
+)
+_REPEATED_REMINDER = (
+    "You made this call before, and it gave the same. Do not call again: answer the question in "
+    "words now.\n"
+)
 
 
 class Dialogue(ABC):
@@ -66,6 +80,9 @@ class Dialogue(ABC):
 
     tools: tuple[ToolSpec, ...] = ()
     """The tools that go to the server beside the messages."""
+
+    _reminds = False
+    """Whether the model is reminded of calling and of answering."""
 
     def __init__(
         self,
@@ -106,6 +123,7 @@ class Dialogue(ABC):
         calls = {section.key: _call(section) for section in sections if _is_call(section)}
         failures = {section.key: error for section in sections if (error := _error(section))}
         errors = {key: self._neutral(error) for key, error in failures.items()}
+        repeated = _repeated(calls, sections) if self._reminds else frozenset[CallKey]()
         told = [section for section in sections if not _error(section)]
         answered: dict[CallKey, Call] = {}
         for role, group in groupby(told, key=_role):
@@ -116,10 +134,11 @@ class Dialogue(ABC):
                 *(TextPart(dates.get(section.first, "")) for section in own),
                 *(TextPart(errors.get(key, "")) for key in keys),
                 *(calls[key] for key in keys if key in calls),
+                *(call for key, call in answered.items() if key in repeated),
             ]
             of, messages = self._written.get(own[0].first, (None, list[Message]()))
             if of != made_of:
-                given = _Given(own, calls, errors, dates, answered)
+                given = _Given(own, calls, errors, dates, answered, repeated, self._reminds)
                 items = self._items(own) if role == "assistant" else []
                 messages = self._spoken(own, items) if items else self._given(given)
                 self._written[own[0].first] = made_of, messages
@@ -132,7 +151,8 @@ class Dialogue(ABC):
 
         What it copied from others has no signs on the timeline: here it has them again. Beside
         calls, markup that holds no word is left out: a tag or a brace that was no part of a call.
-        A model that sees it would take it for its own way of calling.
+        So are tags alone, which were no answer. A model that sees them would take them for its own
+        way of calling or of answering.
         """
         items: list[Item] = []
         has_calls = any(map(_is_call, sections))
@@ -147,7 +167,10 @@ class Dialogue(ABC):
                 code = None
             else:
                 text = RESULT_TAGS.sub("", block.text or "").strip("\n")
-                if not has_calls or _WORDS.search(_MARKUP.sub("", text)):
+                bare = without_markup(text)
+                if not has_calls:
+                    items.append(f"{text.rstrip()}\n" if bare else _NO_ANSWER)
+                elif _WORDS.search(bare):
                     items.append(f"{text.rstrip()}\n")
         return items
 
@@ -179,7 +202,9 @@ class _Given(msgspec.Struct, frozen=True):
     """Sections that were not said by the model, and what they answer.
 
     `calls` and `errors` are those of the whole view, `answered` the calls of the message before.
-    Ids are unique in one turn only, so all of them go by the key.
+    Ids are unique in one turn only, so all of them go by the key. `repeated` are the calls that
+    equal an earlier one of their turn, with the same result. With `reminds` a reminder stands below
+    each prompt.
     """
 
     sections: Sequence[Section]
@@ -187,6 +212,8 @@ class _Given(msgspec.Struct, frozen=True):
     errors: Mapping[CallKey, str]
     dates: Mapping[int, str]
     answered: Mapping[CallKey, Call]
+    repeated: frozenset[CallKey] = frozenset()
+    reminds: bool = False
 
     def results(self, key: CallKey) -> list[Section]:
         """Return the sections that are results of one call."""
@@ -199,7 +226,10 @@ class _Given(msgspec.Struct, frozen=True):
     def shown(self, section: Section) -> list[Part]:
         """Return a section as the view shows it, after the date that it has."""
         date = self.dates.get(section.first)
-        return [*([TextPart(date)] if date else ()), *section.parts()]
+        is_prompt = section.block.type == "user.prompt" and section.line is None
+        end = _CALL_REMINDER if is_prompt and self.reminds else ""
+        around = [[TextPart(text)] if text else [] for text in (date, end)]
+        return [*around[0], *section.parts(), *around[1]]
 
 
 class TextDialogue(Dialogue):
@@ -260,7 +290,12 @@ class TextDialogue(Dialogue):
 
 
 class NativeDialogue(Dialogue):
-    """Writes for a server that has tools of its own, under names that it allows."""
+    """Writes for a server that has tools of its own, under names that it allows.
+
+    `result_tags` are those of the model's family, for the results of calls that stand in the text;
+    a family without any is shown native calls alone. With `reminds` the model is reminded of
+    calling and of answering.
+    """
 
     def __init__(
         self,
@@ -269,12 +304,19 @@ class NativeDialogue(Dialogue):
         zone: str = "UTC",
         written: WrittenMessages | None = None,
         spoken: Dialect | None = None,
+        *,
+        result_tags: tuple[str, str] | None = None,
+        reminds: bool = False,
     ) -> None:
         super().__init__(system, names.read_specs, zone, written, spoken)
         self._names = names
         self.tools = names.specs
+        self._tags = result_tags
+        self._reminds = reminds
 
     def _spoken(self, sections: Sequence[Section], items: Sequence[Item]) -> list[Message]:
+        if self._are_text(item for item in items if isinstance(item, Call)):
+            return [Message("assistant", (TextPart(_as_written(items)),))]
         text = "".join(item for item in items if isinstance(item, str))
         calls = _with_wire_ids(self._names.native(item) for item in items if isinstance(item, Call))
         thoughts = (section.block.meta.get("reasoning") for section in sections)
@@ -283,7 +325,13 @@ class NativeDialogue(Dialogue):
         return [Message("assistant", parts, tuple(calls), reasoning=reasoning)]
 
     def _given(self, given: _Given) -> list[Message]:
-        """Write one `tool` message for each call before, then all else as the user's."""
+        """Write one `tool` message for each call before, then all else as the user's.
+
+        To calls that stand in the text the results are the user's, too: an API takes a `tool`
+        message after a native call only.
+        """
+        if self._tags is not None and self._are_text(given.answered.values()):
+            return [Message("user", tuple(_tagged(given, *self._tags, self._result_end(given))))]
         messages: list[Message] = []
         pictures: list[Part] = []
         for key, call in zip(given.answered, _with_wire_ids(given.answered.values()), strict=True):
@@ -315,11 +363,60 @@ class NativeDialogue(Dialogue):
         return messages
 
     def _unanswered(self, calls: Iterable[Call]) -> Iterable[Message]:
-        return [_tool_message(call, _NO_RESULT) for call in _with_wire_ids(calls)]
+        unanswered = list(calls)
+        if self._are_text(unanswered):
+            return [Message("user", (TextPart(_NO_RESULT),))]
+        return [_tool_message(call, _NO_RESULT) for call in _with_wire_ids(unanswered)]
+
+    def _result_end(self, given: _Given) -> str:
+        """Return what stands below results: a model that repeats its calls would go on so."""
+        if not self._reminds:
+            return ""
+        return _REPEATED_REMINDER if given.answered.keys() <= given.repeated else _ANSWER_REMINDER
+
+    def _are_text(self, calls: Iterable[Call]) -> bool:
+        """Return whether the calls of a message are shown in its text, as the model wrote them."""
+        known = list(calls)
+        return bool(self._tags and known) and all(FRAME in call.extra for call in known)
 
 
-def _tagged(given: _Given, opening: str, closing: str) -> Iterator[Part]:
-    """Yield all parts, each result between the tags in which the model's family knows results."""
+def _repeated(calls: Mapping[CallKey, Call], sections: Iterable[Section]) -> frozenset[CallKey]:
+    """Return the calls that an earlier one of their turn equals: tool, input and result.
+
+    A result that is more than a text counts as another one: it may be new.
+    """
+    results = {one.key: one.plain_text for one in sections if _is_result(one)}
+    earlier: set[tuple[str, str, str]] = set()
+    repeated: set[CallKey] = set()
+    for key, call in calls.items():
+        result = results.get(key)
+        if result is None:
+            continue
+        same = key[0], result, json.dumps([call.name, call.input], sort_keys=True, default=repr)
+        if same in earlier:
+            repeated.add(key)
+        earlier.add(same)
+    return frozenset(repeated)
+
+
+def _as_written(items: Sequence[Item]) -> str:
+    """Write prose and calls, each call in the frame in which the model wrote it."""
+    lines: list[str] = []
+    for item in items:
+        if isinstance(item, Call):
+            before, after = item.extra[FRAME]
+            given = json.dumps(item.input, ensure_ascii=False, default=repr)
+            lines.append(f"{before}{given}{after}".rstrip("\n") + "\n")
+        else:
+            lines.append(str(item))
+    return "".join(lines)
+
+
+def _tagged(given: _Given, opening: str, closing: str, end: str = "") -> Iterator[Part]:
+    """Yield all parts, each result between the tags in which the model's family knows results.
+
+    `end` stands below the results.
+    """
     tagged: set[CallKey] = set()
     # The tags name no call: results stand in the order of the calls, whichever ended first.
     for key, call in given.answered.items():
@@ -333,6 +430,8 @@ def _tagged(given: _Given, opening: str, closing: str) -> Iterator[Part]:
             tagged.add(key)
             yield TextPart(f"{opening}\n{text}\n{closing}\n")
             yield from (part for part in _flat(sections) if not isinstance(part, TextPart))
+    if tagged and end:
+        yield TextPart(end)
     for section in given.sections:
         if section.key not in tagged or not _is_result(section):
             yield from given.shown(section)
@@ -385,7 +484,12 @@ def _call(section: Section, code: str | None = None) -> Call:
     given = params_of(block)
     if code is not None and has_code_elsewhere(block):
         given["code"] = code
-    extra = {WIRE_ID: block.meta[WIRE_ID]} if WIRE_ID in block.meta else {}
+    extra: dict[str, Any] = {WIRE_ID: block.meta[WIRE_ID]} if WIRE_ID in block.meta else {}
+    match block.meta.get(FRAME):
+        case [str(before), str(after)]:
+            extra[FRAME] = (before, after)
+        case _:
+            pass
     return Call(id=block.call_id, name=block.tool_id, input=given, extra=extra)
 
 

@@ -9,6 +9,10 @@ marker and may be interleaved, so all of them are read at the end of the reply, 
 among the calls at which they opened. A server that reads a call and leaves its text in the content
 gives it twice: then the one of the text counts, and the other one is dropped with a word. So is a
 native call that comes again under the same id.
+
+A server that takes tools looks for the markers of its template. A model that writes calls without
+any, as bare JSON or in a code fence, is read here: such a call keeps its `frame`, the text around
+its input, so that the model is later shown the call as it wrote it.
 """
 
 from __future__ import annotations
@@ -50,27 +54,35 @@ from callblocks.session.call_ids import CallIds
 from callblocks.session.native_input import read_native_input
 from callblocks.views.model_view.neutral import restore_input
 
-__all__ = ("NATIVE", "RESULT_TAGS", "WIRE_ID", "Reply", "WrittenCall")
+__all__ = ("FRAME", "NATIVE", "RESULT_TAGS", "WIRE_ID", "Reply", "WrittenCall", "without_markup")
 
 _WIRE_ID = re.compile(r"[!-~]{1,64}")
 RESULT_TAGS = re.compile(r"</?(?:tool_response|TOOL_RESPONSE)>")
 """The tags in which templates show results; a model has no use for them."""
+_MARKUP = re.compile(r"</?[\w|:-]{1,40}/?>|```\w*")
 _UNREAD = "unread-call"
 _WAY_OUT = "nothing ran; write the call as you were told, or put a mention of it into backticks"
 WIRE_ID = "wire_id"
 """The field of a native call that keeps the id which its server gave it."""
+FRAME = "frame"
+"""The field of a call in text that keeps what the model wrote before and after its input."""
+_LONGEST_FRAME = 300
+_UNMARKED = ("{", "[", ",", "```")
+"""How a call without markers begins, or the next one of a list."""
 
 
 class WrittenCall(msgspec.Struct, eq=False):
     """A call of a reply: what was said before it, and the result that the text itself carried.
 
-    It is `carried` where that result counts: then nothing runs.
+    It is `carried` where that result counts: then nothing runs. `frame` is the text around the
+    input of a call without markers, in mixed mode.
     """
 
     call: Call
     before: str
     result: Result | None = None
     carried: bool = False
+    frame: tuple[str, str] | None = None
 
     def outcome(self) -> Outcome:
         """What the text says came of it."""
@@ -137,6 +149,10 @@ class Reply:
         self._read: set[tuple[str, str]] = set()
         self._is_ended = False
         self._signed = signed
+        self._text: list[str] = []
+        """All text so far, in mixed mode."""
+        self._inputs: dict[int, tuple[int, int]] = {}
+        """Where the input of each call in the text stands."""
         self._prose: list[str] = []
         self._thinking: list[str] = []
         self._open: dict[int, tuple[int, str]] = {}
@@ -149,8 +165,8 @@ class Reply:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was said, and nothing called."""
-        return not self.written and not self.rest.strip()
+        """Whether nothing was said, and nothing called; tags around nothing say nothing."""
+        return not self.written and not without_markup(self.rest)
 
     @property
     def rest(self) -> str:
@@ -165,6 +181,8 @@ class Reply:
     def feed(self, text: str) -> None:
         """Take a piece of text."""
         self.length += len(text)
+        if self.mode == "mixed":
+            self._text.append(text)
         self._take(self._parser.feed(text))
 
     def think(self, text: str) -> None:
@@ -206,6 +224,7 @@ class Reply:
     def close(self) -> None:
         """Read what is left; no more text comes."""
         self._take(self._parser.close())
+        self._keep_frames()
         natives = list(self._native.values())
         in_text = Counter(_fingerprint(one.call.name, one.call.input) for one in self.written)
         read = [self._read_native(call, in_text) for call in natives]
@@ -284,7 +303,8 @@ class Reply:
                     self._think(text)
                 case CallStarted():
                     self._start(event)
-                case CallInput(index=index, text=text):
+                case CallInput(index=index, text=text, span=(start, end)):
+                    self._inputs[index] = self._inputs.get(index, (start, end))[0], end
                     self._tell(CallWriting(key=self._open[index][0], text=text))
                 case CallReady(index=index, call=call):
                     self._ready(index, call)
@@ -297,6 +317,18 @@ class Reply:
                     self._tell(CallBroken(code=_UNREAD, text="", detail=detail))
                 case _:
                     pass
+
+    def _keep_frames(self) -> None:
+        """Keep the text around the input of each call that has no markers."""
+        text = "".join(self._text)
+        for index, (start, end) in self._inputs.items():
+            written = self._at.get(index)
+            if written is None or not _is_input(text[start:end], written.call):
+                continue
+            first, last = written.call.span
+            frame = text[first:start], text[end:last]
+            if frame[0].lstrip().startswith(_UNMARKED) and sum(map(len, frame)) <= _LONGEST_FRAME:
+                written.frame = frame
 
     def _say(self, text: str) -> None:
         if text:
@@ -342,6 +374,20 @@ class Reply:
         self.broken.append(event)
         key = None if event.index is None else self._open.pop(event.index, (None, ""))[0]
         self._tell(CallBroken(code=event.code, text=event.text, detail=event.detail, key=key))
+
+
+def without_markup(text: str) -> str:
+    """Return a text without tags and the marks of code fences, and without blanks around it."""
+    return _MARKUP.sub("", text).strip()
+
+
+def _is_input(text: str, call: Call) -> bool:
+    """Return whether a text is the input of a call as one JSON object."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and value.keys() == call.input.keys()
 
 
 def _fingerprint(name: str, value: dict[str, Any]) -> str:

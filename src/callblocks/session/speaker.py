@@ -50,6 +50,9 @@ __all__ = ("Exchange", "Speaker", "WrittenForms")
 _SHORT_CONTEXT = 16_384
 """Tokens of a context in which the whole schemas of the tools would take too much room."""
 
+_SMALL_TEMPERATURE = 0.3
+"""Servers ask any model at 0.7 or more, at which a small one misses the form of a call."""
+
 WrittenForms: TypeAlias = dict[str, WrittenMessages]
 """The messages of one conversation that were written before, by the form."""
 
@@ -145,9 +148,13 @@ class Speaker:
         if mode != "text":
             names = self._native_names()
             told = instructions(None, tools, self._system)
-            spoken = self.spoken
-            written = self._written.setdefault(f"{NATIVE} {spoken.name if spoken else ''}", {})
-            dialogue = NativeDialogue(names, told, self._zone, written, spoken)
+            spoken, is_compact = self.spoken, self._is_compact()
+            tags = dialects[self._known or DEFAULT_DIALECT].result_tags
+            form = f"{NATIVE} {spoken.name if spoken else ''} {tags} {is_compact}"
+            written = self._written.setdefault(form, {})
+            dialogue = NativeDialogue(
+                names, told, self._zone, written, spoken, result_tags=tags, reminds=is_compact
+            )
             parser = self._parser(mode, self._known, names.read_specs)
             return Exchange(mode, dialogue, parser, names.own)
         dialect = self.dialect
@@ -177,7 +184,13 @@ class Speaker:
 
     async def pieces(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Yield the reply as it comes; whatever the model raises is a `ModelError`."""
-        own = replace(request, scenario=self._scenario, translate=self._translate)
+        is_small_caller = bool(self._tools.names) and is_small(self.model.name)
+        own = replace(
+            request,
+            scenario=self._scenario,
+            translate=self._translate,
+            temperature=_SMALL_TEMPERATURE if is_small_caller else None,
+        )
         try:
             async with aclosing(self.model.reply(own)) as pieces:
                 async for piece in pieces:

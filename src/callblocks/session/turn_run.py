@@ -130,10 +130,12 @@ class TurnRun:
             self._speaker.give_up_tools()
         is_taught_now = reply.mode != "text" and self._speaker.mode == "text"
         reply.is_unheard = reply.is_unheard and not reply.written and is_taught_now
-        # It says nothing to the results of its calls, as small models do now and then: once.
+        # It says nothing to the results of its calls, or tags without a word, as small models do
+        # now and then: once.
         is_over = reply.is_cut or reply.is_filtered
         is_silent = reply.is_empty and not is_over and not reply.broken
-        reply.is_silent = is_silent and self._calls > 0 and not self._was_silent
+        is_heard = self._calls > 0 or bool(reply.rest.strip())
+        reply.is_silent = is_silent and is_heard and not self._was_silent
         self._was_silent = reply.is_silent
         # What opened like a call and is none is told to it, too.
         return reply.is_unheard or reply.is_silent or bool(reply.broken)

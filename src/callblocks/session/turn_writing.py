@@ -19,7 +19,7 @@ from callblocks.model.outcomes import Notice, Outcome
 from callblocks.model.turn_events import CallEnded, TurnEvent
 from callblocks.runtime.taken_call import check_call
 from callblocks.session.call_ids import random_id
-from callblocks.session.reply import WIRE_ID, Reply, WrittenCall
+from callblocks.session.reply import FRAME, WIRE_ID, Reply, WrittenCall
 from callblocks.timeline.recorder import Recorder
 from callblocks.tools.registry import Registry
 from callblocks.views.replayed_outcome import outcome_of
@@ -106,6 +106,8 @@ class TurnWriting:
         meta = {**meta, "model": self._model, "dialect": call.dialect}
         if WIRE_ID in call.extra:
             meta[WIRE_ID] = call.extra[WIRE_ID]
+        if written.frame is not None:
+            meta[FRAME] = list(written.frame)
         if before.strip():
             self._recorder.notes(self._id, call, before)
         if written.carried:

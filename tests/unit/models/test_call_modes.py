@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from callblocks.model.calls import Call
 from callblocks.model.errors import CallerError, ModelError
@@ -99,6 +100,10 @@ ADAPTED = [
         422,
         {"detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted"}]},
     ),
+    (
+        400,
+        {"error": {"message": "Unsupported value: 'temperature' does not support 0.3 here."}},
+    ),
 ]
 
 
@@ -109,12 +114,22 @@ def test_a_server_is_asked_again_without_what_it_does_not_know(
     with ModelServer() as server:
         server.answer(json.dumps(body).encode(), status=status, kind="application/json")
         model = endpoint(server)
-        pieces, error = reply_of(model, HELLO)
+        pieces, error = reply_of(model, structs.replace(HELLO, temperature=0.3))
         assert error is None
         assert spoken(pieces) == "Hello"
         first, second = (request.body for request in server.requests)
         assert first != second
         assert "".join(one["content"] for one in second["messages"]).startswith("Be kind.")
+
+
+def test_what_the_settings_demand_is_not_left_out_where_a_server_refuses_it() -> None:
+    with ModelServer() as server:
+        body = {"error": {"message": "Unsupported value: 'temperature' does not support 0.5 here."}}
+        server.answer(json.dumps(body).encode(), status=400, kind="application/json")
+        _, error = reply_of(endpoint(server, extra={"temperature": 0.5}), HELLO)
+        assert error is not None
+        assert error.code == "model_refused"
+        assert len(server.requests) == 1
 
 
 def test_a_template_without_results_is_asked_in_text() -> None:

@@ -138,9 +138,11 @@ def test_text_that_is_half_a_character_is_sent_as_a_question_mark() -> None:
 
 def test_extra_fields_are_laid_over_the_body_and_none_takes_one_away() -> None:
     with ModelServer() as server:
-        reply_of(endpoint(server, extra={"temperature": 0.5, "stream_options": None}))
-    body = server.requests[0].body
-    assert body["temperature"] == 0.5
+        request = Request(messages=HELLO.messages, temperature=0.3)
+        reply_of(endpoint(server, extra={"temperature": 0.5, "stream_options": None}), request)
+        reply_of(endpoint(server), request)
+    body, plain = (one.body for one in server.requests)
+    assert (body["temperature"], plain["temperature"]) == (0.5, 0.3)
     assert "stream_options" not in body
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,19 @@ from callblocks.dialects import dialects
 from callblocks.model.calls import Call
 from callblocks.model.errors import ModelError
 from callblocks.model.parts import text_of
-from callblocks.model.turn_events import CallBroken, CallOpened, CallWriting, CallWritten, Said
+from callblocks.model.turn_events import (
+    CallBroken,
+    CallOpened,
+    CallWriting,
+    CallWritten,
+    Said,
+    TurnEnded,
+)
 from callblocks.models.model import NativeDelta, Request, Spoken, Stopped, ToolsUnheard, Usage
 from callblocks.session.session import Session
 from callblocks.session.settings import SessionSettings
+from callblocks.tools.declare import tool
+from callblocks.tools.registry import Registry
 from support.played import GOOD, LOOKING
 from support.speaking import Replies, blocks_of, check_grammar, of_type, run_turn, some_host
 
@@ -29,9 +39,11 @@ def native(slot: int, text: str, *, name: str = "look", id: str = "") -> NativeD
 class Turn:
     """One turn, or several, with a model of a mode."""
 
-    def __init__(self, folder: Path, *says: Any, mode: str = "mixed", turns: int = 1) -> None:
+    def __init__(
+        self, folder: Path, *says: Any, mode: str = "mixed", turns: int = 1, name: str = "replies"
+    ) -> None:
         self.model: Any = Replies(*says, size=10_000)
-        self.model.mode = mode
+        self.model.mode, self.model.name = mode, name
         self.events: list[Any] = []
         with some_host(folder, self.model, tools=LOOKING) as host:
             self.session: Session = host.session("talk")
@@ -391,3 +403,129 @@ def test_a_model_that_plays_the_part_of_a_tool_is_told_so(tmp_path: Path) -> Non
     assert turn.events[-1].status == "answered"
     shown = [text_of(list(one.parts)) for one in turn.model.requests[-1].messages]
     assert not any("tool_response" in text for text in shown[:-1] if "written-result" not in text)
+
+
+BARE = '{"name": "look", "arguments": {"place": "garden"}}\n'
+FENCED = f"```json\n{BARE}```\n"
+LARGE, SMALL = "qwen2.5-coder-72b", "qwen2.5-coder-1.5b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BARE,
+        FENCED,
+        f"I look.\n{FENCED}",
+        f"{BARE}{BARE.replace('garden', 'cellar')}",
+        '```json\n[{"name": "look", "arguments": {"place": "garden"}},\n'
+        '{"name": "look", "arguments": {"place": "cellar"}}]\n```\n',
+        '{{"name": "look", "arguments": {"place": "garden"}}}\n',
+    ],
+)
+def test_a_call_without_markers_is_shown_as_the_model_wrote_it(tmp_path: Path, text: str) -> None:
+    turn = Turn(tmp_path, text, "One.", "Two.", turns=2, name=LARGE)
+    assert set(turn.codes) == {""}
+    _, second, third = turn.model.requests
+    said, given = second.messages[-2:]
+    assert (said.role, said.calls) == ("assistant", ())
+    assert "".join(text_of(list(said.parts)).split()) == "".join(text.split())
+    assert given.role == "user"
+    results = text_of(list(given.parts))
+    assert results.count("<tool_response>") == len(turn.calls)
+    assert results.endswith("</tool_response>\n")
+    assert third.messages[: len(second.messages)] == second.messages
+
+
+def test_a_call_whose_family_has_no_tags_for_results_is_shown_natively(tmp_path: Path) -> None:
+    turn = Turn(tmp_path, FENCED, "Done.", name="llama3.1-70b")
+    said, given = turn.model.requests[1].messages[-2:]
+    assert [call.name for call in said.calls] == ["look"]
+    assert given.role == "tool"
+
+
+def test_what_is_no_frame_of_a_call_is_not_kept(tmp_path: Path) -> None:
+    far = '{"name": "look", ' + " " * 400 + '"arguments": {"place": "garden"}}'
+    typed = '{"name": "look", "arguments": "{\\"place\\": \\"garden\\"}"}'
+    for text in (far, typed):
+        folder = tmp_path / str(len(text))
+        folder.mkdir()
+        turn = Turn(folder, text, "Done.", name=LARGE)
+        assert turn.codes == [""]
+        assert turn.model.requests[1].messages[-1].role == "tool"
+
+
+def test_a_small_model_is_reminded_of_its_tools_and_of_its_answer(tmp_path: Path) -> None:
+    ends: list[list[str]] = []
+    for name in (SMALL, LARGE):
+        (tmp_path / name).mkdir()
+        turn = Turn(tmp_path / name, FENCED, "One.", "Two.", turns=2, name=name)
+        sent = turn.model.requests[-1].messages
+        asked = [text_of(list(one.parts)) for one in sent if one.role == "user"]
+        ends.append([text.rstrip("\n").rpartition("\n")[2] for text in asked])
+    (first, after, second), plain = ends
+    assert first == second
+    assert "tool" in first
+    assert "Answer" in after
+    assert plain == ["[User say]: Look.", "</tool_response>", "[User say]: Look."]
+
+
+def test_a_small_model_that_repeats_a_call_is_told_to_answer(tmp_path: Path) -> None:
+    other = BARE.replace("garden", "cellar")
+    turn = Turn(tmp_path, BARE, f"{BARE}{other}", BARE, "Done.", name=SMALL)
+    ends = [text_of(list(one.messages[-1].parts)) for one in turn.model.requests[1:]]
+    assert ["Do not call again" in text for text in ends] == [False, False, True]
+    again = Turn(tmp_path, BARE, "Done.", name=SMALL)
+    assert "Do not call again" not in text_of(list(again.model.requests[1].messages[-1].parts))
+
+
+def test_a_call_that_gives_something_new_is_not_taken_for_a_repetition(tmp_path: Path) -> None:
+    numbers = count(1)
+
+    @tool(read_only=True)
+    def look(place: str) -> str:
+        """Look at a place."""
+        return f"{place} {next(numbers)}"
+
+    model: Any = Replies(BARE, BARE, "Done.")
+    model.mode, model.name = "mixed", SMALL
+    with some_host(tmp_path, model, tools=Registry((look,))) as host:
+        asyncio.run(run_turn(host.session("talk"), "Look."))
+    assert "garden 2" in text_of(list(model.requests[2].messages[-1].parts))
+    assert "Do not call again" not in text_of(list(model.requests[2].messages[-1].parts))
+
+
+def test_a_call_that_ran_out_of_the_turn_is_answered_in_its_own_form(tmp_path: Path) -> None:
+    model: Any = Replies(BARE, "Done.")
+    model.mode, model.name = "mixed", LARGE
+    limits = SessionSettings(rounds=1)
+    with some_host(tmp_path, model, tools=LOOKING, session=limits) as host:
+        session = host.session("talk")
+        for _ in range(2):
+            asyncio.run(run_turn(session, "Look."))
+    roles = [one.role for one in model.requests[1].messages]
+    assert roles == ["system", "user", "assistant", "user"]
+    last = text_of(list(model.requests[1].messages[-1].parts))
+    assert last.index("<tool_response>") < last.index("[User say]: Look.")
+
+
+def test_tags_without_a_word_are_no_answer_and_are_not_shown_again(tmp_path: Path) -> None:
+    empty = "<tools></tools>\n"
+    turn = Turn(tmp_path, empty, BARE, "Done.", empty, empty, "Hi.", turns=3, name=SMALL)
+    ends = [(one.status, one.code) for one in of_type(turn.events, TurnEnded)]
+    assert ends == [("answered", ""), ("failed", "empty_reply"), ("answered", "")]
+    assert turn.codes == [""]
+    sent = turn.model.requests[-1].messages
+    said = [text_of(list(one.parts)) for one in sent if one.role == "assistant"]
+    assert said == ["(no answer)\n", BARE, "Done.\n", "(no answer)\n", "(no answer)\n"]
+    assert "you said nothing" in text_of(list(turn.model.requests[1].messages[-1].parts))
+
+
+@pytest.mark.parametrize("mode", ["text", "mixed"])
+def test_a_small_model_that_has_tools_is_asked_at_a_low_temperature(
+    tmp_path: Path, mode: str
+) -> None:
+    for name, wanted in ((SMALL, True), (LARGE, False)):
+        (tmp_path / name).mkdir()
+        turn = Turn(tmp_path / name, "Hi.", name=name, mode=mode)
+        temperature = turn.model.requests[0].temperature
+        assert (temperature is not None and temperature < 0.5) == wanted
