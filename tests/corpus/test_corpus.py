@@ -25,10 +25,8 @@ RANDOM_CUTS = 5
 APART = 48
 """How far apart two cuts of one reading are: no marker is as long."""
 
-case = pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 
-
-@case
+@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_the_text_reads_as_recorded(path: Path, request: pytest.FixtureRequest) -> None:
     text, given = content(path), options(path)
     events = read(path.parent.name, [text], **given)
@@ -39,12 +37,13 @@ def test_the_text_reads_as_recorded(path: Path, request: pytest.FixtureRequest) 
     assert lines(events) == content(expected)
 
 
-@case
-def test_a_character_at_a_time_reads_the_same(path: Path) -> None:
-    text, given, dialect = content(path), options(path), path.parent.name
-    each = read(dialect, list(text), **given)
-    verify(text, each, given.get("reasoning", ()))
-    assert alike(each, join(read(dialect, [text], **given)))
+@pytest.mark.parametrize("dialect", NAMES)
+def test_a_character_at_a_time_reads_the_same(dialect: str) -> None:
+    for path in cases_of(dialect):
+        text, given = content(path), options(path)
+        each = read(dialect, list(text), **given)
+        verify(text, each, given.get("reasoning", ()))
+        assert alike(each, read(dialect, [text], **given)), path.stem
 
 
 @pytest.mark.parametrize("dialect", NAMES)
