@@ -53,13 +53,25 @@ def line(literal: str, *atoms: str, indent: str = INDENT) -> Shape:
 
 
 class Markers:
-    """A set of markers, prepared once and shared; `what` says in words what they are."""
+    """A set of markers, prepared once and shared; `what` says in words what they are.
+
+    Nothing is prepared before it is asked for: with all dialects there are thousands of sets, and
+    most texts need a few of them.
+    """
 
     def __init__(self, *markers: str | Shape, what: str = "") -> None:
+        self._markers = markers
         self._what = what
-        shapes = [m if isinstance(m, Shape) else Shape(tuple(map(re.escape, m))) for m in markers]
-        self._given = shapes
-        self.shapes = sorted(shapes, key=lambda shape: len(shape.atoms), reverse=True)
+
+    @cached_property
+    def _given(self) -> list[Shape]:
+        escape, markers = re.escape, self._markers
+        return [m if isinstance(m, Shape) else Shape(tuple(map(escape, m))) for m in markers]
+
+    @cached_property
+    def shapes(self) -> list[Shape]:
+        """The markers as atoms, the longest first."""
+        return sorted(self._given, key=lambda shape: len(shape.atoms), reverse=True)
 
     @property
     def names(self) -> tuple[str, ...]:
