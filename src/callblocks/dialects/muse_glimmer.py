@@ -20,6 +20,7 @@ from callblocks.model.events import Reasoning, Text
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.shapes.foreign_body import Bodies
 from callblocks.parsing.shapes.framing import Framed
 from callblocks.parsing.shapes.invoke import RULES, invoke_tags
 from callblocks.parsing.shapes.json_values import JsonValues
@@ -99,6 +100,11 @@ class MuseGlimmer(Framed, JsonValues):
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return (*self.tags.wrapper.shapes, *HEADERS, *ENDS)
+
+    @property
+    def bodies_between(self) -> Bodies | None:
+        closing = (f"{END}{end}" for end in ("", *ENDS))
+        return Bodies(self.tags.wrapper.shapes, tuple(closing), notation="tags")
 
     def read(self, block: Block) -> Reading[Refused | None]:
         if not block.opening.startswith("<") and not block.at_start:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 
 from callblocks.model.calls import Call
 from callblocks.model.specs import ToolSpec
@@ -29,8 +30,6 @@ __all__ = ("SolarOpen",)
 BEGIN = "<|begin|>assistant"
 FRAMES = (f"<|end|>{BEGIN}<|content|>", f"{BEGIN}<|content|>")
 ID = Markers(Shape((r"[\w-]{1,64}", r"(?![\w-])")))
-AFTER_ID = Markers("<|tool_call:name|>")
-AFTER_NAME = Markers("<|tool_call:args|>")
 _NOT_OF_AN_ID = re.compile(r"[^\w-]")
 
 
@@ -54,8 +53,14 @@ class SolarOpen(NamedJson):
     after_name = ("<|tool_call:args|>",)
     closing = ("<|tool_call:end|>",)
     section_end = ("<|calls|>",)
+    after_id = ("<|tool_call:name|>",)
+    markers = (*NamedJson.markers, "after_id")
     turn_ends = (*TURN_ENDS, "<|end|>")
     reasoning = (("<|think|>", "<|end|>"), (f"{BEGIN}<|think|>", "<|end|>"))
+
+    @cached_property
+    def _after_id(self) -> Markers:
+        return Markers(*self.after_id)
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return (*super().openers(setting), *FRAMES, *(("<|content|>",) if setting.alone else ()))
@@ -67,10 +72,10 @@ class SolarOpen(NamedJson):
 
     def read_head(self, block: Block) -> Reading[Head | None]:
         id_ = yield from block.match(ID)
-        if not (yield from block.match(AFTER_ID)):
+        if not (yield from block.match(self._after_id)):
             return None
         name = yield from block.match(NAME)
-        if not name or not (yield from block.match(AFTER_NAME)):
+        if not name or not (yield from block.match(self.separators)):
             return None
         return Head(name, id_ or None)
 

@@ -15,10 +15,9 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from callblocks.parsing.fallbacks import Sibling
-
 if TYPE_CHECKING:
     from callblocks.parsing.dialect import Dialect
+    from callblocks.parsing.fallbacks import Sibling
 
 __all__ = ("aliases_of", "dialects", "groups_of", "members_of", "near_names")
 
@@ -218,7 +217,7 @@ def _load(path: str) -> Dialect:
     return kind()
 
 
-class _Siblings(Iterable[Sibling]):
+class _Siblings(Iterable["Sibling"]):
     """The siblings of a dialect, in the order of its groups; each is loaded when it is needed."""
 
     def __init__(self, name: str) -> None:
@@ -226,12 +225,7 @@ class _Siblings(Iterable[Sibling]):
         self._names = dict.fromkeys(one for group in groups for one in group if one != name)
 
     def __iter__(self) -> Iterator[Sibling]:
-        return map(_sibling, self._names)
-
-
-@cache
-def _sibling(name: str) -> Sibling:
-    return Sibling.of(dialects[name])
+        return (dialects[name].as_sibling for name in self._names)
 
 
 def members_of(name: str) -> tuple[str, ...]:

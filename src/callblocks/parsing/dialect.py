@@ -95,6 +95,11 @@ class Dialect(ABC):
         vars(made).update(others)
         return made
 
+    @cached_property
+    def as_sibling(self) -> Sibling:
+        """The dialect as the parser of a sibling reads it."""
+        return Sibling.of(self)
+
     @property
     def bodies_between(self) -> Bodies | None:
         """Where another notation may stand between its markers, if anywhere."""

@@ -97,6 +97,7 @@ class BraceCalls(Dialect):
         return Bodies((self.opening,), (self.closing,), notation="braces")
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        # Texts about calls have such words too.
         return (self.opening, *NAME.shapes) if setting.alone else (self.opening,)
 
     def early_ends(self, tools: Mapping[str, ToolSpec] | None) -> Sequence[str]:

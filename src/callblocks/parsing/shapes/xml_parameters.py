@@ -86,7 +86,7 @@ class XmlParameters(Dialect):
         closing = (begun(shape) for shape in self.tags.wrapper_end.exact)
         if not self.tags.has_wrapper:
             return None
-        return Bodies(self.tags.wrapper.shapes, tuple(closing), notation="tags")
+        return Bodies(self.tags.wrapper.exact, tuple(closing), notation="tags")
 
     def read(self, block: Block) -> Reading[Refused | None]:
         return XmlReader(self, block).read()
