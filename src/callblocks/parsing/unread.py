@@ -25,12 +25,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
 
 from callblocks.model.calls import Span
-from callblocks.model.events import Event, Problem, Reasoning, Text
+from callblocks.model.events import CallInput, Event, Problem, Reasoning, Text
 from callblocks.model.specs import ToolSpec
 
 __all__ = ("UNREAD", "ProseLog", "Thoughts", "Unread", "find_unread", "is_common")
@@ -96,7 +96,8 @@ _WRAPPER = re.compile(
     r"(?:[\"']?\w{1,20}(?:[\"']?\s{0,3}[:=>]{1,2}|[\"'])[\s\"'*`]{0,6}){0,2}(?:[\w-]{1,30}[.:/])?\w?"
 )
 _FENCE_OF_CALLS = re.compile(
-    r"\s{0,9}(?:`{3,}|~{3,})(?i:[^\n]{0,9}tool|[^\n]{0,200}(?:\n\s{0,9}(?:\w{1,60}>|\w?[\[{<🛠✂\ufe0f\"])|\{\"))"
+    r"\s{0,9}(?:`{3,}|~{3,})(?i:[^\n]{0,9}tool"
+    r"|[^\n]{0,200}(?:\n\s{0,9}(?:[\w.-]{1,60}(?:>|\r?\n\{)|\w?[\[{<🛠✂\ufe0f\"])|\{\"))"
     r"|\s{0,9}(?:`{3,}|~{3,})[^\n]{0,200}\n(?:[\w.]{1,100}\([^\n]*(?:\n+|\Z))+(?:```|~~~|\Z)"
 )
 _NEXT_FENCE = re.compile(r"^ {0,3}(?:```|~~~)\w", re.MULTILINE)
@@ -122,12 +123,13 @@ _WITNESSES = tuple(
         (1, r"[>.:]", ""),
         (1, r"<[^<>\n]{0,60}", ""),
         (1, "", r"\s{0,9}/?>|<|[”“]"),
-        (3, "=", ">"),
+        (3, r"=\s{0,3}", r"\s{0,3}>"),
         (3, r"<\w{0,9}name>\s{0,9}", r"\s{0,9}</"),
         # <NAME>…</NAME>, <NAME/>
         (4, "</", r"\s{0,9}>"),
         (4, "<", r"\s{0,9}>\s{0,9}(?:.?/|\{)"),
-        (4, "", r"\s{0,9}/>"),
+        (4, r"[>\s]\w?/", r"\s{0,9}>"),
+        (4, "", r"(?:\s\S{1,3})?\s{0,9}/>"),
         # [NAME(…)], [NAME /]
         (2, r"(?:^|[\s>|])\[{1,2}\s{0,9}", ""),
         (1, r"[^\s>|\[]\[", ""),
@@ -156,6 +158,8 @@ _WITNESSES = tuple(
 _NEXT_CALL = re.compile(rf"[)}}\]>\n]|{_NAME_KEY}\Z")
 _AFTER_CALL = re.compile(r"\)\s{0,9},\s{0,9}\Z")
 _INNER = re.compile(r"\s{0,9}>{0,2}\s{0,9}<?([\w.-]{1,100})\s{0,9}[:>]")
+# What stands beside a misspelt name.
+_MARK = re.compile(r"[<=\[\"'>\]@(:]|\n\s{0,9}\{")
 # Words in places where a call has its name, which may be misspelt there.
 _FENCE_RUN = re.compile(r"``|~~|`.`|~.~")
 _PLACE = re.compile(r"[<=\[\"'>\]@\n:/.][ \"'*`]{0,4}([\w-]{3,100})")
@@ -165,7 +169,7 @@ _AMONG_WORDS = re.compile(r"[\w,;.)] \0[^\0]*\0[ .,;!?)]")
 _IN_SENTENCE = re.compile(r"(?:^|\n|[\w:]\s)\0[A-Za-z]+\0 [a-z]")
 # A line, up to a name, that quotes it: behind a mark, an escape or the sign of a diff.
 _QUOTING = re.compile(
-    r"^[+-](?![ ]\S)[^\n]*\Z|(?:(?<![\w.!?)\]}%*-])[\"'“‘„«‹]|\\[nrt])(?=[<\[🛠✂]|\{\\)[^\n]*\Z",
+    r"^[+-](?![ ]\S)[^\n]*\Z|(?:(?<![\w.!?)\]}%*-])[\"'“‘„«‹]|\\[nrt])(?=[<\[🛠✂])[^\n]*\Z",
     re.MULTILINE,
 )
 
@@ -221,13 +225,22 @@ class ProseLog:
 
     def add(self, event: Event, *, fenced: bool) -> None:
         """Take an event that was emitted."""
+        kind = type(event)
+        if kind is CallInput:
+            return
         if isinstance(event, Text | Reasoning):
             text, (start, end) = event.text, event.span
             # Markup has no text, and text that stands for another has no places to report.
             if text and len(text) == end - start:
-                self.begin(type(event), start, fenced=fenced).append(text)
+                self.begin(kind, start, fenced=fenced).append(text)
         elif isinstance(event, Problem) and event.code == UNREAD:
             self.is_reported = True
+
+    def is_plain(self, names: Iterable[str]) -> bool:
+        """Whether a glance tells that no name stands in it as in a call, as in most texts."""
+        parts = (part for _, _, parts in (*self._prose, *self._thoughts) for part in parts)
+        text = "".join(parts)
+        return not _MARK.search(text) and not any(name in text for name in names)
 
     def stretches(self, thoughts: Thoughts, over: int) -> Iterator[tuple[Stretch, int]]:
         """Yield what is to be examined, each with the weight that a name needs there."""
@@ -277,6 +290,8 @@ def find_unread(
     `fences` says whether code fences may hold calls, and `thoughts` which thoughts may; `quotes`
     says that a call in quotation marks or in a diff is a mention.
     """
+    if log.is_plain(tools):
+        return
     names = _Names(tools)
     last: int | None = None
     for stretch, enough in log.stretches(thoughts, over):
