@@ -64,7 +64,8 @@ def test_a_thought_is_written_as_one_or_not_at_all() -> None:
 def test_tools_are_named_where_they_would_help() -> None:
     text = '<tool_call>{"name": "a", "arguments": {"x": 1}}</tool_call>'
     told = run("convert", "--to", "qwen3_coder", text=text).stderr
-    assert told.endswith("read as a({'x': '1'}); --tools would give values their types\n")
+    first, *_ = told.splitlines()
+    assert first.endswith("read as a({'x': '1'}); --tools would give values their types")
 
 
 def test_there_is_no_limit_of_calls() -> None:

@@ -231,7 +231,7 @@ def test_who_refused_a_marker_is_told() -> None:
 
 def test_the_end_of_the_text_is_told_as_what_was_found() -> None:
     said = run("parse", "--explain", "-d", "hermes", text="<tool_call>").stdout
-    assert "hermes expected `{` or `[` and found the end of the text. It is text" in said
+    assert "hermes expected `{` or `[` and found the end of the text;" in said
 
 
 def test_calls_that_are_in_code_fences_only_are_hinted_at() -> None:

@@ -37,6 +37,8 @@ from callblocks.model.parts import ESCAPE
 from callblocks.model.specs import ToolSpec, ToolSpecs, specs_by_name
 from callblocks.parser import parse
 from callblocks.parsing.block import Block
+from callblocks.parsing.dialect import with_fallbacks
+from callblocks.parsing.fallbacks import Sibling
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.markers import Markers
 from callblocks.parsing.openers import Openers, Setting
@@ -268,12 +270,21 @@ def all_places(text: str, *, fresh: bool) -> list[int]:
 
 @cache
 def _openers() -> Openers:
-    """Every dialect with all markers that open its blocks in any setting."""
+    """Every dialect with all markers that open its blocks in any setting.
+
+    Siblings are dialects themselves; the other fallbacks read what no dialect reads.
+    """
+    owners = dict.fromkeys(
+        owner
+        for dialect in dialects.values()
+        for owner in with_fallbacks((dialect,), is_named=True)
+        if not isinstance(owner, Sibling)
+    )
     settings = [Setting(*flags) for flags in product((True, False), repeat=len(Setting._fields))]
     return Openers(
         [
             (one, tuple(dict.fromkeys(row for way in settings for row in one.openers(way))))
-            for one in dialects.values()
+            for one in owners
         ]
     )
 
