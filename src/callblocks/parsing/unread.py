@@ -32,6 +32,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from callblocks.model.calls import Span
 from callblocks.model.events import CallInput, Event, Problem, Reasoning, Text
 from callblocks.model.specs import ToolSpec
+from callblocks.parsing.line_ends import with_lf
 
 __all__ = ("UNREAD", "ProseLog", "Thoughts", "Unread", "find_unread", "is_common")
 
@@ -312,6 +313,7 @@ def _may_be_calls(fence: str) -> bool:
 
     Where the opening line of a fence is damaged, its closing line opens one, up to the next fence.
     """
+    fence = with_lf(fence)
     if _FENCE_OF_CALLS.match(fence):
         return True
     head, _, body = fence.lstrip().partition("\n")
@@ -427,7 +429,8 @@ class _Scene:
 
     def _weigh(self, start: int, end: int, tool: ToolSpec, *, is_first: bool) -> int:
         text = self._text
-        before, behind = text[max(0, start - _FAR) : start], text[end : end + _FAR]
+        before = with_lf(text[max(0, start - _FAR) : start])
+        behind = with_lf(text[end : end + _FAR])
         near = before[-_NEAR:]
         touches = self._touching(start, end)
         word = f"{near[-2:]}\0{text[start:end]}\0{behind[:2]}"
