@@ -9,6 +9,7 @@ import gc
 import importlib
 import pkgutil
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ def _measuring(session: pytest.Session) -> Any:
     return plugin and plugin.cov_controller
 
 
+_TESTS = Path(__file__).parent
 _WATCHED = (
     "corpus",
     "laws/test_reasoning.py",
@@ -80,7 +82,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 
 def _watched_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Let coverage see what it watches being loaded, and then pause while tests are found."""
+    """Let coverage see what it watches being loaded, and then pause until a test needs it."""
     control = _measuring(session)
     if not control or not control.started:
         return (yield)
@@ -89,21 +91,28 @@ def _watched_collection(session: pytest.Session) -> Generator[None, object, obje
         for module in pkgutil.walk_packages([folder], f"{package}."):
             importlib.import_module(module.name)
     control.pause()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Let coverage look at the watched tests only, and not at what pytest does around them."""
+    control = _measuring(item.session)
+    if not control:
+        return (yield)
+    if _is_watched(item.path):
+        control.resume()
     try:
         return (yield)
     finally:
-        control.resume()
+        # After a test that is marked with `no_cover`, the plugin has resumed.
+        if control.started:
+            control.pause()
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let coverage pause where it need not look."""
-    folders = tuple(config.rootpath / "tests" / name for name in _WATCHED)
-    watched: dict[Path, bool] = {}
-    for item in items:
-        if item.path not in watched:
-            watched[item.path] = any(item.path.is_relative_to(folder) for folder in folders)
-        if not watched[item.path]:
-            item.add_marker(pytest.mark.no_cover)
+@cache
+def _is_watched(path: Path) -> bool:
+    return any(path.is_relative_to(_TESTS / name) for name in _WATCHED)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

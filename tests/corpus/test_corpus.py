@@ -27,6 +27,7 @@ APART = 48
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.no_cover  # the next one reads the same texts, and many in one test
 def test_the_text_reads_as_recorded(path: Path, request: pytest.FixtureRequest) -> None:
     text, given = content(path), options(path)
     events = read(path.parent.name, [text], **given)
@@ -47,7 +48,7 @@ def test_a_character_at_a_time_reads_the_same(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", NAMES)
-@pytest.mark.no_cover  # every way is walked by the two above
+@pytest.mark.no_cover  # every way is walked by the one above
 def test_cuts_do_not_matter(dialect: str) -> None:
     for path in cases_of(dialect):
         check_cuts(path)

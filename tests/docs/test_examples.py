@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.examples import Examples
+from support.fork_server import serving
 from support.pages import PAGES, ROOT, code_blocks
 
+README = ROOT / "README.md"
 LANGUAGES = {"python", "console", "text", "sh", "markdown", "json", "toml", "js", "html", "nginx"}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("programs")
+    with serving(folder):
+        yield folder
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_example_runs_and_says_what_is_shown(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A reader stands in the project's folder; what an example writes does not land there.
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    Examples(page, tmp_path).run()
+    # The commands of one page are the installed program; those of the others start faster.
+    Examples(page, tmp_path, programs if page != README else None).run()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

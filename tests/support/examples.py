@@ -33,12 +33,13 @@ class Examples:
     """The examples of one page, run in a folder of their own.
 
     What callblocks remembers goes into a folder beside it, and no terminal is there: a command
-    that would ask a person finds nobody.
+    that would ask a person finds nobody. A shell looks for commands in `programs` first.
     """
 
-    def __init__(self, page: Path, folder: Path) -> None:
+    def __init__(self, page: Path, folder: Path, programs: Path | None = None) -> None:
         self.page = page
         self.folder = folder
+        self.programs = [programs or Path(sys.executable).parent, Path(sys.executable).parent]
         self.namespace: dict[str, Any] = {"__name__": page.stem}
 
     def run(self) -> None:
@@ -82,7 +83,7 @@ class Examples:
         return out.getvalue()
 
     def _run_shell(self, command: str) -> str:
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        path = os.pathsep.join([*map(str, self.programs), os.environ["PATH"]])
         state = f"{self.folder}-state"
         env = {"PATH": path, "HOME": str(self.folder), "LANG": "C.UTF-8", "CALLBLOCKS_HOME": state}
         done = subprocess.run(

@@ -177,6 +177,7 @@ def test_the_path_of_an_address_is_plain_ascii(text: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ["../", "a/", "%", "%2e", "?&", "@", ":", "[", "ä", "."])
+@pytest.mark.no_cover  # the same ways as of a short text, many times
 def test_a_huge_address_is_read_to_its_end(piece: str) -> None:
     for start in (f"{HOST}/", "https://"):
         address = start + piece * 50_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callblocks.model.errors import NotABlock, TimelineError
+from callblocks.model.errors import ModelError, NotABlock, TimelineError
 
 
 def test_an_error_of_a_timeline_has_a_code_and_its_details() -> None:
@@ -13,6 +13,13 @@ def test_an_error_of_a_timeline_has_a_code_and_its_details() -> None:
         {"host": "db"},
     )
     assert str(error) == "no such host"
+
+
+def test_an_error_of_a_model_has_a_code_and_its_details() -> None:
+    error = ModelError("unreachable", "nobody answers", url="http://127.0.0.1:1/v1")
+    assert str(error) == error.message == "nobody answers"
+    assert error.code == "unreachable"
+    assert error.details == {"url": "http://127.0.0.1:1/v1"}
 
 
 def test_what_is_no_block_is_named() -> None:

@@ -416,6 +416,7 @@ def test_it_knows_what_begins_like_calls(text: str, looks: bool) -> None:
 
 
 @pytest.mark.parametrize("opening", ["[", '{"":'])
+@pytest.mark.no_cover  # the same ways as of a short text, many times
 def test_depth_is_counted_and_scanning_goes_on(opening: str) -> None:
     closing = "]" if opening == "[" else "}"
     inner = "" if opening == "[" else "1"

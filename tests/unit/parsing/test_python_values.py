@@ -41,6 +41,7 @@ def test_what_is_nested_beyond_reason_is_no_value() -> None:
 
 
 @pytest.mark.parametrize(("dialect", "opening"), [("lfm2", "[f(a="), ("gemma4", "call:f{a:")])
+@pytest.mark.no_cover  # the same ways as of a short text, many times
 def test_no_depth_of_a_text_raises(dialect: str, opening: str) -> None:
     found = parse(
         f"{markers(dialect)[0]}{opening}{'[' * DEEP}", dialect, limits=Limits(depth=10**9)
