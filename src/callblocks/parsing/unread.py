@@ -257,7 +257,8 @@ class ProseLog:
 
 def is_common(opener: str) -> bool:
     """Return whether text without calls has this opener, too."""
-    return len(opener) < 3 or _COMMON.fullmatch(opener) is not None
+    is_short = len(opener) < 3 and opener.isascii()
+    return is_short or _COMMON.fullmatch(opener) is not None
 
 
 def _joined(pieces: list[Piece]) -> Iterator[Stretch]:
