@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from callblocks.server.answering import answer_questions
-from callblocks.server.faults import answer_json
+from callblocks.server.faults import ApiFault, answer_json
 from callblocks.server.last_turn import ChatStatus, standing
 from callblocks.server.reading import read_body
 from callblocks.server.running_turn import RunningTurn
@@ -145,6 +145,8 @@ async def resume_chat(request: Request) -> Response:
     await service.existing(name)
     running = service.chats.resume(name)
     await running.begun()
+    if not running.turn:
+        raise ApiFault("nothing_to_resume", "the turn was left without a message; say it again")
     return answer_json(Resumed(name, running.turn))
 
 
