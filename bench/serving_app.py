@@ -75,7 +75,7 @@ def _turns(folder: Path) -> Starlette:
     return make_app(_SETTINGS, lambda: Host(settings))
 
 
-_SETTINGS = ServerSettings(port=0, rate=1e6, burst=100_000)
+_SETTINGS = ServerSettings(port=0, no_token=True, rate=1e6, burst=100_000)
 
 
 def main() -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from callblocks.model.errors import CallerError
+from callblocks.server.settings import ServerSettings
 from support.serving import Running, posted, running_server
 
 TOKEN = "correct-horse-battery-staple"
@@ -289,3 +291,51 @@ def test_a_request_that_is_refused_with_its_body_ends_the_connection(server: Run
         answer = server.raw(f"{head}{body}\r\n\r\n".encode())
         assert b" 403 " in answer
         assert b"connection: close" in answer
+
+
+def _cookie(locked: Running) -> tuple[str, str]:
+    signed = locked.client.post("/api/sign-in", headers={"authorization": f"Bearer {TOKEN}"})
+    locked.client.cookies.clear()
+    cookie, _, flags = signed.headers["set-cookie"].partition(";")
+    return cookie, flags
+
+
+def test_another_user_of_this_machine_gets_nothing_from_a_server_on_loopback() -> None:
+    with pytest.raises(CallerError, match="every user of this machine"):
+        ServerSettings(port=0).check()
+
+
+def test_a_browser_exchanges_the_token_for_a_cookie_that_no_script_reads(locked: Running) -> None:
+    cookie, flags = _cookie(locked)
+    assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= {one.strip() for one in flags.split(";")}
+    assert TOKEN not in cookie
+    assert str(locked.port) in cookie
+    for site in ({}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}):
+        assert _code(locked, cookie=cookie, **site) == "ok"
+    health = locked.client.get("/api/health", headers={"cookie": cookie}).json()
+    assert health["model"] == "talker"
+
+
+def test_nobody_gets_a_cookie_without_the_token(locked: Running) -> None:
+    cookie, _ = _cookie(locked)
+    for headers in ({}, {"authorization": "Bearer wrong"}, {"cookie": f"{cookie}0"}):
+        response = locked.client.post("/api/sign-in", headers=headers)
+        assert response.status_code == 401
+        assert "set-cookie" not in response.headers
+
+
+def test_a_cookie_is_for_our_own_pages_alone(
+    locked: Running, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    cookie, _ = _cookie(locked)
+    name, _, value = cookie.partition("=")
+    assert _code(locked, cookie=f"{name}={TOKEN}") == "unauthorized"
+    assert _code(locked, cookie=f"{name}x={value}") == "unauthorized"
+    # A page of another port of this machine is the same site.
+    assert _code(locked, cookie=cookie, sec_fetch_site="same-site") == "unauthorized"
+    assert _code(locked, cookie=cookie, authorization="Bearer wrong") == "unauthorized"
+    folder = tmp_path_factory.mktemp("allowed")
+    with running_server(folder, token=TOKEN, origins=(PAGE,)) as other:
+        own = f"callblocks-{other.port}={value}"
+        assert _code(other, cookie=own) == "ok"
+        assert _code(other, cookie=own, origin=PAGE) == "unauthorized"

@@ -43,7 +43,7 @@ async def show_health(request: Request) -> Response:
     except TimelineError:
         status = "store_unavailable"
     health = Health(status)
-    if knows_token(request.headers, service.settings.token):
+    if knows_token(request, service.settings.token):
         health = Health(
             status,
             __version__,

@@ -45,7 +45,7 @@ from callblocks.server.chat_routes import (
 )
 from callblocks.server.endpoints import Endpoint
 from callblocks.server.faults import answer_json
-from callblocks.server.guard import HEALTH
+from callblocks.server.guard import HEALTH, SignedIn, sign_in
 from callblocks.server.health import Health, show_health, show_metrics
 from callblocks.server.openapi import openapi_document
 from callblocks.server.pages import send_file, show_inspector, show_page, show_playground
@@ -128,6 +128,7 @@ ENDPOINTS = (
         faults=("not_found",),
     ),
     Endpoint(method="GET", path="/api", handler=show_start, gives=Start),
+    Endpoint(method="POST", path="/api/sign-in", handler=sign_in, gives=SignedIn),
     Endpoint(
         method="POST",
         path="/api/chat",
