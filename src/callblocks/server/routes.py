@@ -78,6 +78,7 @@ _STREAM = "text/event-stream"
 _HTML = "text/html"
 _BODY = ("bad_json", "body_too_large", "wrong_content_type", "read_timeout", "invalid_request")
 _STORED = ("bad_name", "unknown_timeline", "store_unavailable")
+_WORK = ("too_much_work", "too_busy")
 _TURN = ("turn_running", "approval_answered", "too_many_streams", "shutting_down")
 
 
@@ -225,7 +226,7 @@ ENDPOINTS = (
         path="/api/timelines/{name}/page",
         handler=show_timeline,
         gives=_HTML,
-        faults=_STORED,
+        faults=(*_STORED, *_WORK),
     ),
     Endpoint(
         method="GET",
@@ -275,7 +276,7 @@ ENDPOINTS = (
         handler=parse_text,
         body=ParseBody,
         gives=ParsedText,
-        faults=_BODY,
+        faults=(*_BODY, *_WORK),
     ),
     Endpoint(
         method="POST",
@@ -283,7 +284,7 @@ ENDPOINTS = (
         handler=convert_text,
         body=ConvertBody,
         gives=Converted,
-        faults=_BODY,
+        faults=(*_BODY, *_WORK),
     ),
     Endpoint(method="GET", path="/api/models", handler=list_models, gives=ModelList),
     Endpoint(method="GET", path=HEALTH, handler=show_health, gives=Health, also=(503,)),

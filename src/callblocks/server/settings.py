@@ -47,6 +47,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     `no_token` lets everybody on this machine in, where `token` is empty. `sdk_version` is the
     stream that a client gets which neither says its version nor shows it.
+    `processes` read what clients give, for at most `work_seconds` each; one client has one of them
+    at a time, and `work_waiting` requests that wait for it.
     `max_turns` is how many turns run at once, followed or not. `rate` is how many requests a second
     one client may make, `burst` how many at once. `quiet` is how many seconds a stream may be
     silent before a comment is sent. A client that takes nothing for `send_timeout` seconds, or
@@ -66,6 +68,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_connections: int = 2000
     max_streams: int = 1000
     max_turns: int = 500
+    processes: int = 2
+    work_seconds: float = 20.0
+    work_waiting: int = 8
     rate: float = 100.0
     burst: int = 500
     quiet: float = 15.0

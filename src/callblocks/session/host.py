@@ -35,6 +35,7 @@ from callblocks.timeline.keeping.artifacts import Artifacts
 from callblocks.timeline.layout import APPROVALS, ARTIFACTS, JOURNAL, PAGES, TIMELINES, turns_folder
 from callblocks.timeline.reading.skills import Skills
 from callblocks.timeline.recorder import Recorder
+from callblocks.timeline.stores.address import server_address
 from callblocks.timeline.stores.opening import open_store
 from callblocks.timeline.timeline import Timeline
 from callblocks.toolkits.standard import standard_tools
@@ -130,6 +131,14 @@ class Host:
         settings = self.settings
         first = Offered(settings.model, settings.dialect, settings.label)
         return (first, *settings.others)
+
+    @property
+    def folders(self) -> Sequence[Path]:
+        """The folders that turns are written to."""
+        store = self.settings.store
+        if store is None or server_address(store) is not None:
+            return (self.settings.state,)
+        return (self.settings.state, Path(store).absolute().parent)
 
     @property
     def running(self) -> Sequence[Session]:
