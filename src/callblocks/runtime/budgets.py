@@ -19,6 +19,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from callblocks.tools.tool import Tool
+
 __all__ = ("Budget", "BudgetFull", "Budgets", "TellPlace")
 
 TellPlace: TypeAlias = Callable[[int], None]
@@ -154,7 +156,7 @@ class _Waiter:
 class Budgets(msgspec.Struct, frozen=True):
     """What the turns of one program share, beside its disk: processes, and streams of models.
 
-    `sandboxes` run programs, `renderers` make and read documents apart.
+    `sandboxes` run programs, `renderers` make documents and run isolated tools.
     """
 
     sandboxes: Budget
@@ -164,13 +166,19 @@ class Budgets(msgspec.Struct, frozen=True):
     @classmethod
     def of(
         cls,
-        sandboxes: tuple[int, int] = (4, 2),
-        renderers: tuple[int, int] = (4, 2),
+        sandboxes: tuple[int, int] = (4, 1),
+        renderers: tuple[int, int] = (4, 1),
         streams: tuple[int, int] = (500, 400),
     ) -> Budgets:
-        """Return budgets of so many places each: for the program, and for one user."""
+        """Return budgets of so many places each: for the program, and for one user.
+
+        However many chats a user has, they start no more processes at once than one chat does.
+        """
         return cls(Budget(*sandboxes), Budget(*renderers), Budget(*streams))
 
-    def of_kind(self, kind: str | None) -> Budget | None:
-        """Return the budget of tools with results of that kind; `None` where they need none."""
-        return {"exec": self.sandboxes, "render": self.renderers}.get(kind or "")
+    def of_tool(self, tool: Tool) -> Budget | None:
+        """Return the budget of what a tool starts; `None` where it starts no process."""
+        if tool.traits.kind == "exec":
+            return self.sandboxes
+        is_apart = tool.isolated or tool.traits.result == "rendering"
+        return self.renderers if is_apart else None

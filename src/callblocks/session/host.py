@@ -22,6 +22,7 @@ from callblocks.model.errors import CallerError, TimelineError
 from callblocks.models.model import Model
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.asking import Asker
+from callblocks.runtime.budgets import Budgets
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.journal import Journal
 from callblocks.runtime.policy.policy import Policy
@@ -60,7 +61,8 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     that is not there: they would be taught for nothing. `office` is the one to work on; without it,
     the folder `office/` in the workspace. With a `team`, each session is one of it, and `model`
     and `dialect` are those of the team. `others` are further models that a turn may choose, and
-    `label` is how it names `model`, where that is not the model's own name.
+    `label` is how it names `model`, where that is not the model's own name. `budgets` are how many
+    processes and streams of models all sessions, and those of one user, have at once.
     """
 
     state: Path
@@ -78,6 +80,7 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     session: SessionSettings = SessionSettings()
     own: tuple[str, ...] = ()
     team: TeamSettings | None = None
+    budgets: Budgets | None = None
 
 
 class Host:
@@ -86,6 +89,7 @@ class Host:
     def __init__(self, settings: HostSettings) -> None:
         self.settings = settings
         self._sessions: dict[str, tuple[Session, ExitStack]] = {}
+        self.budgets = settings.budgets or Budgets.of()
         with ExitStack() as stack:
             state = settings.state
             state.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -210,6 +214,7 @@ class Host:
             place=os.fspath(self.root.folder),
             root=self.root,
             only=self.settings.only,
+            budgets=self.budgets,
         )
 
     def _make_room(self) -> None:

@@ -81,6 +81,15 @@ class Session:
         return self.recorder.timeline.name
 
     @property
+    def user(self) -> str:
+        """Whose turns these are, where several users share a program's budgets."""
+        return self._stage.user
+
+    @user.setter
+    def user(self, name: str) -> None:
+        self._stage.user = name
+
+    @property
     def is_running(self) -> bool:
         """Whether a turn runs in this session."""
         return self._turn is not None

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from callblocks.runtime.budgets import Budget, BudgetFull, Budgets
+from callblocks.tools.declare import tool
 
 
 class Crowd:
@@ -121,6 +122,12 @@ def test_only_so_many_wait(user: str, is_own: bool) -> None:
 
 def test_tools_have_the_budget_of_what_they_start() -> None:
     budgets = Budgets.of()
-    assert budgets.of_kind("exec") is budgets.sandboxes
-    assert budgets.of_kind("render") is budgets.renderers
-    assert budgets.of_kind("plain") is budgets.of_kind(None) is None
+
+    def work() -> str:
+        """Work."""
+        return ""
+
+    assert budgets.of_tool(tool(kind="exec")(work)) is budgets.sandboxes
+    assert budgets.of_tool(tool(result="rendering")(work)) is budgets.renderers
+    assert budgets.of_tool(tool(isolated=True)(work)) is budgets.renderers
+    assert budgets.of_tool(tool(work)) is None
