@@ -254,7 +254,7 @@ def test_a_server_on_a_full_disk_is_not_in_good_health(disk: Path) -> None:
 
         async def states() -> list[str]:
             nonlocal now
-            check = HealthCheck(host, lambda: now)
+            check = HealthCheck(host, lambda: now, patience=60.0)
             found = [await check.state()]
             full, now = disk / "full", 2.0
             with full.open("wb", buffering=0) as file, suppress(OSError):

@@ -34,6 +34,8 @@ __all__ = ("ConvertWork", "CpuWork", "PageWork", "ParseWork", "Work")
 
 _MEMORY = 2 * 1024 * 1024 * 1024
 _DIE_WITH_PARENT = 1
+_NICE = 10
+"""Turns that run come before texts that somebody wants to look at."""
 _RETRY = {"retry-after": "5"}
 
 
@@ -80,6 +82,8 @@ class CpuWork:
         """Return what comes of some work; `too_busy` or `too_much_work` where nothing does."""
         try:
             async with self._budget.place(client):
+                if self._is_closed:
+                    raise ApiFault("shutting_down", headers=_RETRY)
                 loop = asyncio.get_running_loop()
                 return await loop.run_in_executor(self._threads, self._done, work)
         except BudgetFull as error:
@@ -160,9 +164,10 @@ def _perform(work: Work) -> bytes:
 
 
 def _limit() -> None:
-    """Have little memory, and end with the server, also in the middle of some work."""
+    """Have little memory, step back for the server, and end with it, also in the middle of work."""
     import ctypes
 
+    os.nice(_NICE)
     parent = os.getppid()
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

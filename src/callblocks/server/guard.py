@@ -29,6 +29,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from callblocks.server.addresses import host_of, is_loopback, name_of
+from callblocks.server.dropping import welcome
 from callblocks.server.faults import ApiFault, answer_json
 from callblocks.server.pages import PAGES, is_page
 from callblocks.server.service import service_of
@@ -123,6 +124,7 @@ class Guard:
                 " address that the server printed at its start"
             )
             raise ApiFault("unauthorized", words, {"www-authenticate": "Bearer"})
+        welcome(scope)
 
 
 def knows_token(connection: HTTPConnection, token: str, *, is_foreign: bool = False) -> bool:

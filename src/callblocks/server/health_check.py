@@ -24,6 +24,8 @@ State: TypeAlias = Literal["ok", "store_unavailable", "disk_full"]
 
 _FRESH = 1.0
 """Seconds that a state counts for."""
+_PATIENCE = 0.25
+"""Seconds that a look is waited for, where there was one before."""
 _TRIAL = 64 * 1024
 """Bytes that are written on trial: a turn needs room for some pages of the store."""
 
@@ -31,12 +33,19 @@ _TRIAL = 64 * 1024
 class HealthCheck:
     """Looks whether a host can read and write; made in the event loop."""
 
-    def __init__(self, host: Host, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        host: Host,
+        clock: Callable[[], float] = time.monotonic,
+        patience: float = _PATIENCE,
+    ) -> None:
         self._host = host
+        self._patience = patience
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, "callblocks-health")
         self._look: asyncio.Future[State] | None = None
         self._looked = 0.0
+        self._known: State | None = None
 
     async def state(self) -> State:
         """Return the state; all who ask within a second get the same one."""
@@ -45,8 +54,13 @@ class HealthCheck:
             loop = asyncio.get_running_loop()
             self._look = look = loop.run_in_executor(self._thread, self._state)
             self._looked = self._clock()
-        # Whoever goes away does not end it for the others.
-        return await asyncio.shield(look)
+        # Whoever goes away does not end it for the others. A busy disk makes nobody wait who can
+        # be told how it was a moment ago.
+        await asyncio.wait((look,), timeout=self._patience if self._known else None)
+        if look.done():
+            self._known = look.result()
+        assert self._known is not None, "the first look is waited for"
+        return self._known
 
     def close(self) -> None:
         """End the thread."""

@@ -49,7 +49,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     stream that a client gets which neither says its version nor shows it.
     `processes` read what clients give, for at most `work_seconds` each; one client has one of them
     at a time, and `work_waiting` requests that wait for it.
-    `max_turns` is how many turns run at once, followed or not. `rate` is how many requests a second
+    Of `max_connections`, `max_strangers` may be open on which no request had the token; such a one
+    is cut off after `stranger_timeout` seconds. `max_turns` is how many turns run at once, followed
+    or not. `rate` is how many requests a second
     one client may make, `burst` how many at once. `quiet` is how many seconds a stream may be
     silent before a comment is sent. A client that takes nothing for `send_timeout` seconds, or
     gives nothing of its request for `read_timeout`, is dropped. At the end, turns that run have
@@ -66,6 +68,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_body: int = 20 * 1024 * 1024
     max_headers: int = 64 * 1024
     max_connections: int = 2000
+    max_strangers: int = 500
+    stranger_timeout: float = 10.0
     max_streams: int = 1000
     max_turns: int = 500
     processes: int = 2
