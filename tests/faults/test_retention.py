@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,10 @@ LONG_AGO = 1_000_000_000.0
 def _fill(state: Path) -> None:
     """Write an approval and two entries of the journal, long ago and now."""
     state.mkdir(mode=0o700)
-    for clock in (lambda: LONG_AGO, None):
-        more = {} if clock is None else {"clock": clock}
-        with ApprovalBook(state / APPROVALS, **more) as book:
-            name = "new" if clock is None else "old"
+    for name, now in (("old", LONG_AGO), ("new", time.time())):
+        with ApprovalBook(state / APPROVALS, clock=lambda now=now: now) as book:
             book.request(fingerprint=name, grant_key=name, tool=name, shown=name)
-        journal = Journal(state / JOURNAL, **more)
+        journal = Journal(state / JOURNAL, clock=lambda now=now: now)
         for key in (f"{name}-ended", f"{name}-open"):
             journal.begin(Intent(key=key, turn="t", call="c", tool=name, input={}))
         journal.end(f"{name}-ended", Outcome(id="c", name=name))
