@@ -1,7 +1,7 @@
 """What happens in a turn, as it happens: what the model says, and what becomes of its calls.
 
     TurnBegan
-      RoundBegan  Thought* Said*  CallOpened CallWriting* CallWritten | CallBroken  …
+      RoundBegan  ModelQueued*  Thought* Said*  CallOpened CallWriting* CallWritten | CallBroken  …
       CallAsked CallAnswered  CallBegan CallTold*  CallEnded  …
       RoundBegan  …
     TurnEnded
@@ -32,6 +32,7 @@ __all__ = (
     "CallTold",
     "CallWriting",
     "CallWritten",
+    "ModelQueued",
     "RoundBegan",
     "Said",
     "Status",
@@ -59,6 +60,12 @@ class RoundBegan(_Happened, frozen=True, kw_only=True, tag="round-began"):
     """The model is asked; the first time is round 1."""
 
     number: int
+
+
+class ModelQueued(_Happened, frozen=True, kw_only=True, tag="model-queued"):
+    """The model is not asked yet: so many others are served before."""
+
+    before: int
 
 
 class Said(_Happened, frozen=True, kw_only=True, tag="said"):
@@ -132,7 +139,7 @@ class CallBegan(_Happened, frozen=True, kw_only=True, tag="call-began"):
 
 
 class CallTold(_Happened, frozen=True, kw_only=True, tag="call-told"):
-    """A running tool shows text; it is not its output."""
+    """A tool that runs, or waits for a place to run, shows text; it is not its output."""
 
     id: str
     text: str
@@ -159,6 +166,7 @@ class TurnEnded(_Happened, frozen=True, kw_only=True, tag="turn-ended"):
 TurnEvent: TypeAlias = (
     TurnBegan
     | RoundBegan
+    | ModelQueued
     | Said
     | Thought
     | CallOpened
