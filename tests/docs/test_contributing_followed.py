@@ -31,7 +31,7 @@ CASES = {
     "a-missing-end-is-malformed": '«weather {"place": "Oslo"}',
     "a-text-that-breaks-off-is-malformed": '«weather {"place": "Os',
     "more-than-an-object-is-malformed": "«weather {} and»",
-    "markers-in-a-string-are-text": '«say {"what": "«x {}»"}»',
+    "markers-in-a-string-are-text": '«speak {"what": "«x {}»"}»',
     "escapes-are-read": r'«say {"what": "\u00ab \" \n"}»',
     "line-ends-of-both-kinds-are-blanks": '«a {\r\n"x": 1}\n»\r\n«b {}»',
     "a-second-opening-begins-anew": "«a «b {}»",

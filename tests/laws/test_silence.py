@@ -61,7 +61,6 @@ EXEMPT = {
     "a-fenced-python-call-is-a-call": FENCE,
     "a-closing-tag-in-a-string-ends-nothing": "`<code>` on one line is a code span",
     "an-old-call-stands-beside-a-tag": "a name of one letter",
-    "a-second-opening-begins-anew": "a guillemet before a guillemet is a quotation mark in auto",
     "an-old-call-may-be-a-name-alone": "the names stand in code spans",
     "a-damaged-whole-call-is-told": "the marker is damaged already",
     "a-fence-and-an-emoji-bracket-share-a-text": FENCE,

@@ -26,7 +26,7 @@ from callblocks.parsing.stage import Reading, Stage
 
 __all__ = ("DiffHunks", "is_quoted")
 
-_OPENING_MARKS = "\"'“‘„«‹"
+_OPENING_MARKS = "\"'“‘„"
 # A straight mark behind one of these closes a quotation.
 _BEFORE_CLOSING_MARK = ".!?…)]}%*_-\"'”’»"
 _ESCAPED_BREAKS = ("\\n", "\\t", "\\r")

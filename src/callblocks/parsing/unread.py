@@ -119,6 +119,7 @@ _WITNESSES = tuple(
         (2, "", r"\{"),
         (2, "", r"\{\s{0,9}[\"'}]"),
         (4, "", r"[ \t]{0,9}\r?\n\s{0,9}\{\s{0,9}[\"'{}]"),
+        (3, r"(?:^|\n)[ \t]{0,9}", r"[ \t]{1,3}\{\s{0,9}[\"']\w"),
         # <function=NAME>, <invoke name="NAME">, <name>NAME</name>
         (1, r"=[\"'“”]?", ""),
         (1, r"[>.:]", ""),
@@ -170,7 +171,7 @@ _AMONG_WORDS = re.compile(r"[\w,;.)] \0[^\0]*\0[ .,;!?)]")
 _IN_SENTENCE = re.compile(r"(?:^|\n|[\w:]\s)\0[A-Za-z]+\0 [a-z]")
 # A line, up to a name, that quotes it: behind a mark, an escape or the sign of a diff.
 _QUOTING = re.compile(
-    r"^[+-](?![ ]\S)[^\n]*\Z|(?:(?<![\w.!?)\]}%*-])[\"'“‘„«‹]|\\[nrt])(?=[<\[🛠✂])[^\n]*\Z",
+    r"^[+-](?![ ]\S)[^\n]*\Z|(?:(?<![\w.!?)\]}%*-])[\"'“‘„]|\\[nrt])(?=[<\[🛠✂])[^\n]*\Z",
     re.MULTILINE,
 )
 
