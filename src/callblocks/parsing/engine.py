@@ -97,7 +97,8 @@ class Engine(Stage):
             if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
                 raise NotText(piece)
             return []
-        self.passed.append(text)
+        if self.quotes:
+            self.passed.append(text)
         keep, speak = self.keep, self.speak
         if keep is not None:
             keep(text)
