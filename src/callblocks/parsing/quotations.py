@@ -3,8 +3,7 @@
 Where the dialect is guessed, a text may speak *about* calls: documentation, an answer that quotes a
 chat template, a diff of a parser. These signs tell a mention from a call while the text arrives:
 
-- the opener stands right behind an opening quotation mark, an escaped line break or the sign of a
-  changed line in a diff;
+- the opener stands right behind an opening quotation mark or an escaped line break;
 - it stands in a code span that begins and ends inside its line. A span that begins a line may be
   a call that a small model wrapped, so it counts for nothing;
 - it stands in a hunk of a diff, whose header says how many lines it has (`DiffHunks`);
@@ -30,7 +29,6 @@ _OPENING_MARKS = "\"'“‘„"
 # A straight mark behind one of these closes a quotation.
 _BEFORE_CLOSING_MARK = ".!?…)]}%*_-\"'”’»"
 _ESCAPED_BREAKS = ("\\n", "\\t", "\\r")
-_CHANGED_LINES = ("\n+", "\n-", "+", "-")
 _LEFT_OF_SPAN = " \t([{<\"'“‘«:=,;|/*_~>-—–"
 _TICKS = re.compile("`+")
 _TICK_OR_END = Markers("`", "\n")
@@ -44,7 +42,7 @@ def is_quoted(stage: Stage, before: str) -> Reading[bool]:
     """
     if stage.scan.text[stage.scan.pos] in "\r\n":
         return False
-    if before[-2:] in _ESCAPED_BREAKS or before[-2:] in _CHANGED_LINES or _ends_in_mark(before):
+    if before[-2:] in _ESCAPED_BREAKS or _ends_in_mark(before):
         return True
     return _ends_in_span(before) and (yield from _closes_span(stage))
 
@@ -54,6 +52,9 @@ def _ends_in_mark(before: str) -> bool:
     mark, earlier = before[-1:], before[-2:-1]
     if not mark or mark not in _OPENING_MARKS:
         return False
+    if mark == '"':
+        # Every second one in a line closes.
+        return before.count('"', before.rfind("\n") + 1) % 2 == 1
     return not earlier or not (earlier.isalnum() or earlier in _BEFORE_CLOSING_MARK)
 
 

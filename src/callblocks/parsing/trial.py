@@ -130,7 +130,9 @@ class _Trial(Stage):
             case CallReady(call=call) if call.ended:
                 self.called = self._heard = True
             case CallReady() | Malformed():
-                raise _Decided(False)
+                # What follows a call that is complete cannot make it another one: the trial may
+                # have read on, or not, by how the text was cut.
+                raise _Decided(self.called)
             case Problem(code="repaired-closing"):
                 self.called = False
             case _:

@@ -157,7 +157,8 @@ _WITNESSES = tuple(
         (1, "", r"[ \t]{0,9}`?(?:\r?\n|\Z)"),
     )
 )
-_NEXT_CALL = re.compile(rf"[)}}\]>\n]|{_NAME_KEY}\Z")
+_SEPARATOR = re.compile(r"[)}\]>\n]")
+_NAMED_NEXT = re.compile(rf"{_NAME_KEY}\Z")
 _AFTER_CALL = re.compile(r"\)\s{0,9},\s{0,9}\Z")
 _INNER = re.compile(r"\s{0,9}>{0,2}\s{0,9}<?([\w.-]{1,100})\s{0,9}[:>]")
 # What stands beside a misspelt name.
@@ -169,11 +170,10 @@ _FIRST_WORD = re.compile(r"([\w-]{3,100})")
 # A word among words, and one that more of a sentence follows, which a label may stand before.
 _AMONG_WORDS = re.compile(r"[\w,;.)] \0[^\0]*\0[ .,;!?)]")
 _IN_SENTENCE = re.compile(r"(?:^|\n|[\w:]\s)\0[A-Za-z]+\0 [a-z]")
-# A line, up to a name, that quotes it: behind a mark, an escape or the sign of a diff.
-_QUOTING = re.compile(
-    r"^[+-](?![ ]\S)[^\n]*\Z|(?:(?<![\w.!?)\]}%*-])[\"'“‘„]|\\[nrt])(?=[<\[🛠✂])[^\n]*\Z",
-    re.MULTILINE,
-)
+# A line, up to a name, that quotes it behind a mark; and a changed line of a diff with a hunk.
+_QUOTING = re.compile(r"(?<![\w.!?)\]}%*-])[\"'“‘„](?=[<\[🛠✂])[^\n]*\Z")
+_CHANGED = re.compile(r"^[+-](?![ ]\S)[^\n]*\Z", re.MULTILINE)
+_HUNK = re.compile(r"^@@ -\d", re.MULTILINE)
 
 Thoughts: TypeAlias = Literal["", "open", "all"]
 """Which thoughts may hold calls: none, one that the text ends in, or all of them."""
@@ -404,6 +404,8 @@ class _Scene:
         tags = (hit.start() for hit in _CODE_TAG.finditer(text))
         self._has_code_tag = not all(map(self._is_quoted, tags))
         self._fenced = stretch.fenced
+        self._has_hunk = _HUNK.search(text) is not None
+        self._parted_from = self._parted = -1
 
     def unread(self, places: list[tuple[int, int, str]], enough: int) -> Iterator[Unread]:
         """Weigh the names at these places, and yield those that have enough witnesses."""
@@ -422,12 +424,23 @@ class _Scene:
     def _is_mention(self, start: int) -> bool:
         """Whether the line of a name quotes it, where quotations are no calls."""
         first = max(0, start - _FAR)
-        return self._quotes_lines and _QUOTING.search(self._text, first, start) is not None
+        if not self._quotes_lines:
+            return False
+        is_changed = self._has_hunk and _CHANGED.search(self._text, first, start)
+        return bool(is_changed or _QUOTING.search(self._text, first, start))
 
     def _goes_on(self, last: Unread, start: int) -> bool:
         """Whether a name that is reported stands again in the same call."""
-        between = self._text[last.place[1] : start]
-        return between.endswith("</") or not _NEXT_CALL.search(between)
+        text, end = self._text, last.place[1]
+        if text.endswith("</", end, start):
+            return True
+        # The name may stand there again and again: what parts it from the report is sought once.
+        if self._parted_from != end:
+            hit = _SEPARATOR.search(text, end)
+            self._parted_from, self._parted = end, hit.start() if hit else len(text)
+        return self._parted >= start and not _NAMED_NEXT.search(
+            text, max(end, start - _NEAR), start
+        )
 
     def _weigh(self, start: int, end: int, tool: ToolSpec, *, is_first: bool) -> int:
         text = self._text
