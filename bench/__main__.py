@@ -6,7 +6,6 @@ from bench import (
     appending,
     documents,
     executing,
-    load,
     page,
     parsing,
     rendering,
@@ -23,7 +22,6 @@ rendering.main()
 documents.main()
 appending.main()
 serving.main()
-load.main()
 workspace.main()
 web.main()
 page.main()

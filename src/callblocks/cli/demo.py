@@ -52,15 +52,9 @@ _SCRIPTS = Path(__file__).with_name("demo_scripts")
     help="Where the sample and the chats are.  [default: demo in the state folder]",
 )
 @click.option("--fresh", is_flag=True, help="In a new folder, which is removed at the end.")
-@click.option("--no-token", is_flag=True, help="Let every user and program of this machine in.")
 @click.option("--open/--no-open", "opens", default=True, help="Open a browser, where there is one.")
 def command(
-    port: int | None,
-    model: tuple[str, ...],
-    state: Path | None,
-    fresh: bool,
-    no_token: bool,
-    opens: bool,
+    port: int | None, model: tuple[str, ...], state: Path | None, fresh: bool, opens: bool
 ) -> None:
     """Serve the page with a sample to work on, until Ctrl-C.
 
@@ -70,26 +64,20 @@ def command(
     """
     if fresh and state is not None:
         raise click.UsageError("--fresh and --state exclude each other")
-    import msgspec
-
-    from callblocks.cli.state import kept_token
     from callblocks.server.serving import serve
     from callblocks.server.settings import ServerSettings
 
     with ExitStack() as stack:
         place = stack.enter_context(_place(state, fresh=fresh))
         tools = stack.enter_context(_tools(place))
-        token = "" if no_token else kept_token(place.state)
-        settings = ServerSettings(
-            port=_PORT if port is None else port, token=token, no_token=no_token
-        )
+        settings = ServerSettings(port=_PORT if port is None else port)
         if port is None and not _is_free(settings):
-            settings = msgspec.structs.replace(settings, port=0)
+            settings = ServerSettings(port=0)
         try:
             serve(
                 settings,
                 lambda: _host(place, tools, model),
-                lambda address: _tell(address, token, place, opens=opens),
+                lambda address: _tell(address, place, opens=opens),
             )
         except KeyboardInterrupt:
             # It is how one leaves.
@@ -172,8 +160,7 @@ def _is_free(settings: ServerSettings) -> bool:
     return True
 
 
-def _tell(address: str, token: str, place: DemoPlace, *, opens: bool) -> None:
-    address = f"{address}/#token={token}" if token else address
+def _tell(address: str, place: DemoPlace, *, opens: bool) -> None:
     words = (
         f"{address}\n\n"
         "A model that plays scripts answers there, offline; the page suggests what to ask.\n"
@@ -183,20 +170,7 @@ def _tell(address: str, token: str, place: DemoPlace, *, opens: bool) -> None:
     sys.stdout.write(words)
     sys.stdout.flush()
     if opens and _has_display():
-        _open_browser(_door(address, place.state))
-
-
-def _door(address: str, state: Path) -> str:
-    """Return the address of a file that leads to the page.
-
-    The arguments of a program can be read by every user of the machine; this file cannot.
-    """
-    door = state / "open.html"
-    door.unlink(missing_ok=True)
-    made = os.open(door, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(made, "w") as file:
-        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">\n')
-    return door.as_uri()
+        _open_browser(address)
 
 
 def _has_display() -> bool:

@@ -33,7 +33,7 @@ _PORT = 8765
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="The address to bind.",
+    help="The address to bind; any but a loopback address needs a token.",
 )
 @click.option(
     "--port",
@@ -46,13 +46,7 @@ _PORT = 8765
     "--token",
     envvar="CALLBLOCKS_TOKEN",
     default="",
-    help="What clients send as `Authorization: Bearer …`.  [environment: CALLBLOCKS_TOKEN;"
-    " default: one that is made once, and kept in the state folder]",
-)
-@click.option(
-    "--no-token",
-    is_flag=True,
-    help="Let every user and program of this machine in; on a loopback address only.",
+    help="What clients send as `Authorization: Bearer …`.  [environment: CALLBLOCKS_TOKEN]",
 )
 @click.option(
     "--origin",
@@ -78,7 +72,6 @@ def command(
     host: str,
     port: int,
     token: str,
-    no_token: bool,
     origin: tuple[str, ...],
     public_url: tuple[str, ...],
     sdk_version: str,
@@ -87,13 +80,10 @@ def command(
 ) -> None:
     """Serve chats, timelines, artifacts and approvals over HTTP, until Ctrl-C.
 
-    It says its addresses, where a browser finds the page of the chats; the token is part of them
-    unless they go to a file. On a loopback address only this machine is answered. GET
-    /api/openapi.json says what programs find. With none of --ask, --allow, --allow-trait and
-    --policy no call runs.
+    It says its addresses, where a browser finds the page of the chats. On a loopback address no
+    token is needed, and only this machine is answered. GET /api/openapi.json says what programs
+    find. With none of --ask, --allow, --allow-trait and --policy no call runs.
     """
-    if token and no_token:
-        raise click.UsageError("--token and --no-token exclude each other")
     named = model[0] if model else model_of_environment()
     options = ChatOptions(model=named, **place)
     check_team(options)
@@ -104,8 +94,7 @@ def command(
     settings = ServerSettings(
         host=host,
         port=port,
-        token=token or ("" if no_token else _own_token(host)),
-        no_token=no_token,
+        token=token,
         origins=origin,
         public_urls=public_url,
         sdk_version=SDK_VERSIONS[("5", "6", "7").index(sdk_version)],
@@ -116,7 +105,7 @@ def command(
         serve(
             settings,
             lambda: _open(options, others),
-            lambda address: _tell([address, *public], settings.token, is_own=not token),
+            lambda address: _tell([address, *public], token),
         )
 
 
@@ -131,35 +120,8 @@ def _open(options: ChatOptions, others: tuple[str, ...] | None) -> Host:
     return host
 
 
-def _own_token(host: str) -> str:
-    """Return the kept token for a loopback address; others need one that somebody chose."""
-    from callblocks.cli.state import kept_token, state_folder
-    from callblocks.server.addresses import is_loopback
-
-    return kept_token(state_folder()) if is_loopback(host) else ""
-
-
-def _tell(addresses: list[str], token: str, *, is_own: bool) -> None:
-    """Print where the page is, with the token, which the page takes from there.
-
-    What was given with --token is shown on a terminal only, what was made here also to a program
-    that reads along. A log keeps no secret.
-    """
-    is_shown = sys.stdout.isatty() or (is_own and _is_pipe())
-    secret = f"/#token={token}" if token and is_shown else ""
+def _tell(addresses: list[str], token: str) -> None:
+    """Where the page is; it takes the token from there. What reads along keeps no secret."""
+    secret = f"/#token={token}" if token and sys.stdout.isatty() else ""
     sys.stdout.writelines(f"{address}{secret}\n" for address in addresses)
     sys.stdout.flush()
-    if is_own and token and not is_shown:
-        from callblocks.cli.state import TOKEN, state_folder
-
-        say(f"the token is in {state_folder() / TOKEN}; a browser gets it as /#token=…")
-
-
-def _is_pipe() -> bool:
-    import os
-    import stat
-
-    try:
-        return stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
-    except (OSError, ValueError):
-        return False

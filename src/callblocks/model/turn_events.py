@@ -1,7 +1,7 @@
 """What happens in a turn, as it happens: what the model says, and what becomes of its calls.
 
     TurnBegan
-      RoundBegan  ModelQueued*  Thought* Said*  CallOpened CallWriting* CallWritten | CallBroken  …
+      RoundBegan  Thought* Said*  CallOpened CallWriting* CallWritten | CallBroken  …
       CallAsked CallAnswered  CallBegan CallTold*  CallEnded  …
       RoundBegan  …
     TurnEnded
@@ -32,7 +32,6 @@ __all__ = (
     "CallTold",
     "CallWriting",
     "CallWritten",
-    "ModelQueued",
     "RoundBegan",
     "Said",
     "Status",
@@ -60,12 +59,6 @@ class RoundBegan(_Happened, frozen=True, kw_only=True, tag="round-began"):
     """The model is asked; the first time is round 1."""
 
     number: int
-
-
-class ModelQueued(_Happened, frozen=True, kw_only=True, tag="model-queued"):
-    """The model is not asked yet: so many others are served before."""
-
-    before: int
 
 
 class Said(_Happened, frozen=True, kw_only=True, tag="said"):
@@ -139,7 +132,7 @@ class CallBegan(_Happened, frozen=True, kw_only=True, tag="call-began"):
 
 
 class CallTold(_Happened, frozen=True, kw_only=True, tag="call-told"):
-    """A tool that runs, or waits for a place to run, shows text; it is not its output."""
+    """A running tool shows text; it is not its output."""
 
     id: str
     text: str
@@ -166,7 +159,6 @@ class TurnEnded(_Happened, frozen=True, kw_only=True, tag="turn-ended"):
 TurnEvent: TypeAlias = (
     TurnBegan
     | RoundBegan
-    | ModelQueued
     | Said
     | Thought
     | CallOpened

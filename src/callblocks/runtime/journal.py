@@ -135,17 +135,6 @@ class Journal:
             self._store.execute("delete from intents where key = ?", found)
         return True
 
-    def forget_old(self, seconds: float) -> int:
-        """Delete intents that ended longer ago than that; how many.
-
-        Those that never ended stay: somebody has to look.
-        """
-        with self._told():
-            gone = self._store.execute(
-                "delete from intents where ended < ?", (self._clock() - seconds,)
-            )
-        return gone.rowcount
-
     def close(self) -> None:
         """Close the file."""
         self._store.close()

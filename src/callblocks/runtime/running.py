@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import AsyncExitStack
 from typing import Any
 
 import msgspec
@@ -17,7 +15,6 @@ from callblocks.model.errors import ToolError
 from callblocks.model.outcomes import Failure, Notice, Outcome
 from callblocks.model.redaction import redact
 from callblocks.model.secret_values import without_secrets
-from callblocks.runtime.budgets import Budgets, TellPlace
 from callblocks.runtime.invoking import invoke
 from callblocks.runtime.journal import Intent, Journal, JournalUnavailable
 from callblocks.runtime.keys import idempotency_key
@@ -49,44 +46,13 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
 class Running:
     """Runs one call after another, or side by side; holds nothing of them."""
 
-    def __init__(
-        self,
-        limits: RunLimits,
-        *,
-        journal: Journal | None,
-        keep: Keep | None,
-        budgets: Budgets | None = None,
-    ) -> None:
+    def __init__(self, limits: RunLimits, *, journal: Journal | None, keep: Keep | None) -> None:
         self._limits = limits
-        self._budgets = budgets
         self._journal = journal
         self._keep = keep
 
     async def run(self, weighed: Weighed, turn: Turn, listen: Listener | None) -> Outcome:
-        """Run a call that was let through; nothing but a stop of the program raises.
-
-        A call that starts a process waits for a place first. That is not recorded: until it has
-        one, nothing has begun.
-        """
-        budget = self._budgets and self._budgets.of_tool(weighed.tool)
-        if budget is None:
-            return await self._run(weighed, turn, listen)
-        async with AsyncExitStack() as stack:
-            tell = _place_teller(weighed.call.id, listen)
-            place = budget.place(turn.user, tell)
-            entering = asyncio.ensure_future(stack.enter_async_context(place))
-            try:
-                has_place = await turn.wait(entering)
-            finally:
-                # It waits no more where the turn was stopped, or its program ends.
-                entering.cancel()
-                await asyncio.gather(entering, return_exceptions=True)
-            if not has_place:
-                words = f"{weighed.tool.name} was stopped while it waited for a place"
-                return _refused(weighed.call, "cancelled", words)
-            return await self._run(weighed, turn, listen)
-
-    async def _run(self, weighed: Weighed, turn: Turn, listen: Listener | None) -> Outcome:
+        """Run a call that was let through; nothing but a stop of the program raises."""
         call, tool = weighed.call, weighed.tool
         # What changes nothing needs no name to be told from its repetition.
         key = "" if tool.traits.read_only else idempotency_key(turn.id, call)
@@ -174,18 +140,6 @@ class Running:
 
 def _refused(call: Call, code: str, message: str) -> Outcome:
     return Outcome(id=call.id, name=call.name, error=Failure(code=code, message=message))
-
-
-def _place_teller(id: str, listen: Listener | None) -> TellPlace | None:
-    if listen is None:
-        return None
-
-    def tell(before: int) -> None:
-        others = "1 other call" if before == 1 else f"{before} other calls"
-        words = f"waits behind {others}" if before else "waits, and is the next"
-        listen(Said(id, f"{words}\n"))
-
-    return tell
 
 
 def _reporter(id: str, listen: Listener | None) -> Callable[[str], None] | None:

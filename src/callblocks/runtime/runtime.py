@@ -21,7 +21,6 @@ from callblocks.model.errors import BadPolicy
 from callblocks.model.outcomes import Failure, Outcome
 from callblocks.model.specs import ToolSpecs
 from callblocks.runtime.approving import Approving
-from callblocks.runtime.budgets import Budgets
 from callblocks.runtime.gate import Gate, Resolve
 from callblocks.runtime.journal import Journal
 from callblocks.runtime.order import batches
@@ -41,8 +40,7 @@ class Runtime:
 
     `approving` is how a person is asked; without it, what the policy does not allow is refused.
     `journal` records each change before it happens. `keep` takes files and outputs that are too
-    long. `resolve` gives the real path that a policy judges. `budgets` are shared with others who
-    start processes.
+    long. `resolve` gives the real path that a policy judges.
     """
 
     def __init__(
@@ -55,7 +53,6 @@ class Runtime:
         keep: Keep | None = None,
         resolve: Resolve | None = None,
         limits: RunLimits | None = None,
-        budgets: Budgets | None = None,
     ) -> None:
         registry = registry if isinstance(registry, Registry) else Registry(registry)
         if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
@@ -63,7 +60,7 @@ class Runtime:
         self.registry = registry
         self.gate = Gate(registry, policy or Policy(), approving or Approving(), resolve)
         self._limits = limits or RunLimits()
-        self._running = Running(self._limits, journal=journal, keep=keep, budgets=budgets)
+        self._running = Running(self._limits, journal=journal, keep=keep)
 
     def plan(self, calls: Iterable[Call], turn: Turn | None = None) -> list[Judged]:
         """What would become of calls, in the order they would run; nothing is run or asked."""

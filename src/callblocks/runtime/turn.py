@@ -18,15 +18,11 @@ __all__ = ("Turn",)
 class Turn:
     """What the calls of one turn share: an id, why it is tainted, and whether it was stopped.
 
-    `user` is whose turn it is, where several share a program. `stop` is called in the thread of the
-    event loop.
+    `stop` is called in the thread of the event loop.
     """
 
-    def __init__(
-        self, id: str | None = None, *, tainted: tuple[str, ...] = (), user: str = ""
-    ) -> None:
+    def __init__(self, id: str | None = None, *, tainted: tuple[str, ...] = ()) -> None:
         self.id = id or secrets.token_hex(8)
-        self.user = user
         self.stopped = False
         self._taints: dict[str, str] = {}
         for why in tainted:

@@ -1,8 +1,6 @@
-"""What a request may do with its connection, as extensions of ASGI; another server offers none.
+"""Cutting off a client that takes nothing: closing politely would wait for it.
 
-- Cut it off, where a client takes nothing: closing politely would wait for it.
-- Welcome it, once a request on it had the token: from then on it is not among the strangers, who
-  are the first to go where there are many connections.
+The connection offers it as an extension of ASGI; another server may not.
 """
 
 from __future__ import annotations
@@ -11,30 +9,20 @@ from collections.abc import Callable
 
 from starlette.types import Receive, Scope
 
-__all__ = ("drop", "extensions", "welcome")
+__all__ = ("drop", "droppable")
 
-_DROP = "callblocks.drop"
-_WELCOME = "callblocks.welcome"
+_NAME = "callblocks.drop"
 
 
-def extensions(
-    abort: Callable[[], None], welcome: Callable[[], None]
-) -> dict[str, dict[object, object]]:
-    """Return the extensions of a connection."""
-    return {_DROP: {"do": abort}, _WELCOME: {"do": welcome}}
+def droppable(abort: Callable[[], None]) -> dict[str, dict[object, object]]:
+    """The extensions of a connection that can be cut off."""
+    return {_NAME: {"abort": abort}}
 
 
 async def drop(scope: Scope, receive: Receive) -> None:
     """Cut the client off; where that is not offered, it is left to the server."""
-    extension = scope.get("extensions", {}).get(_DROP)
+    extension = scope.get("extensions", {}).get(_NAME)
     if extension is not None:
-        extension["do"]()
+        extension["abort"]()
         while (await receive())["type"] != "http.disconnect":
             pass
-
-
-def welcome(scope: Scope) -> None:
-    """Say that the client on this connection is known."""
-    extension = scope.get("extensions", {}).get(_WELCOME)
-    if extension is not None:
-        extension["do"]()

@@ -31,7 +31,6 @@ from callblocks.runtime.approvals.faults import ApprovalsUnavailable, BadApprova
 __all__ = (
     "FAULTS",
     "HANDLED",
-    "NOT_KEPT",
     "ApiFault",
     "ErrorBody",
     "ErrorWords",
@@ -62,11 +61,9 @@ FAULTS = {
     "wrong_content_type": (415, "the body is not sent as application/json"),
     "bad_range": (416, "the range is outside of the file"),
     "invalid_request": (422, "a field of the request is missing, or not as it should be"),
-    "too_much_work": (422, "reading the text takes too long, or too much room"),
     "too_many_requests": (429, "the client asks too often"),
     "internal": (500, "a fault of the server"),
     "artifact_damaged": (500, "the file is not what its digest says"),
-    "too_busy": (503, "as much work waits as may"),
     "too_many_streams": (503, "as many streams are open as may be"),
     "too_many_turns": (503, "as many turns run as may"),
     "shutting_down": (503, "the server ends"),
@@ -125,15 +122,11 @@ class ApiFault(Exception):
         return answer_json(body, self.status, self.headers)
 
 
-NOT_KEPT = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
-"""The headers of what no cache keeps."""
-
-
 def answer_json(
     value: object, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
     """A value as JSON; it is never kept by a cache."""
-    known = {**NOT_KEPT, **(headers or {})}
+    known = {"cache-control": "no-store", "x-content-type-options": "nosniff", **(headers or {})}
     return Response(encode_json(value), status, known, "application/json")
 
 

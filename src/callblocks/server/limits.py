@@ -22,9 +22,7 @@ from callblocks.server.addresses import is_loopback
 from callblocks.server.faults import ApiFault
 from callblocks.server.settings import ServerSettings
 
-__all__ = ("Buckets", "RateLimit", "Slots", "client_name")
-
-_CLIENT = "callblocks.client"
+__all__ = ("Buckets", "RateLimit", "Slots")
 
 _MAX_CLIENTS = 10_000
 _HALF = 64
@@ -64,11 +62,6 @@ class Buckets:
             del self._left[client]
 
 
-def client_name(scope: Scope) -> str:
-    """Return which client sends a request, as `RateLimit` tells them apart."""
-    return scope.get(_CLIENT, "")
-
-
 class RateLimit:
     """Refuses requests of a client that asks too often."""
 
@@ -78,9 +71,7 @@ class RateLimit:
         self._has_proxy = bool(settings.public_urls)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            scope[_CLIENT] = self._client(scope)
-        if scope["type"] == "http" and (wait := self._buckets.take(scope[_CLIENT])):
+        if scope["type"] == "http" and (wait := self._buckets.take(self._client(scope))):
             words = "this client asks too often; wait as long as Retry-After says"
             fault = ApiFault("too_many_requests", words, {"retry-after": str(int(wait) + 1)})
             await fault.refusal(scope)(scope, receive, send)

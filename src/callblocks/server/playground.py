@@ -19,8 +19,7 @@ from callblocks.model.calls import Span
 from callblocks.model.events import CallReady, Malformed, Problem
 from callblocks.model.failures import FAILURES
 from callblocks.parser import AUTO
-from callblocks.server.cpu_work import ConvertWork, ParseWork
-from callblocks.server.faults import ApiFault
+from callblocks.server.faults import ApiFault, answer_json
 from callblocks.server.reading import read_body
 from callblocks.server.service import service_of
 from callblocks.views.arrival import Arrival, arrivals, step_of
@@ -34,9 +33,7 @@ __all__ = (
     "ParsedText",
     "ShownProblem",
     "convert_text",
-    "converted",
     "parse_text",
-    "parsed",
 )
 
 _UNENDED = "unended_call"
@@ -105,7 +102,7 @@ async def parse_text(request: Request) -> Response:
     service = service_of(request)
     body = await read_body(request, ParseBody, service.settings)
     _check(body.dialect, (AUTO, *dialects))
-    return await service.work(request, ParseWork(body.text, body.dialect))
+    return answer_json(await service.read(lambda: _parsed(body)))
 
 
 async def convert_text(request: Request) -> Response:
@@ -114,7 +111,12 @@ async def convert_text(request: Request) -> Response:
     body = await read_body(request, ConvertBody, service.settings)
     _check(body.dialect, (AUTO, *dialects))
     _check(body.into, tuple(dialects))
-    return await service.work(request, ConvertWork(body.text, body.dialect, body.into))
+
+    def work() -> Converted:
+        done = rewrite(body.text, body.dialect, body.into)
+        return Converted(done.text, done.left_out, done.kept_as_text, done.needs)
+
+    return answer_json(await service.read(work))
 
 
 def _check(name: str, known: tuple[str, ...]) -> None:
@@ -123,25 +125,18 @@ def _check(name: str, known: tuple[str, ...]) -> None:
         raise ApiFault("invalid_request", words)
 
 
-def converted(text: str, dialect: str, into: str) -> Converted:
-    """Return a text in another dialect."""
-    done = rewrite(text, dialect, into)
-    return Converted(done.text, done.left_out, done.kept_as_text, done.needs)
-
-
-def parsed(text: str, dialect: str) -> ParsedText:
-    """Return what a text holds."""
-    known = arrivals(text, dialect)
-    name, why = dialect, "it was chosen."
+def _parsed(body: ParseBody) -> ParsedText:
+    known = arrivals(body.text, body.dialect)
+    name, why = body.dialect, "it was chosen."
     if name == AUTO:
-        name, why = guess(text, (one.event for one in known))
+        name, why = guess(body.text, (one.event for one in known))
     return ParsedText(
         dialect=name,
         why=why,
-        length=len(text),
-        step=step_of(text),
+        length=len(body.text),
+        step=step_of(body.text),
         events=[_told(one) for one in known[:_MOST]],
-        problems=[told for one in known[:_MOST] if (told := _problem(one, text))],
+        problems=[told for one in known[:_MOST] if (told := _problem(one, body.text))],
         calls=sum(isinstance(one.event, CallReady) for one in known),
         more=max(0, len(known) - _MOST),
     )

@@ -3,10 +3,7 @@
 - The line of the request and its headers together pass `max_headers` bytes: 400.
 - A connection whose request, body and all, does not arrive in time is cut off, unless the answer
   to it is under way: whoever reads the body then has a time of their own for it.
-- A connection on which no request had the token is a stranger's. Of more than `max_strangers` the
-  oldest idle one goes, of the address that has the most; so whoever has the token gets in, however
-  many others wait at the door. An idle stranger is cut off after `stranger_timeout`.
-- One connection more than `max_connections` is told so, and closed, unless a stranger makes room.
+- One connection more than `max_connections` is told so, and closed.
 - A client that takes nothing, or next to nothing, for `send_timeout` is cut off, with all that
   waits to be sent to it.
 """
@@ -22,11 +19,11 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from callblocks.server.dropping import extensions
+from callblocks.server.dropping import droppable
 from callblocks.server.faults import ApiFault
 from callblocks.server.settings import ServerSettings
 
-__all__ = ("LimitedHttp", "Strangers", "limited_http")
+__all__ = ("LimitedHttp", "limited_http")
 
 
 _TAKEN = 64 * 1024
@@ -62,47 +59,6 @@ class Patience:
         self._late()
 
 
-class Strangers:
-    """The connections of one server on which nobody showed the token yet, the oldest first."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._by_address: dict[str, dict[LimitedHttp, None]] = {}
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    def add(self, one: LimitedHttp) -> None:
-        """Take a new connection in; another one goes where there are too many."""
-        self._by_address.setdefault(one.address, {})[one] = None
-        self._count += 1
-        if self._count > self._most:
-            self.make_room(but=one)
-
-    def discard(self, one: LimitedHttp) -> None:
-        """Let go of a connection that is known, or lost."""
-        of_address = self._by_address.get(one.address, {})
-        if one in of_address:
-            del of_address[one]
-            self._count -= 1
-            if not of_address:
-                del self._by_address[one.address]
-
-    def make_room(self, but: LimitedHttp) -> bool:
-        """Cut off the oldest idle stranger of the address with the most; False if there is none."""
-        by_number = sorted(self._by_address.values(), key=len, reverse=True)
-        idle = (
-            one for many in by_number for one in many if not one.is_answering and one is not but
-        )
-        victim = next(idle, None)
-        if victim is None:
-            return False
-        self.discard(victim)
-        victim.transport.abort()
-        return True
-
-
 class LimitedHttp(HttpToolsProtocol):
     """One connection."""
 
@@ -114,30 +70,21 @@ class LimitedHttp(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         settings: ServerSettings,
-        strangers: Strangers,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._settings = settings
         self._head = 0
         self._is_crowded = False
-        self._strangers = strangers
-        self._is_stranger = True
-        self._waiting = Patience(self.loop, settings.stranger_timeout, self._unknown)
         self._reading = Patience(self.loop, settings.read_timeout, self._late)
         self._sending = Patience(self.loop, settings.send_timeout, self._deaf)
         self._unsent = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
-        self._strangers.add(self)
-        is_crowded = len(self.connections) > self._settings.max_connections
-        self._is_crowded = is_crowded and not self._strangers.make_room(but=self)
+        self._is_crowded = len(self.connections) > self._settings.max_connections
         self._reading.begin()
-        self._waiting.begin()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._strangers.discard(self)
-        self._waiting.end()
         self._reading.end()
         self._sending.end()
         super().connection_lost(exc)
@@ -160,7 +107,7 @@ class LimitedHttp(HttpToolsProtocol):
         self._reading.begin()
         if not self.flow.write_paused:
             self._sending.end()
-        self.scope["extensions"] = extensions(self.transport.abort, self._welcome)
+        self.scope["extensions"] = droppable(self.transport.abort)
 
     def on_url(self, url: bytes) -> None:
         self._count(url)
@@ -185,7 +132,7 @@ class LimitedHttp(HttpToolsProtocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         self._sending.end()
-        if not self.is_answering:
+        if not self._is_answering:
             self._watch_sending()
 
     def send_400_response(self, msg: str) -> None:
@@ -199,30 +146,11 @@ class LimitedHttp(HttpToolsProtocol):
             raise ValueError("the headers pass the limit")
 
     @property
-    def address(self) -> str:
-        """Where the client is, without its port."""
-        return self.client[0] if self.client else ""
-
-    @property
-    def is_answering(self) -> bool:
-        """Whether the answer to a request is under way."""
+    def _is_answering(self) -> bool:
         return bool(self.cycle and not self.cycle.response_complete)
 
-    def _welcome(self) -> None:
-        if self._is_stranger:
-            self._is_stranger = False
-            self._waiting.end()
-            self._strangers.discard(self)
-
-    def _unknown(self) -> None:
-        """Cut a stranger off that only waits."""
-        if self.is_answering:
-            self._waiting.begin()
-        else:
-            self.transport.abort()
-
     def _late(self) -> None:
-        if self.is_answering:
+        if self._is_answering:
             self._reading.begin()
         else:
             self.transport.abort()
@@ -242,8 +170,7 @@ class LimitedHttp(HttpToolsProtocol):
 
 def limited_http(settings: ServerSettings) -> Any:
     """The protocol for uvicorn's `http`."""
-    strangers = Strangers(settings.max_strangers)
-    return partial(LimitedHttp, settings=settings, strangers=strangers)
+    return partial(LimitedHttp, settings=settings)
 
 
 def _response(status: str, fault: ApiFault) -> bytes:

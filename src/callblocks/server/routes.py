@@ -45,7 +45,7 @@ from callblocks.server.chat_routes import (
 )
 from callblocks.server.endpoints import Endpoint
 from callblocks.server.faults import answer_json
-from callblocks.server.guard import HEALTH, SignedIn, sign_in
+from callblocks.server.guard import HEALTH
 from callblocks.server.health import Health, show_health, show_metrics
 from callblocks.server.openapi import openapi_document
 from callblocks.server.pages import send_file, show_inspector, show_page, show_playground
@@ -78,7 +78,6 @@ _STREAM = "text/event-stream"
 _HTML = "text/html"
 _BODY = ("bad_json", "body_too_large", "wrong_content_type", "read_timeout", "invalid_request")
 _STORED = ("bad_name", "unknown_timeline", "store_unavailable")
-_WORK = ("too_much_work", "too_busy")
 _TURN = ("turn_running", "approval_answered", "too_many_streams", "shutting_down")
 
 
@@ -129,7 +128,6 @@ ENDPOINTS = (
         faults=("not_found",),
     ),
     Endpoint(method="GET", path="/api", handler=show_start, gives=Start),
-    Endpoint(method="POST", path="/api/sign-in", handler=sign_in, gives=SignedIn),
     Endpoint(
         method="POST",
         path="/api/chat",
@@ -226,7 +224,7 @@ ENDPOINTS = (
         path="/api/timelines/{name}/page",
         handler=show_timeline,
         gives=_HTML,
-        faults=(*_STORED, *_WORK),
+        faults=_STORED,
     ),
     Endpoint(
         method="GET",
@@ -276,7 +274,7 @@ ENDPOINTS = (
         handler=parse_text,
         body=ParseBody,
         gives=ParsedText,
-        faults=(*_BODY, *_WORK),
+        faults=_BODY,
     ),
     Endpoint(
         method="POST",
@@ -284,7 +282,7 @@ ENDPOINTS = (
         handler=convert_text,
         body=ConvertBody,
         gives=Converted,
-        faults=(*_BODY, *_WORK),
+        faults=_BODY,
     ),
     Endpoint(method="GET", path="/api/models", handler=list_models, gives=ModelList),
     Endpoint(method="GET", path=HEALTH, handler=show_health, gives=Health, also=(503,)),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import socket
 from collections.abc import Callable
 
@@ -24,14 +23,7 @@ from callblocks.server.protocol import limited_http
 from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host
 
-__all__ = ("NO_TOKEN", "Server", "bind", "serve")
-
-_LOG = logging.getLogger("callblocks.server")
-NO_TOKEN = (
-    "no token: every user and program of this machine can read the chats, start turns and approve"
-    " their calls"
-)
-"""Said at the start of a server that lets everybody in."""
+__all__ = ("Server", "bind", "serve")
 
 _LAST_SECONDS = 5
 
@@ -103,8 +95,6 @@ def serve(
 
     What must not, or cannot, be served is a `CallblocksError` before that.
     """
-    if not settings.token:
-        _LOG.warning(NO_TOKEN)
     with (
         bind(settings) as bound,
         asyncio.Runner(loop_factory=auto_loop_factory()) as runner,

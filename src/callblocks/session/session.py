@@ -31,7 +31,7 @@ from callblocks.session.stage import Desk, Stage
 from callblocks.session.telling import Telling
 from callblocks.session.turn_run import TurnRun
 from callblocks.session.turn_taking import TurnTaking
-from callblocks.timeline.recorder import GivenFile, Recorder
+from callblocks.timeline.recorder import Recorder
 from callblocks.tools.registry import Registry
 
 __all__ = ("Session", "Tell")
@@ -79,15 +79,6 @@ class Session:
     def name(self) -> str:
         """The name of the conversation, which is that of its timeline."""
         return self.recorder.timeline.name
-
-    @property
-    def user(self) -> str:
-        """Whose turns these are, where several users share a program's budgets."""
-        return self._stage.user
-
-    @user.setter
-    def user(self, name: str) -> None:
-        self._stage.user = name
 
     @property
     def is_running(self) -> bool:
@@ -169,16 +160,16 @@ class Session:
     async def _begin(
         self, prompt: str, files: Sequence[Attachment], choice: Choice, tell: Tell
     ) -> TurnEnded:
-        chosen, failed = msgspec.to_builtins(choice), None
-        try:
-            given = [GivenFile(file.name, file.content) for file in files]
-            turn = self._taking.take(prompt, given, chosen)
-        except ToolError as error:
-            # The message is kept also where its files cannot be.
-            turn, failed = self._taking.take(prompt, (), chosen), Ending.by(error)
-        self._turn = turn
+        self._turn = turn = self._taking.take()
         tell(TurnBegan(turn=turn))
+        chosen = msgspec.to_builtins(choice)
+
+        def say() -> None:
+            self.recorder.prompt(turn, prompt, chosen=chosen)
+
+        failed = self._attach(turn, files, say)
         if failed is not None:
+            say()
             return self._close(turn, failed, Usage())
         return await self._perform(turn, self.recorder.state.turns[turn] - 1, tell)
 
@@ -186,17 +177,15 @@ class Session:
         turn = self._taking.interrupted()
         if turn is None:
             return None
-        state = self.recorder.state
-        if not state.has(str(MessagePath(turn, "user.prompt"))):
-            # Older versions took a turn before they wrote its prompt: nothing is left to resume.
-            self._taking.end(turn, INTERRUPTED, Usage())
-            return None
         outcomes, left = self._taking.take_over(turn)
         self._turn = turn
         tell(TurnBegan(turn=turn))
         for outcome in outcomes:
             tell(CallEnded(outcome=outcome))
-        return await self._perform(turn, self.recorder.state.turns[turn] - 1, tell, left)
+        state = self.recorder.state
+        if not state.has(str(MessagePath(turn, "user.prompt"))):
+            return self._close(turn, INTERRUPTED, Usage())
+        return await self._perform(turn, state.turns[turn] - 1, tell, left)
 
     async def _perform(
         self, turn: str, before: int, tell: Tell, left: Sequence[Call] = ()
@@ -270,12 +259,15 @@ class Session:
                 self._taking.end(turn, ending, Usage())
         return failed
 
-    def _attach(self, turn: str, files: Sequence[Attachment]) -> Ending | None:
-        """Write files into a turn, all or none; return how the turn ends if they cannot be."""
+    def _attach(
+        self, turn: str, files: Sequence[Attachment], say: Callable[[], object] = lambda: None
+    ) -> Ending | None:
+        """Write files and what is said of them, all or nothing; how the turn ends if it cannot."""
         try:
             with self.recorder.together():
                 for file in files:
                     self.recorder.attach(turn, file.name, file.content, member=file.member)
+                say()
         except ToolError as error:
             return Ending.by(error)
         return None

@@ -15,7 +15,6 @@ from callblocks.parsing.dialect import Dialect
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approving import Approving
 from callblocks.runtime.asking import Answer, Asker, Question, Settled
-from callblocks.runtime.budgets import Budgets
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.gate import Resolve
 from callblocks.runtime.journal import Journal
@@ -45,7 +44,6 @@ __all__ = ("Desk", "Stage")
 class Desk(msgspec.Struct, frozen=True, kw_only=True):
     """What running calls needs beside tools and a policy; see `Runtime` and `Approving`.
 
-    `budgets` are shared by all conversations of a program.
     `root` is the workspace, whose files documents may show. `only` are the names or patterns of the
     tools that are known; the tools of a turn, such as `react.read`, are too where there are none.
     """
@@ -58,7 +56,6 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     place: str = ""
     root: Root | None = None
     only: tuple[str, ...] = ()
-    budgets: Budgets | None = None
 
 
 class Stage:
@@ -76,7 +73,6 @@ class Stage:
         self.recorder = recorder
         self.offers = offers
         self.desk = desk
-        self.user = ""
         self._tools = tools
         self._policy = policy
         self._settings = settings
@@ -116,14 +112,13 @@ class Stage:
         views = partial(self._view, offered.model, tools)
         talk = Talk(recorder.timeline, views, speaker.spoken, turn, before)
         return TurnRun(
-            Turn(key, tainted=tainted, user=self.user),
+            Turn(key, tainted=tainted),
             talk,
             speaker,
             self._runtime(tools, tell, turn, key),
             TurnWriting(recorder, turn, tell, tools, offered.model.name),
             settings,
             tell,
-            self.desk.budgets and self.desk.budgets.streams,
         )
 
     def withdraw(self) -> None:
@@ -148,7 +143,6 @@ class Stage:
             journal=desk.journal,
             keep=desk.keep or self.recorder.holdings.artifacts,
             resolve=desk.resolve,
-            budgets=desk.budgets,
         )
 
     def _view(self, model: Model, tools: Registry, spoken: Dialect | None) -> ModelView:

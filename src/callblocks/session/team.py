@@ -120,8 +120,6 @@ class Team(Session):
     async def _perform(
         self, turn: str, before: int, tell: Tell, left: Sequence[Call] = ()
     ) -> TurnEnded:
-        for member in self.members:
-            member.user = self.user
         ending: Ending | None = INTERRUPTED
         try:
             ending = await self._hear(turn, tell)

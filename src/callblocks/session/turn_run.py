@@ -14,7 +14,7 @@ from callblocks.model.calls import Call
 from callblocks.model.errors import ModelError
 from callblocks.model.outcomes import Failure, Outcome
 from callblocks.model.parts import text_of
-from callblocks.model.turn_events import ModelQueued, RoundBegan
+from callblocks.model.turn_events import RoundBegan
 from callblocks.models.model import (
     NativeDelta,
     Piece,
@@ -25,7 +25,6 @@ from callblocks.models.model import (
     ToolsUnheard,
     Usage,
 )
-from callblocks.runtime.budgets import Budget
 from callblocks.runtime.runtime import Runtime
 from callblocks.runtime.turn import Turn
 from callblocks.session.call_ids import CallIds
@@ -57,9 +56,7 @@ class TurnRun:
         writing: TurnWriting,
         settings: SessionSettings,
         tell: Telling,
-        streams: Budget | None = None,
     ) -> None:
-        self._streams = streams or Budget(1)
         self.usage = Usage()
         self._turn = turn
         self._known = len(turn.tainted)
@@ -183,13 +180,7 @@ class TurnRun:
         )
 
     async def _read(self, request: Request, reply: Reply) -> None:
-        def tell(before: int) -> None:
-            self._tell(ModelQueued(before=before))
-
-        async with (
-            self._streams.place(self._turn.user, tell),
-            aclosing(self._speaker.pieces(request)) as pieces,
-        ):
+        async with aclosing(self._speaker.pieces(request)) as pieces:
             async for piece in pieces:
                 await self._take(piece, reply)
 

@@ -100,15 +100,6 @@ class ApprovalBook:
                 tainted=tainted,
             )
 
-    def forget_old(self, seconds: float) -> int:
-        """Delete what was asked longer ago than that and lets nothing run any more; how many."""
-        before = self._clock() - seconds
-        with self._store.transaction() as connection:
-            gone = connection.execute(
-                "DELETE FROM approvals WHERE asked_at < ? AND expires_at < ?", (before, before)
-            )
-            return gone.rowcount
-
     def approve(self, id: str) -> Approval:
         """Let the call run once."""
         return self._answer(id, "approved", seconds=self._ttl)

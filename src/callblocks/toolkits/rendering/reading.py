@@ -11,21 +11,16 @@ HTML in it is kept as it is. Any text is Markdown: nothing here fails.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock
-from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.texmath import texmath_plugin
-from mdit_py_plugins.texmath.index import make_block_func, rules
 
 from callblocks.toolkits.rendering.citing import References, citation_plugin
 from callblocks.toolkits.rendering.faults import Unrenderable
@@ -37,8 +32,6 @@ __all__ = ("Document", "plain_text", "read_markdown")
 _FRONT = re.compile(r"\A---[ \t]*\n((?:[A-Za-z_-]+:[^\n]*\n)+)---[ \t]*(?:\n|\Z)")
 _FIELD = re.compile(r"^(title|author):[ \t]*(.*?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
 _TASK = re.compile(r"\[([ xX])\][ \t]+")
-_OPEN, _CLOSE, _BLOCK_CLOSE = r"\(", r"\)", r"\]"
-BlockRule: TypeAlias = Callable[[StateBlock, int, int, bool], bool]
 _DEEPEST = 100
 """Levels of lists and quotes: what is deeper would be lost."""
 
@@ -99,45 +92,8 @@ def _markdown(references: References) -> MarkdownIt:
     markdown.enable(["table", "strikethrough"])
     markdown.use(footnote_plugin).use(deflist_plugin)
     markdown.use(texmath_plugin, delimiters="brackets")
-    markdown.inline.ruler.at("math_inline", _bracket_formula)
-    for rule in rules["brackets"]["block"]:
-        markdown.block.ruler.at(rule["name"], _within_block(make_block_func(rule)))
     markdown.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
     return markdown.use(citation_plugin, references)
-
-
-def _bracket_formula(state: StateInline, silent: bool) -> bool:
-    r"""Read `\(x\)`; the plugin's own rule looks through the whole rest for each `\(`."""
-    start = state.pos + len(_OPEN)
-    if not state.src.startswith(_OPEN, state.pos) or _last(state.src, _CLOSE) <= start:
-        return False
-    end = state.src.index(_CLOSE, start + 1)
-    if not silent:
-        token = state.push("math_inline", "math", 0)
-        token.content, token.markup = state.src[start:end], _OPEN
-    state.pos = end + len(_CLOSE)
-    return True
-
-
-def _within_block(rule: BlockRule) -> BlockRule:
-    r"""Ask a rule for `\[…\]` only where its end stands in the same block."""
-
-    def found(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-        begin = state.bMarks[first] + state.tShift[first]
-        if _last(state.src, _BLOCK_CLOSE) <= begin:
-            return False
-        end = state.eMarks[last - 1] if last > first else begin
-        if state.src.find(_BLOCK_CLOSE, begin, end) < 0:
-            return False
-        return rule(state, first, last, silent)
-
-    return found
-
-
-@lru_cache(4)
-def _last(text: str, mark: str) -> int:
-    """Return where a mark stands last; -1 for nowhere."""
-    return text.rfind(mark)
 
 
 def _front(text: str) -> tuple[dict[str, str], str]:

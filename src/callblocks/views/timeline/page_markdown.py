@@ -8,9 +8,9 @@ can be reached by the keyboard.
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
 
 from callblocks.views.safe import visible
 from callblocks.views.timeline.page_links import is_outside, link_attributes, with_links
@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.renderer import RendererHTML
     from markdown_it.rules_core import StateCore
-    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
-
-    InlineRule: TypeAlias = Callable[[StateInline, bool], bool]
 
 __all__ = ("markdown",)
 
@@ -46,7 +43,6 @@ def markdown(said: str) -> str:
 @cache
 def _reader() -> MarkdownIt:
     from markdown_it import MarkdownIt
-    from markdown_it.rules_inline import image, link
 
     reader = MarkdownIt("commonmark", {"html": False, "maxNesting": _DEEPEST}).enable(
         ["table", "strikethrough"]
@@ -54,28 +50,9 @@ def _reader() -> MarkdownIt:
     # What this library asks, it asks by this name.
     vars(reader)["validateLink"] = is_outside
     reader.core.ruler.push("callblocks", _finish)
-    for name, rule in (("link", link), ("image", image)):
-        reader.inline.ruler.at(name, _before_bracket(rule))
     for name, rule in _RULES.items():
         reader.add_render_rule(name, rule)
     return reader
-
-
-def _before_bracket(rule: InlineRule) -> InlineRule:
-    """Ask a rule for `[…]` only where a `]` follows.
-
-    For a `[` without an end it looks through up to sixty levels of brackets behind it.
-    """
-
-    def found(state: StateInline, silent: bool) -> bool:
-        return _last_bracket(state.src) > state.pos and rule(state, silent)
-
-    return found
-
-
-@lru_cache(1)
-def _last_bracket(text: str) -> int:
-    return text.rfind("]")
 
 
 def _finish(state: StateCore) -> None:

@@ -30,7 +30,6 @@ from callblocks.model.turn_events import (
     CallOpened,
     CallTold,
     CallWritten,
-    ModelQueued,
     RoundBegan,
     Said,
     Thought,
@@ -163,12 +162,10 @@ class UiStream:
         return self._shown(self._texts.add(kind, event.text, event.member))
 
     def _called(self, event: TurnEvent) -> list[Chunk]:
-        """What happens to a call, after the text before it; and what is only shown meanwhile."""
+        """What happens to a call, after the text before it."""
         if isinstance(event, CallTold):
             told = {"toolCallId": whole(event.id), "text": whole(event.text)}
             return [{"type": "data-progress", "data": told, "transient": True}]
-        if isinstance(event, ModelQueued):
-            return [{"type": "data-queue", "data": {"before": event.before}, "transient": True}]
         chunks = self._told(event)
         return self._shown([*self._texts.end(event.member), *chunks]) if chunks else []
 
