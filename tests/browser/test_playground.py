@@ -134,7 +134,15 @@ def test_a_broken_link_shows_a_sample(page: Page, site: Site) -> None:
     expect(page.locator("#why")).to_contain_text("emoji-bracket")
 
 
+_KEPT = """
+() => [sessionStorage, localStorage].some((all) =>
+  Object.keys(all).some((key) => all.getItem(key).includes("save a.txt")))
+"""
+
+
 def test_a_text_survives_a_reload(play: Page) -> None:
+    # It is kept a moment after it was shown.
+    play.wait_for_function(_KEPT)
     play.reload()
     expect(play.locator(SPAN.format("start")).first).to_have_text("🛠[ls src]")
 

@@ -26,3 +26,8 @@ def test_a_text_that_ends_with_a_lone_cr_is_written_as_it_is(name: str) -> None:
     call = Call(id="k", name="keep", input={"content": "words\r"})
     text = dialects[name].write([call], [TOOL])
     assert dialects[name].parsed(text, [TOOL]).calls[0].input == call.input
+
+
+@pytest.mark.parametrize("tools", [{"keep": TOOL}, None])
+def test_nothing_ends_a_quoted_argument_early(tools: dict[str, ToolSpec] | None) -> None:
+    assert dialects["hermes"].early_ends(tools) == ()

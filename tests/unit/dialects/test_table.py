@@ -177,3 +177,14 @@ def test_who_refused_a_marker_is_told_with_what_it_expected_and_found() -> None:
     assert "`<function=…>`" in first.refusal.expected
     assert (first.refusal.found, first.refusal.offset) == ('\n{"name": "now", "ar', 11)
     assert (last.owner, last.refusal) == ("hermes", None)
+
+
+def test_case_and_signs_of_a_name_do_not_count() -> None:
+    table._spellings.cache_clear()  # it was made while tests were found
+    assert table.members_of("GLM-4.5") == ("glm45",)
+
+
+def test_a_dialect_is_a_sibling_by_its_own_name() -> None:
+    made = type(dialects["hermes"])()
+    assert made.as_sibling.name == "hermes"
+    assert made.as_sibling is made.as_sibling
