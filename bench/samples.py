@@ -7,17 +7,52 @@ from functools import cache
 from callblocks import Call, ToolSpec, dialects
 from callblocks.model.errors import Unwritable
 
-__all__ = ("many_calls", "one_call", "prose", "tools_of")
+__all__ = ("CODE", "TOOL", "code", "many_calls", "one_call", "prose", "thought", "tools_of")
 
 SENTENCE = "The quick brown fox jumps over the lazy dog, and nobody asks it why it would.\n"
 STRING = {"type": "string"}
 TOOL = ToolSpec("drive_create", "", {"properties": {"name": STRING, "content": STRING}})
 LINE = "a line of a file, as long as such lines are\n"
+CODE = {
+    "JavaScript": (
+        "function render(items) {\n  return items.map((item, i) => {\n"
+        "    const {name, id} = item;\n"
+        "    if (!id) { throw new Error(`no id for ${name}`); }\n"
+        "    return { key: i, label: \"x\" + name, style: { color: 'red' } };\n  });\n}\n"
+    ),
+    "LaTeX": (
+        "The sum $\\sum_{i=1}^{n} x_{i}^{2}$ is at most $\\frac{a_{n}}{b_{n}}$ in \\cite{knuth}.\n"
+        "\\begin{equation}\n\\int_{0}^{\\infty} e^{-x^{2}} dx = \\frac{\\sqrt{\\pi}}{2}\n"
+        "\\end{equation}\n"
+    ),
+    "JSON lines": (
+        '{"id": 17, "user": {"name": "ada", "tags": ["a", "b"]}, "text": "a line of a log"}\n'
+    ),
+    "Markdown": (
+        "## Install\n\nRun `pip install x`, then [read on](https://example.org/a_b):\n\n"
+        "```python\nfrom x import y\nprint(y({'a': [1, 2]}))\n```\n\n"
+        "* **one** `a`, *two* `b[0]`\n| a | b |\n|---|---|\n<details>\n\n"
+    ),
+    "braces": "{",
+}
+"""Text of real kinds that is full of brackets and holds no call."""
 
 
 def prose(size: int) -> str:
     """Plain paragraphs without any marker."""
     return (SENTENCE * (size // len(SENTENCE) + 1))[:size]
+
+
+def code(kind: str, size: int) -> str:
+    """Return code that stands in a text as prose; the kinds are those of `CODE`."""
+    text = CODE[kind]
+    return (text * (size // len(text) + 1))[:size]
+
+
+def thought(dialect: str, size: int) -> str:
+    """Return a closed thought in plain paragraphs and a word behind it; "" if it has no markers."""
+    pairs = dialects[dialect].reasoning
+    return f"{pairs[0][0]}{prose(size)}{pairs[0][1]}Done." if pairs else ""
 
 
 def one_call(dialect: str, size: int) -> str:

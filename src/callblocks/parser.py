@@ -193,6 +193,6 @@ def near_dialects(name: object, known: Collection[str]) -> tuple[str, ...]:
     """
     if not isinstance(name, str):
         return ()
-    near = tuple(one for one in near_names(name) if members_of(one)[0] in known)
-    family = dialect_of(name) or ""
-    return near or ((family,) if family in known else ())
+    family = dialect_of(name)
+    near = near_names(name, loosely=family is None) or ((family,) if family else ())
+    return tuple(one for one in near if members_of(one)[0] in known)

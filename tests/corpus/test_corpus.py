@@ -15,7 +15,7 @@ import pytest
 
 from callblocks.model.events import join
 from callblocks.parser import AUTO
-from support.corpus import CASES, CORPUS, cases_of, content, options
+from support.corpus import CASES, CORPUS, cases_of, content, naming, options
 from support.reading import NAMES, alike, cut, lines, read
 from support.verifying import verify
 
@@ -26,32 +26,41 @@ APART = 48
 """How far apart two cuts of one reading are: no marker is as long."""
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-@pytest.mark.no_cover  # the next one reads the same texts, and many in one test
-def test_the_text_reads_as_recorded(path: Path, request: pytest.FixtureRequest) -> None:
-    text, given = content(path), options(path)
-    events = read(path.parent.name, [text], **given)
-    verify(text, events, given.get("reasoning", ()))
-    expected = path.with_suffix(".events")
+@pytest.mark.parametrize("dialect", NAMES)
+@pytest.mark.no_cover  # the next one reads the same texts
+def test_the_texts_read_as_recorded(dialect: str, request: pytest.FixtureRequest) -> None:
+    """All cases of a dialect are read before one fails, so that each that changed is named."""
+    seen: dict[Path, str] = {}
+    for path in cases_of(dialect):
+        text, given = content(path), options(path)
+        with naming(path):
+            events = read(dialect, [text], **given)
+            verify(text, events, given.get("reasoning", ()))
+        seen[path.with_suffix(".events")] = lines(events)
     if request.config.getoption("--accept"):
-        expected.write_text(lines(events), encoding="utf-8", newline="")
-    assert lines(events) == content(expected)
+        for path, told in seen.items():
+            path.write_text(told, encoding="utf-8", newline="")
+    changed = [path for path, told in seen.items() if told != content(path)]
+    for path in changed:
+        assert seen[path] == content(path), f"these changed: {[one.stem for one in changed]}"
 
 
 @pytest.mark.parametrize("dialect", NAMES)
 def test_a_character_at_a_time_reads_the_same(dialect: str) -> None:
     for path in cases_of(dialect):
         text, given = content(path), options(path)
-        each = read(dialect, list(text), **given)
-        verify(text, each, given.get("reasoning", ()))
-        assert alike(each, read(dialect, [text], **given)), path.stem
+        with naming(path):
+            each = read(dialect, list(text), **given)
+            verify(text, each, given.get("reasoning", ()))
+            assert alike(each, read(dialect, [text], **given))
 
 
 @pytest.mark.parametrize("dialect", NAMES)
 @pytest.mark.no_cover  # every way is walked by the one above
 def test_cuts_do_not_matter(dialect: str) -> None:
     for path in cases_of(dialect):
-        check_cuts(path)
+        with naming(path):
+            check_cuts(path)
 
 
 def check_cuts(path: Path) -> None:
@@ -70,7 +79,7 @@ def check_cuts(path: Path) -> None:
     for at in places:
         pieces = cut(text, at)
         events = join(read(dialect, pieces, **given))
-        assert events == whole or alike(events, whole), f"{path.stem} cut as {pieces}"
+        assert events == whole or alike(events, whole), f"cut as {pieces}"
 
 
 @pytest.mark.parametrize("dialect", NAMES)

@@ -32,39 +32,9 @@ from support.strength import try_each
 
 DAMAGES = int(os.environ.get("CALLBLOCKS_DAMAGES", "1"))
 EXAMPLES = max(20, settings().max_examples)
+LEAST_MISSPELT = 4
+CODE = re.compile(r"(?<=[^\n`])(`{1,2})(?!`)[^\n]+?(?<!`)\1(?!`)|<code>[^\n]+?</code>")
 TOOLS = (ToolSpec("get_weather"), ToolSpec("read-file"))
-# Texts that tell nobody of a call once they are damaged, and why.
-DATA, LINE = "an object of one text is data", "a line of its own is all the markup of the name"
-FENCE = "a damaged fence makes code of what stands behind it, or has another language"
-EXEMPT = {
-    "a-name-may-be-empty": "no name is left to be found",
-    "a-fenced-call-of-a-tool-that-needs-nothing-may-lack-arguments": DATA,
-    "missing-arguments-are-an-empty-input": DATA,
-    "a-call-that-the-next-one-closes-ends-a-thought": "a thought before a call is a plan",
-    "law-old-calls-on-one-line-are-read-once-each": "the names stand in code spans",
-    "a-backtick-in-the-name-of-an-old-call-is-a-name-alone": "the names stand in code spans",
-    "an-escaped-tag-stands-beside-a-block": "prose that is shown unescaped has no places",
-    "a-body-name-that-is-no-text-is-no-name": "the tool is called `tool`",
-    "no-word-after-tool-is-the-tool-named-tool": "the tool is called `tool`",
-    "a-quoted-blank-name-is-no-name": LINE,
-    "a-blank-body-key-leaves-it-to-the-next": LINE,
-    "code-may-begin-the-text": LINE,
-    "a-call-may-be-one-tag": "`<now>` alone is a tag that may mean anything",
-    "a-call-without-arguments-may-be-one-tag": "`<now>` alone is a tag that may mean anything",
-    "an-unknown-element-costs-nothing-else": "`<now>` alone is a tag that may mean anything",
-    "a-bare-call-without-its-bracket-is-a-call": "a bracket is all its markup",
-    "calls-stand-in-a-fence-of-python": FENCE,
-    "a-fence-of-a-known-tool-is-a-call": FENCE,
-    "a-fence-of-another-language-is-prose": FENCE,
-    "a-fence-that-does-not-fit-is-kept-raw": FENCE,
-    "a-code-fence-in-a-body-is-body": FENCE,
-    "a-fenced-python-call-is-a-call": FENCE,
-    "a-closing-tag-in-a-string-ends-nothing": "`<code>` on one line is a code span",
-    "an-old-call-stands-beside-a-tag": "a name of one letter",
-    "an-old-call-may-be-a-name-alone": "the names stand in code spans",
-    "a-damaged-whole-call-is-told": "the marker is damaged already",
-    "a-fence-and-an-emoji-bracket-share-a-text": FENCE,
-}
 
 
 class Damage(NamedTuple):
@@ -109,48 +79,86 @@ def place_of(event: Event) -> Span | None:
             return None
 
 
-def is_told(read: Parsed, text: str, call: Call, span: Span) -> bool:
-    """Whether something is said of the place where a call stood, or nobody could know of it."""
+def is_told(read: Parsed, span: Span) -> bool:
+    """Whether a call is read where a call stood, or something is said of that place."""
     start, end = span
     if any(
         start - 1 <= one.span[0] < end or one.span[0] <= start < one.span[1] for one in read.calls
     ):
         return True
     places = (place for event in read.problems if (place := place_of(event)))
-    if any(first <= end and last >= start for first, last in places):
-        return True
-    # A short name is a name only as a whole word.
-    pattern = (
-        re.escape(call.name) if len(call.name) > 2 else rf"(?<!\w){re.escape(call.name)}(?!\w)"
-    )
-    return not re.search(pattern, text[max(0, start - 1) : end])
+    return any(first <= end and last >= start for first, last in places)
+
+
+def name_place(text: str, call: Call) -> Span | None:
+    """Where a call has the name of its tool, as a word of its own."""
+    start, end = call.span
+    hit = re.compile(_word(call.name)).search(text, start, end) if call.name else None
+    return hit and hit.span()
+
+
+def is_name(text: str, place: Span, end: int, name: str, *, guessed: bool) -> bool:
+    """Whether the name of a tool still stands at a place, in what may be a call up to `end`.
+
+    It does not where the damage glued it to another word; a name of four letters may have one
+    letter too many. Where dialects are guessed, code inside a line is a mention, and so are a tag
+    alone that has the name of a tool, `<now>`, and a name behind two guillemets: one
+    of them quotes.
+    """
+    start = max(0, place[0] - 1)
+    more = r"[\w-]?" if len(name) >= LEAST_MISSPELT else ""
+    word = re.compile(_word(name, more))
+    if not any(word.match(text, at) for at in range(start, place[0] + 2)):
+        return False
+    code = (hit.span() for hit in CODE.finditer(text))
+    is_code = any(first < place[1] and place[0] < last for first, last in code)
+    tag = re.compile(rf"<\w?{re.escape(name)}\w?\s*>(?!.*</?\w?{re.escape(name)})", re.DOTALL)
+    is_tag = any(tag.match(text, at, end) for at in (place[0] - 1, place[0] - 2) if at >= 0)
+    is_quoted = bool(re.search(r"[«»‹›]{2}\s?\Z", text[: place[0]]))
+    return not (guessed and (is_code or is_tag or is_quoted))
+
+
+def _word(name: str, more: str = "") -> str:
+    return rf"(?<![\w-]){more}{re.escape(name)}{more}(?![\w-])"
 
 
 def check_damages(path: Path, dialect: str) -> None:
     """Damage the text of a case."""
+    for case in silent_damages(path, dialect, DAMAGES):
+        pytest.fail(f"{path.stem}: {case!r}")
+
+
+def silent_damages(path: Path, dialect: str, count: int) -> Iterator[str]:
+    """Yield the damaged texts of a case that tell nobody of a call."""
     text, given = content(path), options(path)
     names = dict.fromkeys(call.name for call in parse(text, path.parent.name, **given).calls)
     given: dict[str, Any] = {"tools": [ToolSpec(name) for name in names]} | given
+    guessed = dialect == AUTO and given.get("in_code_fences") is not True
     known = {tool.name for tool in given["tools"]}
     read = parse(text, dialect, **given)
     calls = [call for call in read.calls if call.name in known]
+    names_at = {call.id: name_place(text, call) for call in calls}
     places = markup(read, text, calls)
     random = Random(path.stem)
-    for at in random.sample(places, min(DAMAGES, len(places))):
+    for at in random.sample(places, min(count, len(places))):
         for damage in damages(text, at):
             found = parse(damage.text, dialect, **given)
             for call in calls:
-                span = damage.moved(call.span)
-                assert is_told(found, damage.text, call, span), f"{path.stem}: {damage.text!r}"
+                place, end = names_at[call.id], damage.moved(call.span)[1]
+                if (
+                    place
+                    and is_name(damage.text, damage.moved(place), end, call.name, guessed=guessed)
+                    and not is_told(found, damage.moved(call.span))
+                ):
+                    yield damage.text
 
 
 @pytest.mark.parametrize("dialect", NAMES)
 @pytest.mark.no_cover  # the corpus walks every way
 def test_a_call_with_damaged_markup_is_never_lost_without_a_word(dialect: str) -> None:
     for path in cases_of(dialect):
-        if path.stem not in EXEMPT:
-            for named in dict.fromkeys((dialect, AUTO)):
-                check_damages(path, named)
+        for named in dict.fromkeys((dialect, AUTO)):
+            check_damages(path, named)
 
 
 @pytest.mark.parametrize("dialect", NAMES)

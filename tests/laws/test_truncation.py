@@ -19,7 +19,7 @@ from callblocks.model.calls import Call
 from callblocks.model.events import CallInput, CallReady, Event
 from callblocks.parsing.python_values import read_arguments
 from callblocks.parsing.same import same
-from support.corpus import cases_of, content, options
+from support.corpus import cases_of, content, naming, options
 from support.reading import NAMES, read
 from support.verifying import verify
 
@@ -56,7 +56,8 @@ def is_whole(events: list[Event], call: Call) -> bool:
 def test_no_call_is_complete_before_its_closing_was_seen(dialect: str) -> None:
     for path in cases_of(dialect):
         if path.stem not in HELD:
-            check_starts(path)
+            with naming(path):
+                check_starts(path)
 
 
 def check_starts(path: Path) -> None:
@@ -71,6 +72,4 @@ def check_starts(path: Path) -> None:
             later = whole.get(at)
             is_there = later and same([call.name, call.input], [later.name, later.input])
             was_whole = SEEN.search(start) or (later is None and is_whole(events, call))
-            assert is_there or was_whole, (
-                f"{path.stem}: {start!r} has a call that is not there: {call}"
-            )
+            assert is_there or was_whole, f"{start!r} has a call that is not there: {call}"

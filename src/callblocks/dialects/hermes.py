@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import Shape
+from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.json_calls import JsonCalls
 from callblocks.parsing.shapes.keys import Keys
 from callblocks.parsing.shapes.row import Row
@@ -26,7 +26,6 @@ from callblocks.parsing.stage import Reading
 
 __all__ = ("Hermes",)
 
-BARE = Shape((r"(?=\{)",))
 # What no tag opened needs none to close it: its braces tell where it ends.
 UNOPENED = Row(
     Keys(),
@@ -37,7 +36,9 @@ UNOPENED = Row(
     sure=False,
     only_known=True,
 )
-DOUBLED = Shape((r"\{", r"(?=\{)"))
+_BEGINNINGS = Keys().beginnings()
+BRACE = Shape((r"\{",), ahead=(*((r"\{", *row) for row in _BEGINNINGS), *_BEGINNINGS))
+DOUBLED = Markers(r"{")
 IN_DOUBLE_BRACES = replace(
     UNOPENED,
     trailing=("}", "}</tool_call>", "}\n</tool_call>"),
@@ -65,12 +66,14 @@ class Hermes(JsonCalls):
     calls_end_reasoning = True
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        unsure = (DOUBLED, MISTAGGED, BARE) if setting.alone else ()
+        unsure = (BRACE, MISTAGGED) if setting.alone else ()
         return (*self.opening, *unsure)
 
     def read(self, block: Block) -> Reading[Refused | None]:
         if block.stage.strict and block.opening not in self.opening:
             return block.refuse(expected=f"`{self.opening[0]}`", at=block.start)
+        if block.opening == "{" and not (yield from block.stands(DOUBLED)):
+            block.give_back_bracket()
         return (yield from super().read(block))
 
     def row_of(self, block: Block, sure: bool) -> Row:

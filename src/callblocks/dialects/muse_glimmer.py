@@ -29,6 +29,7 @@ from callblocks.parsing.shapes.xml_form import XmlForm
 from callblocks.parsing.shapes.xml_tags import Beside, XmlTags
 from callblocks.parsing.spelling import respelt_atoms
 from callblocks.parsing.stage import Reading
+from callblocks.parsing.unread import UNREAD, tool_meant
 
 __all__ = ("MuseGlimmer",)
 
@@ -48,6 +49,8 @@ _ENDS, _THOUGHT_ENDS, _STARTS = Markers(*ENDS), Markers(*ENDS, START), Markers(S
 END = "</atem:function_calls>"
 _TAGS = invoke_tags("function_calls", ("atem:",))
 _WRAPPER = literal("<atem:function_calls>").atoms
+_MESSAGE = "<|message|>"
+_WORD = re.compile(r"[\w-]+")
 _RECIPIENT = re.compile(r"to=([^\s<]+)<\|message\|>\Z")
 
 
@@ -116,9 +119,18 @@ class MuseGlimmer(Framed, JsonValues):
         is_thought = recipient[1] == "self"
         # An answer may quote the start of a message; a thought that has one lacks its end.
         ends = _THOUGHT_ENDS if is_thought and not block.stage.strict else _ENDS
-        yield from block.stage.stream(ends, Reasoning if is_thought else Text)
+        start, parts = block.stage.said, list[str]()
+        kind = Reasoning if is_thought else Text
+        yield from block.stage.stream(ends, kind, parts.append)
+        if is_thought and block.stage.prose_log and _MESSAGE in "".join(parts):
+            # It has swallowed the damaged header of the next message.
+            block.stage.prose_log.open_thought(start, block.stage.said)
         if (yield from block.stands(_STARTS)):
             block.problem("missing-closer", f"{ENDS[0]} is missing")
+        words, tools = _WORD.findall(recipient[1]), block.stage.tools
+        if name := next((name for word in words if (name := tool_meant(word, tools))), ""):
+            detail = f"the message is for {name}, and has no call of it"
+            block.problem(UNREAD, detail, (block.start, block.start + len(block.opening)))
         return None
 
     def name_in(self, opening: str) -> str:

@@ -248,10 +248,11 @@ def groups_of(name: str) -> tuple[str, ...]:
     return tuple(group for group, members in _GROUPS.items() if name in members)
 
 
-def near_names(name: str) -> tuple[str, ...]:
+def near_names(name: str, *, loosely: bool = True) -> tuple[str, ...]:
     """Return up to three names, aliases or groups that are spelled most like a name.
 
     The nearest is first. Of those that stand for the same dialects, only the nearest is there.
+    Names that share only some of their letters count where `loosely` says so.
     """
     from difflib import get_close_matches
 
@@ -261,7 +262,8 @@ def near_names(name: str) -> tuple[str, ...]:
     plain, known = _plain(name), _spellings()
     # Where one letter is wrong, what is less alike was not meant.
     near = get_close_matches(plain, known, n=_NEAR, cutoff=0.9)
-    near = near or get_close_matches(plain, known, n=_NEAR, cutoff=0.65)
+    if loosely and not near:
+        near = get_close_matches(plain, known, n=_NEAR, cutoff=0.65)
     found = [known[spelling] for spelling in near]
     firsts = {members: written for written, members in reversed(found)}
     return tuple(written for written, members in found if firsts[members] == written)

@@ -220,7 +220,8 @@ def read_info(info: str) -> Info | None:
     if kind.lower() != "tool":
         return None
     plain = [word for word in words if "=" not in word]
-    name, id_ = _assigned(words, INFO_NAME_KEYS), _assigned(words, INFO_ID_KEYS)
+    given = _assigned(words) if len(plain) < len(words) else {}
+    name, id_ = _first(given, INFO_NAME_KEYS), _first(given, INFO_ID_KEYS)
     # The first plain word is the name, unless a key gives that: `name=find c9` has an id, and so
     # has `find c9 name=search`, which says the name twice.
     is_told = name is not None and not (len(plain) > 1 and words[0] == plain[0])
@@ -230,11 +231,15 @@ def read_info(info: str) -> Info | None:
     return Info(_solid(name), _solid(id_ or next(iter(plain), None)))
 
 
-def _assigned(words: Sequence[str], keys: Sequence[str]) -> str | None:
-    """What the first of the keys that says something is given; the last of equal keys counts."""
+def _assigned(words: Sequence[str]) -> dict[str, str]:
+    """Return what keys are given, where that says something; the last of equal keys counts."""
     pairs = [word.partition("=") for word in words]
-    given = {key.lower(): value for key, equals, value in pairs if equals and value.strip()}
-    return next((given[key] for key in keys if key in given), None)
+    return {key.lower(): value for key, equals, value in pairs if equals and value.strip()}
+
+
+def _first(given: Mapping[str, str], keys: Sequence[str]) -> str | None:
+    """Return what the first of the keys is given."""
+    return next((given[key] for key in keys if key in given), None) if given else None
 
 
 def _solid(word: str | None) -> str | None:

@@ -191,8 +191,15 @@ class Asking:
         first, at = self.part_at(offset)
         text, keep = "".join(self.taken[first:]), offset - at
         self.taken[first:] = [text[:keep]]
-        before = end_of((*reversed(self.taken), self.before))
+        looks_back = self.scan.looks_back
+        before = end_of((*reversed(self.taken), self.before)) if looks_back else ""
         self.scan.rewind(offset, [text[keep:]], fresh=False, before=before)
+
+    def give_back_bracket(self) -> None:
+        """Make the last character of the opening the first of what it opens."""
+        self.opening = self.opening[:-1]
+        self.marker = with_lf(self.opening)
+        self.give_back(self.start + len(self.opening))
 
     def pack(self, offset: int) -> str:
         """Make one part of all that was taken since `offset`, and give it."""

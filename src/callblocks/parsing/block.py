@@ -38,6 +38,8 @@ class Refused(Enum):
 
 
 _UNLIKELY = re.compile(r"""['"`<>{}()\[\]|=+\\$\r\n]""")
+_MARKS = " \t\r\n|/=:\"'`*"
+_NAMESPACE = re.compile(r"(?:functions?|tools?|default_api)[.:/]")
 
 
 class UnlikelyName(Exception):
@@ -52,7 +54,7 @@ class Block(Asking):
         self.dialect = dialect
         self.barred = 0
         self.retired = False
-        self.name = ""
+        self.name = self.written_name = ""
         self.id: str | None = None
         self._expected, self._expected_at = "", self.start
         self._muted = False
@@ -63,6 +65,7 @@ class Block(Asking):
         self, name: str, id_: str | None = None, *, id_later: bool = False, end: int | None = None
     ) -> None:
         """Say that a call has begun. With `id_later` the block may still name its id."""
+        self.written_name, name = name, self.known_name(name)
         self._check_name(name)
         self.name = name
         self._muted = self.stage.calls >= self.stage.limits.calls
@@ -74,6 +77,15 @@ class Block(Asking):
         self.stage.say(CallStarted(self.index, self.id, name, self.stage.span(end)))
         if duplicate:
             self._note_duplicate(id_)
+
+    def known_name(self, name: str) -> str:
+        """Return the declared tool that a name is, without marks or a namespace around it."""
+        tools = self.stage.tools
+        if name in tools or self.stage.strict:
+            return name
+        bare = name.strip(_MARKS)
+        inner = _NAMESPACE.sub("", bare, count=1) if _NAMESPACE.match(bare) else bare
+        return next((one for one in (bare, inner) if one in tools), name)
 
     def _check_name(self, name: str) -> None:
         """Refuse a block that a template wrote: its first name is an expression or a placeholder.
@@ -132,6 +144,8 @@ class Block(Asking):
         self.stage.ready.append((self.id, self.index))
         if duplicate:
             self._note_duplicate(id_)
+        if self.name != self.written_name:
+            self.problem("repaired-name", f"{self.written_name!r:.60} was read as {self.name!r}")
         self.index = None
         return call
 

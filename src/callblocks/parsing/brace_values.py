@@ -20,6 +20,7 @@ __all__ = ("BraceValues",)
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _BARE = re.compile(r"[^,{}\[\]]*")
+_COMMENTS = re.compile(r"(?:(?://[^\n]*\n|/\*[^*]{0,400}\*/)[ \t\r\n]*)+")
 _KEY = re.compile(r"[^,:{}\[\]]+")
 _QUOTED = re.compile(r"([\"'])((?:(?!\1)[^\\]|\\.)*)\1(?=[ \t\r\n]*[,:}\]])", re.DOTALL)
 _PYTHON = {"True": True, "False": False, "None": None}
@@ -54,10 +55,18 @@ class BraceValues:
         self._at = blanks.end() if blanks else self._at
         return self.text[self._at : self._at + 1]
 
+    def _next_member(self) -> str:
+        """The character that a member, or the end of an object, begins with, behind comments."""
+        self._next()
+        if comments := _COMMENTS.match(self.text, self._at):
+            self._repair("repaired-comments", f"a comment: {comments[0]!r:.60}")
+            self._at = comments.end()
+        return self._next()
+
     def _object(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         self._at += 1
         found: dict[str, Any] = {}
-        while self._next() != "}":
+        while self._next_member() != "}":
             key = self._key()
             if self._next() != ":":
                 raise ValueError(f"a colon is missing after {key!r:.60}")

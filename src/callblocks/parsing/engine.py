@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -24,20 +25,32 @@ from callblocks.parsing.block import Block, UnlikelyName
 from callblocks.parsing.fallbacks import Fallback
 from callblocks.parsing.ids import Ids
 from callblocks.parsing.limits import USUAL, Limits
-from callblocks.parsing.openers import InFences, Openers, Owner, Setting, choose
+from callblocks.parsing.openers import BEGINNING, InFences, Openers, Owner, Setting, choose
 from callblocks.parsing.quotations import is_quoted
 from callblocks.parsing.reader import Reader
 from callblocks.parsing.scanner import end_of
 from callblocks.parsing.shapes.fence_forms import FENCE_FORMS
 from callblocks.parsing.stage import Hit, Reading, Stage
 from callblocks.parsing.turn_end import closers_of, read_strays
-from callblocks.parsing.unread import UNREAD, ProseLog, Thoughts, find_unread
+from callblocks.parsing.unread import UNREAD, ProseLog, find_unread
 
 __all__ = ("Engine", "Owner", "Reader", "Setting")
 
 
 class Engine(Stage):
     """Fed pieces of text, answers with events. It does no I/O and raises only for the caller."""
+
+    __slots__ = (
+        "_barred",
+        "_how",
+        "_inside",
+        "_loop",
+        "_named",
+        "_opened",
+        "_outside",
+        "_owners",
+        "_preferred",
+    )
 
     def __init__(
         self,
@@ -63,7 +76,7 @@ class Engine(Stage):
         fences: InFences = "whole" if in_code_fences == "whole" else bool(in_code_fences)
         self._how = self._preferred, fences, _pairs(reasoning) if reasoning else ()
         self._outside, self._inside, thinking = choose(self._owners, *self._how)
-        self.quotes = fences is not True
+        self.quotes = self.scan.looks_back = fences is not True
         if in_reasoning and thinking is None:
             raise CallerError("in_reasoning needs `reasoning`: no dialect here names its markers")
         self._opened = thinking if in_reasoning else None
@@ -123,13 +136,10 @@ class Engine(Stage):
     def _report_unread(self, log: ProseLog) -> None:
         """Say where a call was meant that nobody read."""
         fences = self._how[1] is not False
-        thoughts: Thoughts = "open"
-        if self.calls or log.is_reported:
-            thoughts = ""
-        elif any(owner.calls_end_reasoning for owner in self._owners):
-            thoughts = "all"
+        closed = not self.calls and any(owner.calls_end_reasoning for owner in self._owners)
+        open_fence = self.said if self.fence else None
         for name, place in find_unread(
-            log, self.tools, self.said, fences=fences, thoughts=thoughts, quotes=self.quotes
+            log, self.tools, open_fence, fences=fences, closed_thoughts=closed, quotes=self.quotes
         ):
             detail = f"{name} stands here in the form of a call, and was not read as one"
             self.say(Problem(UNREAD, detail, (self.said, self.said), place))
@@ -139,7 +149,7 @@ class Engine(Stage):
 
         It has no limit of calls: whoever joins it looks at that.
         """
-        owners = tuple(owner for owner in self._owners if owner.in_fence_bodies)
+        owners = _in_fence_bodies(self._owners)
         limits = replace(self.limits, calls=sys.maxsize)
         preferred = self._preferred if self._preferred in owners else None
         inner = Engine(
@@ -168,11 +178,13 @@ class Engine(Stage):
 
     def _advance(self, text: str, hit: Hit | None = None) -> list[Event]:
         """Let the reader go on with the text that waits."""
+        scan = self.scan
         if self.search is not None:
-            self.scan.tail = end_of(reversed(self.passed))
+            if self.quotes:
+                scan.tail = end_of(reversed(self.passed))
             if self.speak is not None:
-                self.scan.base = self.said
-        self.scan.text, self.search, self.hit = text, None, hit
+                scan.base = self.said
+        scan.text, self.search, self.hit = text, None, hit
         self.out = []
         next(self._loop, None)
         return self.out
@@ -190,7 +202,8 @@ class Engine(Stage):
         scan, start, fresh = self.scan, self.scan.offset, self.scan.fresh
         before, unlikely, longest = scan.before, None, ""
         quoted = self.quotes and (yield from is_quoted(self, before))
-        for reader, markers in openers.at(scan.text[scan.pos], fresh, quoted=quoted):
+        beginning = scan.text[scan.pos : scan.pos + BEGINNING]
+        for reader, markers in openers.at(beginning, fresh, quoted=quoted):
             marker, certain = scan.match(markers)
             while not certain:
                 yield
@@ -204,7 +217,7 @@ class Engine(Stage):
             if self.attempts is not None:
                 attempt = Attempt(reader.name, marker, start)
                 self.attempts.append(attempt)
-            self.alone = reader is self._preferred or self._named == [reader]
+            self.alone = reader is self._preferred or self._named == (reader,)
             try:
                 refused = yield from reader.read(block)
             except UnlikelyName as error:
@@ -215,9 +228,9 @@ class Engine(Stage):
             if block.retired:
                 self._retire(reader)
             if not refused:
-                closers = getattr(reader, "closers", ())
-                if closers and len(self.ready) > calls and not self.strict:
-                    yield from read_strays(self, reader.name, closers_of(closers))
+                is_call = len(self.ready) > calls and not self.strict
+                if is_call and (closers := closers_of(reader)) is not None:
+                    yield from read_strays(self, reader.name, closers)
                 return
             if attempt:
                 attempt.refusal = block.refusal()
@@ -235,9 +248,16 @@ class Engine(Stage):
         self._outside, self._inside, _ = choose(self._owners, *self._how)
 
 
-def _named(owners: tuple[Owner, ...]) -> list[Owner]:
+@lru_cache(maxsize=256)
+def _in_fence_bodies(owners: tuple[Owner, ...]) -> tuple[Owner, ...]:
+    """Return the owners whose calls may be the whole body of a code fence."""
+    return tuple(owner for owner in owners if owner.in_fence_bodies)
+
+
+@lru_cache(maxsize=256)
+def _named(owners: tuple[Owner, ...]) -> tuple[Owner, ...]:
     """Return the owners of the first rank: where there is one, it is taken at its word."""
-    return [owner for owner in owners if not isinstance(owner, Fallback)]
+    return tuple(owner for owner in owners if not isinstance(owner, Fallback))
 
 
 def _pairs(reasoning: Sequence[Sequence[object]]) -> tuple[tuple[str, str], ...]:

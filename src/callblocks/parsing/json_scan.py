@@ -133,10 +133,11 @@ class JsonScan:
             if step is not None:
                 at += 1
                 place, note = step
-                if note == "start":
-                    self._start = base + at - 1
-                elif note:
-                    place = self._heed(note, place, base + at)
+                if note:
+                    if note == "start":
+                        self._start = base + at - 1
+                    else:
+                        place = self._heed(note, place, base + at)
             elif (run := place.run(text, at)) is not None:
                 at = run.end()
             elif place.may_end:

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-__all__ = ("TEXT_START", "Markers", "Shape", "alternatives", "line")
+__all__ = ("TEXT_START", "Markers", "Shape", "alternatives", "line", "without_ahead")
 
 NEVER = "(?!)"
 _NEWLINE = r"\n"
@@ -41,15 +41,23 @@ class Shape(NamedTuple):
     """A marker of regex atoms. With `at_line_start`, the newline before it is part of it.
 
     The last atom has one length: after a longer run it would not be known where the marker ends.
+    `ahead` are rows of atoms: where there are any, one of them must follow the marker, and is no
+    part of it. Like the marker itself it may still be growing when the text stops.
     """
 
     atoms: tuple[str, ...]
     at_line_start: bool = False
+    ahead: tuple[tuple[str, ...], ...] = ()
 
 
 def line(literal: str, *atoms: str, indent: str = INDENT) -> Shape:
     """A marker that begins a line: a literal, then atoms, after a little indentation."""
     return Shape((indent, *map(re.escape, literal), *atoms), at_line_start=True)
+
+
+def without_ahead(marker: str | Shape) -> str | Shape:
+    """Return a marker without what must follow it."""
+    return marker._replace(ahead=()) if isinstance(marker, Shape) else marker
 
 
 class Markers:
@@ -81,15 +89,13 @@ class Markers:
         written = map(_as_written, self._given)
         return tuple(dict.fromkeys(f"`{text}`" for text in written if text))
 
-    def may_begin(self, char: str, fresh: bool) -> bool:
-        """Whether one of them may begin with this character, at the start of a line or not."""
+    def may_begin(self, text: str, fresh: bool) -> bool:
+        """Return whether a marker may begin with this text, at the start of a line or not."""
         # Most are known by a letter; to compile the patterns of all dialects takes much longer.
         letters, is_sure = self._firsts
-        if re.escape(char) in letters:
+        if (not is_sure or re.escape(text[0]) in letters) and self.growing.match(text):
             return True
-        if not is_sure and self.growing.match(char):
-            return True
-        return bool(fresh and self.fresh and self.fresh.match(char))
+        return bool(fresh and self.fresh and self.fresh.match(text))
 
     @cached_property
     def _firsts(self) -> tuple[set[str], bool]:
@@ -128,8 +134,28 @@ class Markers:
     @property
     def _of_lines(self) -> list[tuple[str, ...]]:
         """The atoms of those that begin a line, without the newline before it."""
-        shapes = [Shape(shape.atoms) for shape in self.shapes if shape.at_line_start]
-        return list(_with_newlines(shapes))
+        shapes = (shape for shape in self.shapes if shape.at_line_start)
+        return list(_with_newlines(shape._replace(at_line_start=False) for shape in shapes))
+
+
+class _Ahead(str):
+    """The last atom of a row: what must follow it, as rows of atoms of their own.
+
+    As a string it is the lookahead for text that is over, which tells it from other atoms.
+    """
+
+    __slots__ = ("rows",)
+
+    rows: tuple[tuple[str, ...], ...]
+
+    def __new__(cls, rows: tuple[tuple[str, ...], ...]) -> _Ahead:
+        made = super().__new__(cls, f"(?={_choice(list(rows), growing=False)})")
+        made.rows = rows
+        return made
+
+    def pattern(self, growing: bool) -> str:
+        """Return a lookahead; the group that says that the marker is certain is inside of it."""
+        return f"(?={_choice(list(self.rows), growing)})"
 
 
 def _compiled(rows: Iterable[tuple[str, ...]], *, growing: bool) -> re.Pattern[str]:
@@ -143,6 +169,8 @@ def _with_newlines(shapes: Iterable[Shape]) -> Iterator[tuple[str, ...]]:
     """
     for shape in shapes:
         atoms = (_NEWLINE, *shape.atoms) if shape.at_line_start else shape.atoms
+        if shape.ahead:
+            atoms = (*atoms, _Ahead(shape.ahead))
         first, *rest = (_NEWLINE if atom in _NEWLINES else atom for atom in atoms)
         others = [part for atom in rest for part in _CRLF.get(atom, (atom,))]
         if first == _NEWLINE:
@@ -159,6 +187,8 @@ def _choice(rows: list[tuple[str, ...]], growing: bool) -> str:
 
 
 def _branch(first: str, rests: list[tuple[str, ...]], growing: bool) -> str:
+    if isinstance(first, _Ahead):
+        return first.pattern(growing)
     run = [first]
     while _share_letter(run, rests):
         run.append(rests[0][0])

@@ -18,11 +18,14 @@ from callblocks.parsing.reader import Reader
 from callblocks.parsing.thinking import Caller, Pairs, Thinking, ThoughtEnd
 from callblocks.parsing.turn_end import TURN_ENDS, TurnEnd
 
-__all__ = ("Choice", "InFences", "Openers", "Owner", "Setting", "choose")
+__all__ = ("BEGINNING", "Choice", "InFences", "Openers", "Owner", "Setting", "choose")
 
 InFences: TypeAlias = bool | Literal["whole"]
 """Whether calls in code fences are calls: all of them, none, or those that are a whole body."""
 Rows: TypeAlias = list[tuple[Reader, Sequence[str | Shape]]]
+BEGINNING = 3
+"""How many characters tell who may open a block."""
+_MOST_BEGINNINGS = 2000
 
 
 class Setting(NamedTuple):
@@ -68,13 +71,19 @@ class Openers:
         self._quotable = quotable
         self._found: dict[tuple[str, bool, bool], list[tuple[Reader, Markers]]] = {}
 
-    def at(self, char: str, fresh: bool, *, quoted: bool = False) -> list[tuple[Reader, Markers]]:
-        """Those of whom a marker may begin with this character, at the start of a line or not."""
-        found = self._found.get((char, fresh, quoted))
+    def at(self, text: str, fresh: bool, *, quoted: bool = False) -> list[tuple[Reader, Markers]]:
+        """Those of whom a marker may begin with this text, at the start of a line or not.
+
+        The text is the first few characters of what waits: dozens of dialects have a marker that
+        begins with a newline, and few of them one that begins with it and what follows here.
+        """
+        found = self._found.get((text, fresh, quoted))
         if found is None:
             readers = self._readers[self._quotable :] if quoted else self._readers
-            found = [pair for pair in readers if pair[1].may_begin(char, fresh)]
-            self._found[char, fresh, quoted] = found
+            found = [pair for pair in readers if pair[1].may_begin(text, fresh)]
+            if len(self._found) >= _MOST_BEGINNINGS:
+                self._found.clear()
+            self._found[text, fresh, quoted] = found
         return found
 
 

@@ -3,7 +3,9 @@
 Where the dialect is guessed, a text may speak *about* calls: documentation, an answer that quotes a
 chat template, a diff of a parser. These signs tell a mention from a call while the text arrives:
 
-- the opener stands right behind an opening quotation mark or an escaped line break;
+- the opener stands right behind an opening quotation mark or an escaped line break, or begins the
+  line behind an opener that does;
+- it stands in `<pre>`, or in `<code>` that is closed in the same line;
 - it stands in a code span that begins and ends inside its line. A span that begins a line may be
   a call that a small model wrapped, so it counts for nothing;
 - it stands in a hunk of a diff, whose header says how many lines it has (`DiffHunks`);
@@ -21,17 +23,18 @@ from callblocks.model.events import Text
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.fences import END_OF_LINE
 from callblocks.parsing.markers import Markers, line
+from callblocks.parsing.quotation_marks import ends_in_code_tag, opens_quotation
 from callblocks.parsing.stage import Reading, Stage
 
 __all__ = ("DiffHunks", "is_quoted")
 
-_OPENING_MARKS = "\"'“‘„"
-# A straight mark behind one of these closes a quotation.
-_BEFORE_CLOSING_MARK = ".!?…)]}%*_-\"'”’»"
-_ESCAPED_BREAKS = ("\\n", "\\t", "\\r")
 _LEFT_OF_SPAN = " \t([{<\"'“‘«:=,;|/*_~>-—–"
 _TICKS = re.compile("`+")
 _TICK_OR_END = Markers("`", "\n")
+# The next opening tag ends the search, so that a line is not searched anew for each of many.
+_CODE_TAG_OR_END = Markers(
+    *(f"{bracket}{tag}" for tag in ("code", "kbd", "samp") for bracket in ("<", "</")), "\n"
+)
 _HUNK = re.compile(r"@@ -\d+(?:,(\d{1,6}))? \+\d+(?:,(\d{1,6}))? @@")
 
 
@@ -41,21 +44,12 @@ def is_quoted(stage: Stage, before: str) -> Reading[bool]:
     In what may be a code span the text waits until the span is closed or the line ends.
     """
     if stage.scan.text[stage.scan.pos] in "\r\n":
-        return False
-    if before[-2:] in _ESCAPED_BREAKS or _ends_in_mark(before):
+        return opens_quotation(before + "\n")
+    if opens_quotation(before):
         return True
-    return _ends_in_span(before) and (yield from _closes_span(stage))
-
-
-def _ends_in_mark(before: str) -> bool:
-    """Whether the last character is a quotation mark that opens."""
-    mark, earlier = before[-1:], before[-2:-1]
-    if not mark or mark not in _OPENING_MARKS:
-        return False
-    if mark == '"':
-        # Every second one in a line closes.
-        return before.count('"', before.rfind("\n") + 1) % 2 == 1
-    return not earlier or not (earlier.isalnum() or earlier in _BEFORE_CLOSING_MARK)
+    if ends_in_code_tag(before):
+        return (yield from _ahead_in_line(stage, _CODE_TAG_OR_END)).startswith("</")
+    return _ends_in_span(before) and (yield from _ahead_in_line(stage, _TICK_OR_END)) == "`"
 
 
 def _ends_in_span(before: str) -> bool:
@@ -76,14 +70,14 @@ def _ends_in_span(before: str) -> bool:
     return False
 
 
-def _closes_span(stage: Stage) -> Reading[bool]:
-    """Whether a backtick comes before the line ends. All that was read for it is given back."""
+def _ahead_in_line(stage: Stage, markers: Markers) -> Reading[str]:
+    """Return the first of these markers that comes. All that was read for it is given back."""
     start, scan = stage.scan.offset, stage.scan
     before, fresh = scan.before, scan.fresh
     ahead = Block(stage, "code-span", "")
-    _, end = yield from ahead.until(_TICK_OR_END)
+    _, end = yield from ahead.until(markers)
     scan.rewind(start, ahead.taken, fresh, before)
-    return end == "`"
+    return end
 
 
 class DiffHunks:

@@ -25,10 +25,11 @@ class Scanner:
 
     `fresh` says that `pos` is the start of a line although no newline stands before it in
     the text: at the start of the input, and after a line that was taken with its end. `tail` is
-    the end of the input before `text[0]`, up to `SIGHT` characters of it.
+    the end of the input before `text[0]`, up to `SIGHT` characters of it; nothing is kept there
+    unless `looks_back` says that somebody needs it.
     """
 
-    __slots__ = ("base", "closed", "fresh", "pos", "tail", "text")
+    __slots__ = ("base", "closed", "fresh", "looks_back", "pos", "tail", "text")
 
     def __init__(self) -> None:
         self.text = ""
@@ -36,6 +37,7 @@ class Scanner:
         self.base = 0
         self.closed = False
         self.fresh = True
+        self.looks_back = False
         self.tail = ""
 
     @property
@@ -51,22 +53,26 @@ class Scanner:
     def before(self) -> str:
         """What stands before the position: `SIGHT` characters, or all that there are."""
         pos = self.pos
-        if not pos:
+        if not pos or not self.looks_back:
             return self.tail
         if pos >= SIGHT:
             return self.text[pos - SIGHT : pos]
         return (self.tail + self.text[:pos])[-SIGHT:]
 
     def feed(self, piece: str) -> None:
-        self.tail = self.before
+        if self.looks_back:
+            self.tail = self.before
         self.base += self.pos
         self.text = self.text[self.pos :] + piece
         self.pos = 0
 
     def drain(self) -> str:
         """Hand over the text that waits; it goes on from the same offset."""
-        self.tail = self.before
-        text, self.base = self.text[self.pos :], self.base + self.pos
+        if self.looks_back:
+            self.tail = self.before
+        pos = self.pos
+        text = self.text[pos:]
+        self.base += pos
         self.text, self.pos = "", 0
         return text
 

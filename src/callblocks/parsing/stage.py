@@ -60,6 +60,33 @@ class Stage:
     Markdown code fence we are in, if any.
     """
 
+    # Slots, since CPython keeps at most 30 attributes of an object beside its dictionary: with more
+    # of them, each piece of text costs a seventh more.
+    __slots__ = (
+        "alone",
+        "attempts",
+        "calls",
+        "fence",
+        "held",
+        "hit",
+        "ids",
+        "keep",
+        "limits",
+        "out",
+        "passed",
+        "prose_log",
+        "quotes",
+        "ready",
+        "said",
+        "scan",
+        "search",
+        "solid",
+        "speak",
+        "strict",
+        "tools",
+        "unclosed",
+    )
+
     def __init__(self, tools: ToolSpecs, limits: Limits, *, strict: bool = False) -> None:
         self.scan = Scanner()
         self.tools = specs_by_name(tools)
@@ -78,6 +105,8 @@ class Stage:
         """Who was asked to read what; kept where a list is put here."""
         self.prose_log: ProseLog | None = None
         """What was said as prose and thoughts, to look for calls in it that nobody read."""
+        self.unclosed: dict[str, int] = {}
+        """The offset by closing tag after which the tag does not occur; the text is over."""
         # While a reader waits in `stream` or for JSON, most pieces need no reader: these say
         # how they are settled without resuming it.
         self.search: Search | None = None
@@ -140,8 +169,9 @@ class Stage:
     def settle(self, search: Search, speak: Speak | None, keep: Keep | None) -> None:
         """Until the search hits, text is said or kept without resuming the reader."""
         self.held = self.scan.drain()
-        self.passed.clear()
-        self.passed.append(self.scan.tail)
+        if self.quotes:
+            self.passed.clear()
+            self.passed.append(self.scan.tail)
         self.search, self.speak, self.keep = search, speak, keep
 
     def hurry(self, search: Search) -> None:

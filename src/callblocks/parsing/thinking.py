@@ -25,7 +25,7 @@ from callblocks.model.calls import Span
 from callblocks.model.events import Problem, Reasoning
 from callblocks.parsing.attempts import FOUND, Attempt, Refusal
 from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.markers import Markers, Shape, line
+from callblocks.parsing.markers import Markers, Shape, line, without_ahead
 from callblocks.parsing.quotations import is_quoted
 from callblocks.parsing.reader import Reader
 from callblocks.parsing.stage import Reading, Stage
@@ -56,6 +56,19 @@ class Caller(NamedTuple):
     openers: Sequence[str | Shape]
     at_once: bool
     alone: bool
+
+
+class _CallerMarkers(NamedTuple):
+    """The openers of a caller, and the brackets among them without what must follow them."""
+
+    caller: Caller
+    openers: Markers
+    brackets: Markers
+
+
+def _caller_markers(caller: Caller) -> _CallerMarkers:
+    shapes = (opener for opener in caller.openers if isinstance(opener, Shape) and opener.ahead)
+    return _CallerMarkers(caller, Markers(*caller.openers), Markers(*map(without_ahead, shapes)))
 
 
 class _Thought:
@@ -89,7 +102,8 @@ class _Thought:
 
     def stream(self, markers: Markers) -> Reading[int | None]:
         """Say text as it comes until a marker, as `Stage.stream` does."""
-        return self.stage.stream(markers, Reasoning, self.keep)
+        # An opener ends the stream, so nothing new is wanted before the next one.
+        return self.stage.stream(markers, Reasoning, self.keep if self._wanted else None)
 
     def keep(self, text: str) -> None:
         """Keep what was said, if an opener stands before it."""
@@ -148,8 +162,10 @@ class Thinking:
         self._turn_end, tokens = turn_ends or (None, ())
         self._closing, self._ends = Markers(*closings), Markers(*ends)
         self._openings, self._turn_ends = Markers(*openings), Markers(*tokens)
-        self._callers = [(caller, Markers(*caller.openers)) for caller in callers]
-        calls = tuple(dict.fromkeys(opener for caller in callers for opener in caller.openers))
+        self._callers = [_caller_markers(caller) for caller in callers]
+        self._callers_by_char: dict[tuple[str, bool], list[_CallerMarkers]] = {}
+        openers = (opener for caller in callers for opener in caller.openers)
+        calls = tuple(dict.fromkeys(map(without_ahead, openers)))
         self._plain_stops = Markers(*ends, *tokens)
         # A code span ends with its paragraph, whether it was closed or not. Spans have no stops of
         # their own: with all dialects, it takes a tenth of a second to compile these.
@@ -178,15 +194,16 @@ class Thinking:
 
     def _think(self, stage: Stage, at_start: bool) -> Reading[None]:
         thought, stops = _Thought(stage), self._stops if stage.tools else self._plain_stops
+        start, is_over = stage.said, False
         stage.solid = True  # nothing in a thought stands at the start of the text
         while (yield from thought.stream(stops)) is not None:
             if (closing := stage.scan.match(self._closing)[0]) is not None:
                 stage.scan.take(stage.scan.pos + len(closing))
                 stage.say(Reasoning("", stage.span()))
                 break
-            if stage.scan.match(self._ends)[0] is not None or (
-                yield from self._is_turn_over(thought)
-            ):
+            is_ended = stage.scan.match(self._ends)[0] is not None
+            is_over = not is_ended and (yield from self._is_turn_over(thought))
+            if is_ended or is_over:
                 thought.tell_unread()
                 break
             if not stage.tools or not (
@@ -194,7 +211,10 @@ class Thinking:
             ):
                 thought.take(1)
         else:
+            is_over = True
             thought.tell_unread()
+        if stage.prose_log is not None and (is_over or thought.has_calls):
+            stage.prose_log.open_thought(start, stage.said)
         # What follows a thought that came first still stands at the start of the text.
         is_first = at_start and not thought.has_calls
         stage.solid, stage.scan.fresh = not is_first, is_first
@@ -216,10 +236,14 @@ class Thinking:
     def _read_call(self, thought: _Thought) -> Reading[bool]:
         """Read the call that begins here, or the closed thought that mentions it, or nothing."""
         stage, start = thought.stage, thought.stage.scan.offset
-        if stage.quotes and (yield from is_quoted(stage, stage.scan.before)):
+        scan = stage.scan
+        callers = self._callers_at(scan.text[scan.pos], scan.fresh)
+        if callers and stage.quotes and (yield from is_quoted(stage, stage.scan.before)):
             return False
-        for caller, openers in self._callers:
+        for caller, openers, brackets in callers:
             marker = yield from _match(stage, openers)
+            if marker is None and (bracket := (yield from _match(stage, brackets))):
+                thought.watch(len(bracket) - 1)
             if marker is None or thought.barred.get(caller.reader, 0) > start:
                 continue
             tried = yield from try_call(stage, caller.reader, marker, self._ends, caller.alone)
@@ -228,7 +252,7 @@ class Thinking:
                 if tried.name:
                     thought.miss(start, tried.size, tried.name)
                 else:
-                    thought.watch(len(marker))
+                    thought.watch(tried.opened)
                 continue
             if not caller.at_once and not thought.is_open:
                 if (yield from self._pass_if_closed(thought)):
@@ -238,6 +262,14 @@ class Thinking:
             if (yield from _read(thought, caller, marker)):
                 return True
         return False
+
+    def _callers_at(self, char: str, fresh: bool) -> list[_CallerMarkers]:
+        """Return whose calls may begin with this character, at the start of a line or not."""
+        found = self._callers_by_char.get((char, fresh))
+        if found is None:
+            found = [one for one in self._callers if one.openers.may_begin(char, fresh)]
+            self._callers_by_char[char, fresh] = found
+        return found
 
     def _pass_if_closed(self, thought: _Thought) -> Reading[bool]:
         """Whether the closing marker comes; then all that stands before it is thought."""

@@ -25,13 +25,15 @@ class Tried(NamedTuple):
     """What a trial found: a complete call of a declared tool, or none.
 
     No other trial by this reader is worth while before `barred`. `name` is the declared tool
-    that the text began to call, and `size` how much of the text its reader took.
+    that the text began to call, `size` how much of the text its reader took, and `opened` how much
+    of that is its opening.
     """
 
     is_call: bool
     barred: float
     name: str
     size: int
+    opened: int
 
 
 def try_call(
@@ -63,7 +65,7 @@ def try_call(
     if stage.attempts is not None and not verdict:
         stage.attempts.append(_attempt(block, scan, refused=refused))
     barred = float("inf") if block.retired else barred
-    return Tried(verdict, barred, trial.name, trial.scan.offset - start)
+    return Tried(verdict, barred, trial.name, trial.scan.offset - start, len(block.opening))
 
 
 def _attempt(block: Block, scan: Scanner, *, refused: bool) -> Attempt:

@@ -8,11 +8,12 @@ one, each with a problem. Anywhere else both are text, for then somebody writes 
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import ClassVar
 
 from callblocks.parsing.block import Block, Refused
 from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.reader import Reader
 from callblocks.parsing.stage import Reading, Stage
 
 __all__ = ("TURN_ENDS", "TurnEnd", "closers_of", "lone_markers", "read_strays")
@@ -73,10 +74,13 @@ def read_strays(stage: Stage, name: str, closers: Markers) -> Reading[None]:
         block.problem("stray-closer", f"{marker.strip()} closes nothing")
 
 
-@cache
-def closers_of(tokens: tuple[str, ...]) -> Markers:
-    """Closing markers behind a call, blanks before them."""
-    return Markers(*(Shape((_BLANKS, *map(re.escape, token))) for token in tokens))
+# Room for every dialect, its siblings and those that callers bring.
+@lru_cache(maxsize=1024)
+def closers_of(reader: Reader) -> Markers | None:
+    """Return the closing markers of a reader's calls, blanks before them; None if it has none."""
+    tokens: tuple[str, ...] = getattr(reader, "closers", ())
+    shapes = (Shape((_BLANKS, *map(re.escape, token))) for token in tokens)
+    return Markers(*shapes) if tokens else None
 
 
 @cache

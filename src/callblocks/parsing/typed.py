@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from callblocks.parsing.json_value import read_json
-from callblocks.parsing.limits import Limits
+from callblocks.parsing.limits import USUAL
 from callblocks.parsing.repair.tolerant import Tolerant
 from callblocks.parsing.schema_order import fits
 from callblocks.parsing.schema_shape import Plain, Schemas, kind
@@ -22,6 +22,8 @@ __all__ = ("Typed", "read_any", "read_untyped", "type_name", "typed", "types_of"
 _STRING = {"type": "string"}  # what most parameters are
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _MAX_DIGITS = 4000  # beyond this Python refuses to read an integer
+# How JSON begins. Most text does not: this is quicker than to let a decoder fail.
+_may_be_json = re.compile(r"""[ \t\r\n]*(?:[\[{"0-9-]|(?:true|false|null)[ \t\r\n]*\Z)""").match
 # Tools described by hand name their types like a programming language does.
 _ALIASES = {
     **dict.fromkeys(("str", "text", "varchar", "char"), "string"),
@@ -74,8 +76,10 @@ def type_name(value: object) -> str:
 
 def read_any(text: str) -> Any:
     """What a text is as JSON, or the text itself where it is none."""
+    if _may_be_json(text) is None:
+        return text
     try:
-        return read_json(text, Limits().depth)
+        return read_json(text, USUAL.depth)
     except ValueError:
         return text
 
@@ -121,7 +125,7 @@ def _repaired(text: str, types: list[str]) -> Iterator[Typed]:
 
 
 def _tolerant(text: str) -> tuple[Any, tuple[str, ...]] | None:
-    tolerant = Tolerant(text, ended=True, max_depth=Limits().depth)
+    tolerant = Tolerant(text, ended=True, max_depth=USUAL.depth)
     try:
         value, end = tolerant.read(tolerant.solid(0))
     except ValueError:
@@ -153,7 +157,7 @@ def _read_null(text: str) -> tuple[None] | None:
 
 def _read_json(kind: type, text: str) -> tuple[Any] | None:
     try:
-        value = read_json(text, Limits().depth)
+        value = read_json(text, USUAL.depth)
     except ValueError:
         return None
     return (value,) if isinstance(value, kind) else None

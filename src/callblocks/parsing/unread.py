@@ -12,10 +12,12 @@ for the arguments, a closer. One fault damages one of them. So witnesses are exa
 weight, and a name is reported where the weights reach `_ENOUGH`. A word in a sentence has none; a
 name in data or in code that is no call has one or two.
 
-What is quoted is no call: a code span, and a code fence, except for one whose body begins as calls
-do, for such a fence is read if it is a whole one. A thought before a call is a plan; in thoughts of
-a text without calls a name needs `_ENOUGH_IN_THOUGHT`, and in closed ones it counts only where
-calls in thoughts are read.
+What is quoted is no call. Where dialects are guessed, code spans quote, as they do for calls that
+are whole. Code fences quote, except for one whose body begins as calls do, for such a fence is read
+if it is a whole one, and for one that is never closed. A thought before a call is a plan: a closed
+thought is examined only in a text without calls, where calls in thoughts are read. A thought that
+is never closed, or that has calls, is examined like prose, but a name in any thought needs
+`_ENOUGH_IN_THOUGHT`.
 
 Patterns look at a bounded window around a name, and markup is looked up by bisection: the work is
 linear in the prose.
@@ -24,17 +26,19 @@ linear in the prose.
 from __future__ import annotations
 
 import re
-from bisect import bisect
+import sys
+from bisect import bisect, insort
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from callblocks.model.calls import Span
 from callblocks.model.events import CallInput, Event, Problem, Reasoning, Text
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.line_ends import with_lf
+from callblocks.parsing.quotation_marks import is_within_quotation
 
-__all__ = ("UNREAD", "ProseLog", "Thoughts", "Unread", "find_unread", "is_common")
+__all__ = ("UNREAD", "ProseLog", "Unread", "find_unread", "is_common", "tool_meant")
 
 UNREAD = "unread-call"
 _ENOUGH = 4
@@ -53,8 +57,10 @@ _TOKEN = re.compile(
     r"""<\|[^\s<>|]{1,60}\|?>?|[^\s<>|]{1,60}\|>|</?｜[^<>\n]{1,60}>|[^\s<>｜]{1,60}｜>
     |</?(?=[\w:.-]{0,60}(?i:tool|func|invoke|param|call|arg_))[\w:.-]{1,60}[^<>\n]{0,200}>?
     |(?<![\w<])\|?\w{0,30}(?:tool|func|invoke|call)\w{0,30}>|\]<\]\w{1,20}\[>\[
-    |\b[A-Z]{3,20}_[A-Z]{2,20}\]|\[/?[A-Z]{2,20}\]|\[/?(?=\w{0,40}[A-Z]{3})(?:\w{3,40}\]|\w{1,20}_\w{1,20})
-    |✂|🐱|🛠\ufe0f?|\ufe0f\[|\[/end\]|🔧|\*\*Tool[ ]Call:\*\*|(?<![>\w])>>>?(?=\w)""",
+    |[A-Z]{3,20}_[A-Z]{2,20}\]|[A-Z]{4,20}\](?=[{\[])|\[/?[A-Z]{2,20}\]
+    |\[/?(?=\w{0,40}[A-Z]{3})(?:\w{3,40}\]|\w{1,20}_\w{1,20})
+    |✂|🐱|🛠\ufe0f?|ğŸ›[^\n]{0,2}ï¸|\ufe0f\[|\[/end\]
+    |🔧|\*\*Tool[ ]Call:\*\*|(?<![>\w])>>>?(?=\w)""",
     re.VERBOSE,
 )
 # Openers that text without calls has, too: fences, tags, entities, brackets.
@@ -63,10 +69,15 @@ _COMMON = re.compile(
 )
 _INPUT_LABEL = re.compile(r"\s{0,3}\*{0,2}Action Input:")
 _TOOL_FENCE = re.compile(
-    r"(?:^|\n) {0,3}(?:\S?[`~]{2,4}|[`~]\S[`~])(tool|\w{3,5}\b)", re.IGNORECASE
+    r"(?:^|\n) {0,3}(?:\S?[`~]{2,6}|[`~]{1,5}\S[`~]{1,5})[ \t]{0,9}(tool|\w{3,5}\b)", re.IGNORECASE
 )
 _CODE_TAG = re.compile(r"</?code>")
-_CODE_SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)[^\n]{1,400}?(?<!`)\1(?!`)|<code>[^<\n]{1,400}</code>")
+_CODE_SPAN = re.compile(
+    r"(?<!`)(`{1,2})(?!`)[^\n]{1,400}?(?<!`)\1(?!`)"
+    r"|<(code|kbd|samp)\b[^<>\n]{0,80}>[^\n]{1,400}?</\2>"
+)
+# A code span that is all of its line may be a call that a small model wrapped.
+_WHOLE_LINE = re.compile(r"(?:^|\n)[ \t]{0,9}\Z")
 _THOUGHT_CODE = re.compile(
     r"(?:^|(?<=\n)) {0,3}```.*?(?:\n {0,3}```|\Z)"
     r"|(?<!`)(`{1,2})(?!`)(?:(?!\n[ \t]*\n).){1,400}?(?<!`)\1(?!`)",
@@ -78,7 +89,7 @@ _LABEL = re.compile(
 )
 
 _NAME_KEYS = "name|tool|tool_name|toolName|function|function_name|func|action|type|recipient_name"
-_NAME_KEY = rf"[\"']?\b(?:{_NAME_KEYS})[\"']?\s{{0,9}}:\s{{0,9}}[\"'\[]?"
+_NAME_KEY = rf"[\"']?\b(?:{_NAME_KEYS})[\"']{{0,2}}\s{{0,9}}:\s{{0,9}}[\"'\[]?"
 _INPUT_KEYS = (
     "arguments|parameters|args|input|params|kwargs|inputs|tool_input|action_input|operation"
     "|tool_parameters|toolInput"
@@ -86,6 +97,10 @@ _INPUT_KEYS = (
 _INPUT_KEY = re.compile(
     rf"[\"'](?:{_INPUT_KEYS})[\"']|(?<![\w-])(?:{_INPUT_KEYS})[\"']?\s{{0,9}}[:=]"
 )
+# {"name": "NAME"}: an object of nothing else, whose key may be misspelt.
+_SOLE_KEY = re.compile(r"\{[\s\"']{0,9}(\w{1,20})\W{1,6}\w?\W{0,3}\Z")
+_SOLE_KEYS = ("name", "tool", "tool_name", "toolName", "function", "function_name")
+_SOLE_VALUE = re.compile(r"\w?[\"']{0,2}\s{0,9}\}")
 _LAST_VALUE = re.compile(r"[\"']\s{0,9}\}")
 _DEFINITION = re.compile(
     r"[\"']?\s{0,9},\s{0,9}(?:[\"']?description[\"']?\s{0,9}:"
@@ -94,12 +109,14 @@ _DEFINITION = re.compile(
 # What may stand between a token and the name that it opens.
 _WRAPPER = re.compile(
     r"\w?[\s\[\]({<\"'*`]{0,12}(?:\w{1,20}[ ])?"
-    r"(?:[\"']?\w{1,20}(?:[\"']?\s{0,3}[:=>]{1,2}|[\"'])[\s\"'*`]{0,6}){0,2}(?:[\w-]{1,30}[.:/])?\w?"
+    r"(?:[\"']?\w{1,20}(?:[\"']{0,2}\s{0,3}[:=>]{1,2}|[\"'])[\s\"'*`]{0,6}){0,2}"
+    r"(?:[\w-]{1,30}[.:/][ ]{0,3})?\w?"
 )
 _FENCE_OF_CALLS = re.compile(
-    r"\s{0,9}(?:`{3,}|~{3,})(?i:[^\n]{0,9}tool"
-    r"|[^\n]{0,200}(?:\n\s{0,9}(?:[\w.-]{1,60}(?:>|\r?\n\{)|\w?[\[{<🛠✂\ufe0f\"])|\{\"))"
-    r"|\s{0,9}(?:`{3,}|~{3,})[^\n]{0,200}\n(?:[\w.]{1,100}\([^\n]*(?:\n+|\Z))+(?:```|~~~|\Z)"
+    r"\s{0,9}(?:`{3,}|~{3,})(?i:[^\n]{0,9}tool|\w{0,20}[\[({]"
+    r"|[^\n]{0,200}(?:\n\s{0,9}(?:[\w.=-]{1,60}(?:>|\r?\n\{)|(?:\w\s{0,40})?[\[{<🛠✂\ufe0f\"])|\{\"))"
+    r"|\s{0,9}(?:`{3,}|~{3,})[^\n]{0,200}\n(?:[\w.]{1,100}\([^\n]*(?:\n+|\Z))+(?:\S?``|\S?~~|`\S`|~\S~|\Z)"
+    r"|\s{0,9}(?:`{3,}|~{3,})[^\n]{0,200}\n[\w.]{1,100}\([^\n]*(?:```|~~~)"
 )
 _NEXT_FENCE = re.compile(r"^ {0,3}(?:```|~~~)\w", re.MULTILINE)
 _LINE = r"(?:^|\n)[ ]{0,3}"
@@ -119,7 +136,9 @@ _WITNESSES = tuple(
         (2, "", r"\{"),
         (2, "", r"\{\s{0,9}[\"'}]"),
         (4, "", r"[ \t]{0,9}\r?\n\s{0,9}\{\s{0,9}[\"'{}]"),
-        (3, r"(?:^|\n)[ \t]{0,9}", r"[ \t]{1,3}\{\s{0,9}[\"']\w"),
+        (3, r"(?:^|\n|>|<)[ \t]{0,9}", r"[ \t]{1,3}\{\s{0,9}[\"']\w"),
+        # {"name": "NAME" and then no JSON
+        (1, _NAME_KEY, r"[\"']\s{0,9}\n(?!\s{0,9}[,}\]])"),
         # <function=NAME>, <invoke name="NAME">, <name>NAME</name>
         (1, r"=[\"'“”]?", ""),
         (1, r"[>.:]", ""),
@@ -128,8 +147,10 @@ _WITNESSES = tuple(
         (3, r"=\s{0,3}", r"\s{0,3}>"),
         (3, r"<\w{0,9}name>\s{0,9}", r"\s{0,9}</"),
         # <NAME>…</NAME>, <NAME/>
-        (4, "</", r"\s{0,9}>"),
+        (4, "</{1,2}", r"\s{0,9}>"),
+        (4, "</", r"(?![\w-])"),
         (4, "<", r"\s{0,9}>\s{0,9}(?:.?/|\{)"),
+        (4, "<", r"(?:\s{1,9}\S)?\s{0,9}/|\s{1,9}\S?>"),
         (4, r"[>\s]\w?/", r"\s{0,9}>"),
         (4, "", r"(?:\s\S{1,3})?\s{0,9}/>"),
         # [NAME(…)], [NAME /]
@@ -140,7 +161,7 @@ _WITNESSES = tuple(
         (-2, "", r"\([^\n()]{0,90}\)\]\("),
         (3, "", r"[^\n\[]{0,90}/\]"),
         # @NAME(…): {
-        (2, rf"{_LINE}@", ""),
+        (2, rf"{_LINE}@[ ]{{0,3}}", ""),
         (2, "", r"[^\n]{0,80}:\s{0,9}\{"),
         # Action: NAME
         (3, rf"{_LINE}\*{{0,2}}Action:\*{{0,2}}[ \t]{{0,9}}`?", ""),
@@ -149,9 +170,11 @@ _WITNESSES = tuple(
         (2, r"functions\.", ""),
         (3, r"\bto=\S{0,12}", ""),
         # ```tool NAME, ``NAME, NAME alone on its line
-        (4, rf"(?i:{_LINE} ?(?=\S{{0,4}}(?:``|~~|`.`|~.~))\S{{2,6}}tool\w?[ \t]{{0,9}})", ""),
-        (4, r"(?:```|~~~)[^\n]{0,9}\btool[ \t]{1,9}", ""),
-        (4, rf"{_LINE}(?:``|~~)\w?", r"[^`~\n]{0,80}\n"),
+        (4, r"(?i:(?:```|~~~)[^\n]{0,9}\btool[ \t]{1,9})", ""),
+        (4, rf"{_LINE}(?!```|~~~)(?:\S?(?:``|~~)|`\S`|~\S~)\w?", r"[^`~\n]{0,80}\n"),
+        (4, rf"{_LINE}(?:```|~~~)", r"\w?[ \t]{0,9}(?:```|~~~)[ \t]{0,9}(?:\r?\n|\Z)"),
+        # 🔧 **Tool Call:** `NAME`
+        (4, r"🔧[^\n`]{0,30}`", ""),
         (1, r"(?:``|~~|`.`|~.~)\w{0,12}\n", ""),
         (1, r"(?:^|\n)[ \t]{0,9}", ""),
         (1, "", r"[ \t]{0,9}`?(?:\r?\n|\Z)"),
@@ -159,8 +182,11 @@ _WITNESSES = tuple(
 )
 _SEPARATOR = re.compile(r"[)}\]>\n]")
 _NAMED_NEXT = re.compile(rf"{_NAME_KEY}\Z")
-_AFTER_CALL = re.compile(r"\)\s{0,9},\s{0,9}\Z")
+_AFTER_CALL = re.compile(r"\)\s{0,9}(?:,\s{0,9}|\n|\S)\Z")
+_ENDS_TAG = re.compile(r"\s{0,9}/>")
 _INNER = re.compile(r"\s{0,9}>{0,2}\s{0,9}<?([\w.-]{1,100})\s{0,9}[:>]")
+_RUN = re.compile(r"([^\n`~]?)(?:```|~~~)\Z")
+_INFO = re.compile(r"((?:[\w-][^\n`]{1,200})?)[^\n`]{0,200}\n")
 # What stands beside a misspelt name.
 _MARK = re.compile(r"[<=\[\"'>\]@(:]|\n\s{0,9}\{")
 # Words in places where a call has its name, which may be misspelt there.
@@ -170,13 +196,10 @@ _FIRST_WORD = re.compile(r"([\w-]{3,100})")
 # A word among words, and one that more of a sentence follows, which a label may stand before.
 _AMONG_WORDS = re.compile(r"[\w,;.)] \0[^\0]*\0[ .,;!?)]")
 _IN_SENTENCE = re.compile(r"(?:^|\n|[\w:]\s)\0[A-Za-z]+\0 [a-z]")
-# A line, up to a name, that quotes it behind a mark; and a changed line of a diff with a hunk.
-_QUOTING = re.compile(r"(?<![\w.!?)\]}%*-])[\"'“‘„](?=[<\[🛠✂])[^\n]*\Z")
+# A changed line of a diff with a hunk.
 _CHANGED = re.compile(r"^[+-](?![ ]\S)[^\n]*\Z", re.MULTILINE)
 _HUNK = re.compile(r"^@@ -\d", re.MULTILINE)
 
-Thoughts: TypeAlias = Literal["", "open", "all"]
-"""Which thoughts may hold calls: none, one that the text ends in, or all of them."""
 Piece: TypeAlias = tuple[int, bool, list[str]]
 """Where some prose begins, whether in a code fence, and its parts."""
 
@@ -203,13 +226,28 @@ class ProseLog:
         self._prose: list[Piece] = []
         self._thoughts: list[Piece] = []
         self._refused: list[Span] = []
-        self.is_reported = False
-        """Whether the reader of a thought reported calls in it."""
+        self._tags: set[int] = set()
+        self._open_thoughts: list[Span] = []
+        self._reported: list[Span] = []
 
     def refuse(self, opener: str, start: int) -> None:
         """Take an opener that all its owners refused."""
         if not is_common(opener):
             self._refused.append((start, start + len(opener)))
+        elif opener.startswith("<"):
+            self._tags.add(start)
+
+    def is_refused_tag(self, start: int) -> bool:
+        """Return whether a tag that opens calls, and may stand in any text, was refused here."""
+        return start in self._tags
+
+    def is_reported(self, start: int) -> bool:
+        """Return whether the reader of a thought reported a call here."""
+        return _covers(self._reported, start)
+
+    def open_thought(self, start: int, end: int) -> None:
+        """Take a thought that was never closed, or that has calls: names in it are examined."""
+        self._open_thoughts.append((start, end))
 
     def refused(self, stretch: Stretch) -> list[Span]:
         """Return where openers that were refused stand in some prose."""
@@ -232,11 +270,12 @@ class ProseLog:
             return
         if isinstance(event, Text | Reasoning):
             text, (start, end) = event.text, event.span
-            # Markup has no text, and text that stands for another has no places to report.
-            if text and len(text) == end - start:
-                self.begin(kind, start, fenced=fenced).append(text)
+            # Markup has no text; text that stands for another, which quotes it, is left blank.
+            if text:
+                as_written = text if len(text) == end - start else " " * (end - start)
+                self.begin(kind, start, fenced=fenced).append(as_written)
         elif isinstance(event, Problem) and event.code == UNREAD:
-            self.is_reported = True
+            insort(self._reported, event.place)
 
     def is_plain(self, names: Iterable[str]) -> bool:
         """Whether a glance tells that no name stands in it as in a call, as in most texts."""
@@ -244,16 +283,22 @@ class ProseLog:
         text = "".join(parts)
         return not _MARK.search(text) and not any(name in text for name in names)
 
-    def stretches(self, thoughts: Thoughts, over: int) -> Iterator[tuple[Stretch, int]]:
+    def stretches(self, *, closed_thoughts: bool) -> Iterator[tuple[Stretch, int]]:
         """Yield what is to be examined, each with the weight that a name needs there."""
         for stretch in _joined(self._prose):
             yield stretch, _ENOUGH
-        for stretch in _joined(self._thoughts) if thoughts else ():
-            if thoughts == "open" and stretch.start + len(stretch.text) < over:
+        for stretch in _joined(self._thoughts):
+            if not (closed_thoughts or _covers(self._open_thoughts, stretch.start)):
                 continue
             # Nobody keeps account of code fences in thoughts: blanks stand for all code in them.
             bare = _THOUGHT_CODE.sub(lambda code: " " * len(code[0]), stretch.text)
             yield stretch._replace(text=bare), _ENOUGH_IN_THOUGHT
+
+
+def _covers(spans: list[Span], at: int) -> bool:
+    """Return whether a position lies in one of these spans, which are in order."""
+    found = bisect(spans, (at, sys.maxsize))
+    return found > 0 and at < spans[found - 1][1]
 
 
 def is_common(opener: str) -> bool:
@@ -282,43 +327,51 @@ def _joined(pieces: list[Piece]) -> Iterator[Stretch]:
 def find_unread(
     log: ProseLog,
     tools: Mapping[str, ToolSpec],
-    over: int,
+    open_fence: int | None,
     *,
     fences: bool,
-    thoughts: Thoughts,
+    closed_thoughts: bool,
     quotes: bool,
 ) -> Iterator[Unread]:
-    """Find the names of tools that stand in prose in the form of a call; the text ends at `over`.
+    """Find the names of tools that stand in prose in the form of a call.
 
-    `fences` says whether code fences may hold calls, and `thoughts` which thoughts may; `quotes`
-    says that a call in quotation marks or in a diff is a mention.
+    `fences` says whether code fences may hold calls, and `closed_thoughts` whether thoughts may
+    that were closed; `quotes` says that a call in quotation marks, in code or in a diff is a
+    mention. `open_fence` is the end of the text if that stands in a code fence: one that is never
+    closed quotes nothing.
     """
     if log.is_plain(tools):
         return
     names = _Names(tools)
     last: int | None = None
-    for stretch, enough in log.stretches(thoughts, over):
+    for stretch, enough in log.stretches(closed_thoughts=closed_thoughts):
         # A fence right behind a name in the form of a call belongs to it, and is no quotation.
         belongs = last is not None and 0 <= stretch.start - last <= _GAP
-        if stretch.fenced and not belongs and not (fences and _may_be_calls(stretch.text)):
+        is_open = stretch.start + len(stretch.text) == open_fence
+        may_be_calls = is_open or _may_be_calls(stretch.text, in_fences=fences)
+        if stretch.fenced and not belongs and not may_be_calls:
             continue
         places = names.find(stretch.text)
         if places:
-            scene = _Scene(stretch, log.refused(stretch), tools, quotes_lines=quotes)
+            scene = _Scene(stretch, log, tools, quotes_lines=quotes)
             for name, (start, end) in scene.unread(places, enough):
                 last = stretch.start + end
-                yield Unread(name, (stretch.start + start, last))
+                if not log.is_reported(stretch.start + start):
+                    yield Unread(name, (stretch.start + start, last))
 
 
-def _may_be_calls(fence: str) -> bool:
-    """Whether the body of a code fence begins as calls do, or the fence is one turned inside out.
+def _may_be_calls(fence: str, *, in_fences: bool) -> bool:
+    """Return whether a code fence begins as calls do, or is one turned inside out.
 
     Where the opening line of a fence is damaged, its closing line opens one, up to the next fence.
+    A fence for tools is no code, also where calls in code fences do not count.
     """
     fence = with_lf(fence)
+    head, _, body = fence.lstrip().partition("\n")
+    if not in_fences:
+        return bool(_tool_fences(head))
     if _FENCE_OF_CALLS.match(fence):
         return True
-    head, _, body = fence.lstrip().partition("\n")
     is_inverted = not head.strip("`~ \r") and _NEXT_FENCE.search(body)
     return bool(is_inverted or "Action:" in head or _TOKEN.search(head) or _tool_fences(head))
 
@@ -366,6 +419,13 @@ def _pattern(name: str) -> str:
     return escaped if len(name) >= _SHORT else rf"(?<![\w-]){escaped}(?![\w-])"
 
 
+def tool_meant(word: str, tools: Iterable[str]) -> str:
+    """Return the tool whose name a word is, but perhaps for one character, or ""."""
+    names = list(tools)
+    near = (name for name in names if len(name) >= _LEAST_MISSPELT and is_near(word, name))
+    return word if word in names else next(near, "")
+
+
 def is_near(word: str, name: str) -> bool:
     """Return whether at most one character more, less or other makes the name of the word."""
     same = 0
@@ -382,25 +442,36 @@ def _is_labelled(text: str, span: Span) -> bool:
     return before is not None or _INPUT_LABEL.match(text, end) is not None
 
 
+def _is_whole_line(text: str, span: Span) -> bool:
+    """Return whether a code span in backticks is all of its line."""
+    start, end = span
+    if text[start] != "`" or not _WHOLE_LINE.search(text, max(0, start - 12), start):
+        return False
+    return not text[end : end + 12].partition("\n")[0].strip()
+
+
 class _Scene:
     """A stretch of prose with the markup in it, in which names are weighed."""
 
     def __init__(
         self,
         stretch: Stretch,
-        refused: list[Span],
+        log: ProseLog,
         tools: Mapping[str, ToolSpec],
         *,
         quotes_lines: bool,
     ) -> None:
         self._tools = tools
         self._quotes_lines = quotes_lines
+        self._log, self._start = log, stretch.start
         self._text = text = stretch.text
-        spans = (hit.span() for hit in _CODE_SPAN.finditer(text))
-        self._quotes = [span for span in spans if not _is_labelled(text, span)]
+        spans = (hit.span() for hit in _CODE_SPAN.finditer(text)) if quotes_lines else ()
+        self._quotes = [
+            span for span in spans if not (_is_whole_line(text, span) or _is_labelled(text, span))
+        ]
         tokens = (hit.span() for hit in _TOKEN.finditer(text))
         unquoted = (span for span in tokens if not self._is_quoted(span[0]))
-        self._tokens = sorted({*unquoted, *_tool_fences(text), *refused})
+        self._tokens = sorted({*unquoted, *_tool_fences(text), *log.refused(stretch)})
         tags = (hit.start() for hit in _CODE_TAG.finditer(text))
         self._has_code_tag = not all(map(self._is_quoted, tags))
         self._fenced = stretch.fenced
@@ -427,7 +498,7 @@ class _Scene:
         if not self._quotes_lines:
             return False
         is_changed = self._has_hunk and _CHANGED.search(self._text, first, start)
-        return bool(is_changed or _QUOTING.search(self._text, first, start))
+        return bool(is_changed) or is_within_quotation(self._text[first:start])
 
     def _goes_on(self, last: Unread, start: int) -> bool:
         """Whether a name that is reported stands again in the same call."""
@@ -453,11 +524,14 @@ class _Scene:
         is_prose = not _FENCE_RUN.search(near.rpartition("\n")[2])
         if is_prose and _IN_SENTENCE.search(word):
             return 0
-        if not touches and is_prose and _AMONG_WORDS.search(word):
+        is_tag = before.endswith("<") or behind.startswith(">")
+        is_among = is_prose and not is_tag and not _ENDS_TAG.match(behind)
+        if not touches and is_among and _AMONG_WORDS.search(word):
             return 0
         if not touches and _DEFINITION.match(behind):
             return 0
-        weight = sum(
+        line = near.rpartition("\n")[2]
+        weight = 4 * (bool(_tool_fences(line)) or self._is_fence_in_line(start, end)) + sum(
             points
             for points, left, right in _WITNESSES
             if right.match(behind) and left.search(near)
@@ -466,13 +540,35 @@ class _Scene:
             return 0
         if _INPUT_KEY.search(behind) or _INPUT_KEY.search(before):
             weight += 2 + bool(_LAST_VALUE.match(behind))
+        sole = _SOLE_KEY.search(near) if _SOLE_VALUE.match(behind) else None
+        weight += 4 * (sole is not None and any(is_near(sole[1], key) for key in _SOLE_KEYS))
         weight += 2 * (not is_first and bool(_AFTER_CALL.search(near)))
-        is_tag = before.endswith("<") or behind.startswith(">")
+        if before.endswith("<"):
+            # A tag for a tool counts where it is closed, or opened again, perhaps misspelt.
+            again = re.search(rf"</?\w?{re.escape(tool.name)}", behind)
+            is_call = not self._quotes_lines and self._log.is_refused_tag(self._start + start - 1)
+            weight += 4 * bool(again or is_call)
         if is_tag and (inner := _INNER.match(behind)):
             weight += 4 * (is_near(inner[1], text[start:end]) or inner[1] in tool.properties)
         weight += self._fenced
+        # A reply that begins with `NAME(`, where a dialect is named.
+        is_first_word = (
+            not self._quotes_lines and not text[: min(start, _NEAR)].strip() and not self._start
+        )
+        weight += is_first_word and behind.startswith("(")
         weight += 2 * (self._has_code_tag and behind.startswith("("))
         return weight + 2 * bool(self._tokens) + (touches and touches + 1)
+
+    def _is_fence_in_line(self, start: int, end: int) -> bool:
+        """Return whether a fence with a tool's name lacks its line end, or the blank behind it.
+
+        Where dialects are guessed the name may be that of a language.
+        """
+        run = _RUN.search(self._text, max(0, start - 4), start)
+        if self._quotes_lines or run is None:
+            return False
+        is_info = _INFO.match(self._text, end)
+        return bool(is_info and (run[1] or is_info[1]))
 
     def _touching(self, start: int, end: int) -> int:
         """Count the sides of a name on which a token stands, with nothing but a wrapper between."""
@@ -489,5 +585,4 @@ class _Scene:
         return before + behind
 
     def _is_quoted(self, at: int) -> bool:
-        found = bisect(self._quotes, (at, len(self._text)))
-        return found > 0 and at < self._quotes[found - 1][1]
+        return _covers(self._quotes, at)

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 import pytest
 
 from callblocks import Parser, ToolSpec, convert, dialects, parse
-from callblocks.dialects import members_of, near_names
+from callblocks.dialects import dialect_of, members_of, near_names
 from callblocks.model.errors import UnknownDialect
+from callblocks.parser import AUTO, near_dialects
 from support.corpus import cases_of, content, options
 
 WEATHER = ToolSpec(
@@ -328,6 +329,24 @@ def test_near_names_are_suggested(name: str, near: tuple[str, ...]) -> None:
         Parser(name)
     assert caught.value.near == near
     assert (f"did you mean {' or '.join(near)}? " in str(caught.value)) is bool(near)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("qwen3-coder-30b", ("qwen3_coder",)),
+        ("llama-3.1-8b-instruct", ("llama3_json",)),
+        ("deepseek-r1-distill-qwen-7b", ("deepseek_v3",)),
+        ("command-r-plus", ("cohere_r_plus",)),
+        ("command-a", ("cohere_command3",)),
+        ("qwen2.5-7b-instruct", ("hermes",)),
+        ("glm-4.5-air", ("glm45",)),
+        ("xlam-2", ("xlam",)),
+    ],
+)
+def test_names_of_models_suggest_no_other_family(name: str, near: tuple[str, ...]) -> None:
+    assert near_dialects(name, (AUTO, *dialects)) == near
+    assert all(members_of(one)[0] == dialect_of(name) for one in near)
 
 
 def test_a_model_s_name_suggests_the_dialect_of_its_family() -> None:

@@ -24,9 +24,9 @@ from support.attempts import attempts
         ("react_text", "Action: now\nThen", "`Action Input:` or `**Action Input:**`", "Then"),
         ("emoji-bracket", "🛠️[ls\n", "`]` in the same line", "\n"),
         ("tool-fence", "```py\n```\n", "a fence named `tool`", "```py\n```\n"),
-        ("xlam", "[1]", "`{`", "1]"),
+        ("xlam", '[{"name": 1}]', "an object that calls a tool", '{"name": 1}]'),
         ("chat-blocks", '<tool id="a<', '`">`', "<"),
-        ("llama3_json", '{"a": 1}', "an object that calls a tool", '{"a": 1}'),
+        ("llama3_json", '{"name": 1}', "an object that calls a tool", '{"name": 1}'),
     ],
 )
 def test_a_refusal_says_what_a_person_would_say(
@@ -35,6 +35,11 @@ def test_a_refusal_says_what_a_person_would_say(
     refusal = attempts(dialect, text)[0].refusal
     assert refusal is not None
     assert (refusal.expected, refusal.found) == (expected, found)
+
+
+@pytest.mark.parametrize(("dialect", "text"), [("xlam", "[1]"), ("llama3_json", '{"a": 1}')])
+def test_a_bracket_that_no_key_of_a_call_follows_is_no_opener(dialect: str, text: str) -> None:
+    assert attempts(dialect, text) == []
 
 
 def test_a_call_in_a_closed_thought_says_that_it_is_a_mention() -> None:

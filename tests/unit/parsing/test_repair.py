@@ -70,6 +70,7 @@ def test_json_needs_no_repair(value: Any, ascii_only: bool) -> None:
         ('{"a": 1 "c": 2}', {"a": 1, "c": 2}, {"commas"}),
         ('{"a": ["b"]\n"c": 2}', {"a": ["b"], "c": 2}, {"commas"}),
         ('{"a": 1,, "c": 2}', {"a": 1, "c": 2}, {"commas"}),
+        ('{"a": "b",, "c": ["d",, "e"],,}', {"a": "b", "c": ["d", "e"]}, {"commas"}),
         ("[{} {}, [] []]", [{}, {}, [], []], {"commas"}),
         ('{"a": 1, // one\n"b": /* two */ 2 # end\n}', {"a": 1, "b": 2}, {"comments"}),
         ('{"a": "b", // it\'s "c"\n"c" /* d */: "e" /* f */}', {"a": "b", "c": "e"}, {"comments"}),
@@ -133,6 +134,8 @@ def test_what_is_not_sure_is_not_repaired(text: str) -> None:
         ("{'a': 'b'\n'c': 'd'}", "a comma is missing before 'c'"),
         ('["a", 1 "c"]', "a comma is missing before character 9"),
         ('{"a": "b', "a string is not closed"),
+        ('{"a" 1}', 'a colon or a comma is missing after "a"'),
+        ('{"a" "b"}', 'a colon or a comma is missing after "a"'),
         ('{"a": "b, "c": 1}', "a string is not closed"),
     ],
 )

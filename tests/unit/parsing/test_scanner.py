@@ -126,6 +126,7 @@ def test_a_line_marker_matches_here_where_the_text_is_fresh() -> None:
 @given(st.lists(LETTERS, min_size=1), st.data())
 def test_what_is_rewound_is_read_again(pieces: list[str], data: st.DataObject) -> None:
     scan, text, taken, start = Scanner(), "".join(pieces), list[str](), 0
+    scan.looks_back = True
     start = data.draw(st.integers(0, len(pieces[0])))
     for number, piece in enumerate(pieces):
         scan.feed(piece)

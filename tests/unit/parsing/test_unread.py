@@ -55,6 +55,14 @@ def unread(text: str, dialect: str = "auto", **options: object) -> list[str]:
         "<|call|>search",
         "search<|call|>",
         "🛠x[search x]",
+        '`<toolcall>{"name": "search", "arguments": {}}</tool_call>`',
+        '{"nam": "search"}',
+        "🔧 **Tool Call** `search` done",
+        "then <search / So.",
+        "<search><query>x</query><search>",
+        "```tol state=done search\ninput: {}\n```",
+        "```search```",
+        "So:\n```\nwords\n<tool_cal>search{}",
     ],
 )
 def test_a_name_with_enough_witnesses_is_reported_once(text: str) -> None:
@@ -136,6 +144,22 @@ def test_a_thought_that_is_closed_is_examined_where_calls_end_thoughts() -> None
     text = "<think>So <|tol_call|>search{}</think>No."
     assert [one.code for one in parse(text, "kimi_k2", tools=TOOLS).problems] == ["unread-call"]
     assert parse(text, "deepseek_v3", tools=TOOLS).problems == []
+
+
+def test_a_named_dialect_has_no_mentions_in_code_and_in_tags_of_its_own() -> None:
+    assert unread("Write `<tool_cal>search` for it.", "hermes") == ["search"]
+    assert unread("The tag is <search> here.", "cline") == ["search"]
+    assert unread("The tag is <search> here.") == []
+    assert unread("Here:```search x\nbody\n```\n", "gptme") == ["search"]
+    assert unread("search() and more", "pythonic") == ["search"]
+
+
+def test_a_thought_that_has_calls_is_examined() -> None:
+    good = "<|tool_call_begin|>functions.ls:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
+    text = f"<think>So <|tool_call_begn|>functions.search:0 {{}} {good}</think>Done."
+    found = parse(text, "kimi_k2", tools=TOOLS)
+    assert [call.name for call in found.calls] == ["ls"]
+    assert [one.code for one in found.problems] == ["unread-call"]
 
 
 def test_a_short_name_is_a_whole_word_and_never_misspelt() -> None:

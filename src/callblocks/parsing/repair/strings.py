@@ -21,13 +21,14 @@ _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"} | {c: c for c
 _SPACE = r"[ \t\r\n]{0,1000}"
 _COMMENT = r"(?:(?://|\#)[^\n]{0,300}\n|/\*(?:[^*]|\*(?!/)){0,300}\*/)"
 _BLANKS = rf"{_SPACE}(?:{_COMMENT}{_SPACE}){{0,4}}"
+_COMMAS = rf"(?:,{_BLANKS}){{1,3}}"
 _FOLLOWS = {
     "key": re.compile(rf"{_BLANKS}:"),
     "{": re.compile(
-        rf"{_BLANKS}(?:[}}\]]|\Z|,{_BLANKS}(?:[\"'}}\]]|\Z|[A-Za-z_]\w{{0,60}}{_BLANKS}:))"
+        rf"{_BLANKS}(?:[}}\]]|\Z|{_COMMAS}(?:[\"'}}\]]|\Z|[A-Za-z_]\w{{0,60}}{_BLANKS}:))"
     ),
     "[": re.compile(
-        rf"{_BLANKS}(?:[}}\]]|\Z|,{_BLANKS}(?:[\"'\[\]{{}}\-0-9]|\Z|[tT]rue|[fF]alse|null|None))"
+        rf"{_BLANKS}(?:[}}\]]|\Z|{_COMMAS}(?:[\"'\[\]{{}}\-0-9]|\Z|[tT]rue|[fF]alse|null|None))"
     ),
     "": re.compile(rf"{_BLANKS}(?:[,;)}}\]<`]|\Z)"),
 }
@@ -35,6 +36,9 @@ _FOLLOWS = {
 _MEMBER = re.compile(rf"{_BLANKS}:{_BLANKS}[\"'\[{{\-0-9tfnTFN]")
 # A value that ends, and the next key right behind it.
 _NO_COMMA = re.compile(rf"([\"']){_BLANKS}(\1[^\"'\\]{{1,60}}\1){_BLANKS}:")
+# A string, and another value right behind it. A bracket or sign in the string says that it goes
+# too far.
+_NO_SIGN = re.compile(rf"([\"'][^\"'\\\n{{}}\[\],:]{{1,60}}[\"']){_BLANKS}[\"'\[{{\-0-9tfnTFN]")
 # A comma before a quote, or after it.
 _BEFORE, _AFTER = re.compile(r",[ \t\r\n]{0,10}\Z"), re.compile(r"[ \t\r\n]{0,10},")
 
@@ -79,8 +83,11 @@ def read_string(text: str, at: int, place: str) -> Found | None:
 
 def why_open(text: str, at: int) -> str:
     """Why the string whose quote stands here has no end, as far as that can be told."""
-    found = _NO_COMMA.search(text, at + 1)
-    return f"a comma is missing before {found[2]}" if found else "a string is not closed"
+    if found := _NO_COMMA.search(text, at + 1):
+        return f"a comma is missing before {found[2]}"
+    if found := _NO_SIGN.match(text, at):
+        return f"a colon or a comma is missing after {found[1]}"
+    return "a string is not closed"
 
 
 def _is_two(text: str, bare: list[int]) -> bool:

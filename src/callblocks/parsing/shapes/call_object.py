@@ -79,7 +79,12 @@ class CallObject:
 
     def _rest(self, level: int) -> Reading[bool]:
         """Take what follows a member up to the brace that closes the object."""
-        going = True
+        going, id_after = True, self._heads.id_after
+        if id_after is not None and level == 0 and (0, self.keys.id) not in self._seen:
+            member = yield from self.block.match(id_after)
+            if member:
+                self._seen.add((0, self.keys.id))
+                self.id = read_id(member[member.rindex('"', 0, -1) + 1 : -1])
         while going:
             char = yield from self.block.peek()
             if char not in (",", "}"):

@@ -22,6 +22,7 @@ from callblocks.parsing.shapes.elements import Elements, read_elements
 from callblocks.parsing.shapes.guessed_call import GuessedCall
 from callblocks.parsing.shapes.nested import Nesting, grouped
 from callblocks.parsing.shapes.tags import NOTHING, Tag, closing, literal
+from callblocks.parsing.shapes.unclosed_values import is_balanced, unmatched
 from callblocks.parsing.shapes.xml_bodies import Input, ReadsBodies
 from callblocks.parsing.shapes.xml_call import XmlCall
 from callblocks.parsing.shapes.xml_form import XmlForm
@@ -97,7 +98,8 @@ class ElementBodies(XmlParameters):
         read = read_elements(body, lambda key: self.is_key(key, tool), escapes=self.escapes)
         if read.repairs and not read.found:
             raise BadBody(*read.repairs[0])
-        return read
+        doubts = [unmatched(key) for key, text in read.found if not is_balanced(key, text)]
+        return read if self.escapes else read._replace(repairs=[*read.repairs, *doubts])
 
 
 class NamedTags(ElementBodies):

@@ -102,8 +102,17 @@ class Bodies:
         """A name and an object."""
         return Named(self._literals, self.closing, (), ())
 
-    def python(self, *, in_list: bool) -> PythonRow:
-        """A row of Python calls."""
+    @cached_property
+    def python_list(self) -> PythonRow:
+        """A row of Python calls in brackets."""
+        return self._python(in_list=True)
+
+    @cached_property
+    def python_lines(self) -> PythonRow:
+        """A row of Python calls, one on each line."""
+        return self._python(in_list=False)
+
+    def _python(self, *, in_list: bool) -> PythonRow:
         first, *beside = self.closing or (_NO_CLOSING,)
         return PythonRow(first, *self._literals, in_list=in_list, beside=beside)
 
@@ -126,7 +135,7 @@ def read_foreign_body(block: Block, bodies: Bodies) -> Reading[Refused | None]:
         return block.refuse(until=start)
     name = yield from block.match(PYTHON_NAME)
     if name and _may_be_tool(block, name[:-1]):
-        row = bodies.python(in_list=in_list)
+        row = bodies.python_list if in_list else bodies.python_lines
         return (yield from PythonRowReader(block, row, repair=bodies.code("python")).read(name))
     if name or in_list:
         return block.refuse(until=start)

@@ -113,12 +113,23 @@ class JsonCalls(Dialect):
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         found = (*self.opening, *self.shapes)
-        bare = f"(?={re.escape(self.bare)})"
         if setting.alone:
             found += (*self.unsure, *self.hidden, *self.hidden_shapes)
         if self.bare:
-            found += (Shape((bare,)) if setting.alone else Shape((_BLANKS, bare), True),)
+            found += (self._bare_opener(alone=setting.alone),)
         return found
+
+    def _bare_opener(self, *, alone: bool) -> Shape:
+        """Return the bracket of calls without a marker, among others at the start of a line.
+
+        What follows must look like a call before a block is made, for text is full of brackets.
+        Where the grammar is not quite JSON, that is the brace of the first call.
+        """
+        ahead = self.keys.beginnings(self.bare)
+        if self.natural or self.keys.single:
+            ahead = ((_BLANKS, r"\{"),) if self.bare == "[" and not self.closing else ()
+        bracket = re.escape(self.bare)
+        return Shape((bracket,), ahead=ahead) if alone else Shape((_BLANKS, bracket), True, ahead)
 
     @property
     def bodies_between(self) -> Bodies | None:
@@ -146,6 +157,8 @@ class JsonCalls(Dialect):
         if self._hides(block.marker):
             return block.markup()
         sure = self.is_sure(block)
+        if self.bare and not sure and block.opening.endswith(self.bare):
+            block.give_back_bracket()
         char = yield from block.peek()
         fenced = char == "`" and not block.stage.strict and bool(self.closing)
         if fenced:

@@ -58,5 +58,6 @@ class MarkedValues(XmlParameters):
 
 
 def _says_type(tool: ToolSpec | None, key: str) -> bool:
-    document = tool.parameters if tool else True
-    return any(map(types_of, Schemas(document).plain(schema_of(tool, key))))
+    if tool is None:
+        return False
+    return any(map(types_of, Schemas(tool.parameters).plain(schema_of(tool, key))))

@@ -14,6 +14,7 @@ __all__ = ("Heads", "Keys", "Parts", "resolve")
 
 _GAP = "[ \\t\\r\\n]{0,20}"
 _BRACE = (r"\{", _GAP)
+_WIDE_GAP = "[ \\t\\r\\n]{0,1000}"
 _COMMA = (_GAP, ",", _GAP)
 _PLAIN = ('"', r'[^"\\\x00-\x1f]{1,64}', '"')
 
@@ -42,6 +43,19 @@ class Keys(NamedTuple):
         flat = () if self.deep else (*self.name, *self.input)
         return (*flat, *self.nested, self.id, "type", "id")
 
+    def beginnings(self, bracket: str = "{") -> tuple[tuple[str, ...], ...]:
+        """Return what follows the bracket of calls without a marker, as rows of atoms.
+
+        That goes up to the first key of an object: one with another first key is no call. A key
+        with an escape in it may be any of them. `bracket` is a brace, or that of an array.
+        """
+        before = (_WIDE_GAP, r"\{") if bracket == "[" else ()
+        known = dict.fromkeys(self.known)
+        letters = "".join(map(re.escape, sorted(set("".join(known)))))
+        plain = rf"[{letters}]{{0,{max(map(len, known)) - 1}}}"
+        keys = (*map(_quoted, known), ('"', plain, r"\\"))
+        return tuple((*before, _WIDE_GAP, *key) for key in keys)
+
     def said(self, name: str, value: object, id_: str, extra: Mapping[str, Any]) -> dict[str, Any]:
         """The object of a call."""
         if self.single:
@@ -55,7 +69,7 @@ class Keys(NamedTuple):
     def heads(self) -> Heads:
         """How most calls begin; what is written otherwise is read member by member."""
         if self.single:
-            return Heads(Markers(), Markers(), frozenset(), False)
+            return Heads(Markers(), Markers(), frozenset(), False, None)
         before, first = list[str](), list[str]()
         has_id = bool(self.id) and (self.id_first or self.wrapped)
         if has_id:
@@ -70,6 +84,7 @@ class Keys(NamedTuple):
             Markers(Shape((*_COMMA, *_key(self.input[0]), r'(?=[{"])'))),
             frozenset(((int(self.wrapped), self.name[0]), *((0, key) for key in first))),
             has_id,
+            Markers(Shape((*_COMMA, *_key(self.id), *_PLAIN))) if self.id and not has_id else None,
         )
 
 
@@ -77,12 +92,14 @@ class Heads(NamedTuple):
     """How most calls begin, to be taken at one go: up to the name's end, and to the arguments.
 
     `seen` are the keys in the first of them with their levels; `has_id` says that one is the id's.
+    `id_after` is an id that follows, where the grammar has one there.
     """
 
     begin: Markers
     then: Markers
     seen: frozenset[tuple[int, str]]
     has_id: bool
+    id_after: Markers | None
 
     def told(self, head: str) -> tuple[str | None, str]:
         """The id, if there is one, and the name."""

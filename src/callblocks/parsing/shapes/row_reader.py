@@ -295,7 +295,7 @@ class RowReader:
         parts = resolve(self.row.keys, one.value, one.start, one.places)
         if parts is None:
             return self.telling.bad("call", "it has no name", end=self._end)
-        if started and parts.name != self.block.name:
+        if started and parts.name != self.block.written_name:
             return self.telling.bad("call", "it has two names", end=self._end)
         if not (self._ended or parts.place):
             return self.telling.bad("json", "the text ends before the arguments", end=self._end)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 from callblocks.model.events import Text
 from callblocks.parsing.block import Block
@@ -46,6 +47,10 @@ class Telling:
         """Say a call that ends at `end`; what does not fit is malformed."""
         strict, depth = self.block.stage.strict, self.block.stage.limits.depth
         found = dict.fromkeys(repairs)
+        beside = None if parts.place or not parts.extra else self._beside(parts)
+        if beside and strict:
+            return self.bad("call", "its arguments stand beside its name", end=end)
+        parts = beside or parts
         try:
             value, inner = as_input(parts.input, strict=strict, as_text=self._as_text, depth=depth)
         except ValueError as error:
@@ -54,13 +59,34 @@ class Telling:
             return self.bad("json", "it is not closed as it should be", end=end)
         text, place = partial(self.text, end), (self._since, end)
         size = self._input(parts, started=started)
+        if beside:
+            found["repaired-arguments"], size = None, end - self._since
         extra = parts.extra
         self.block.ready(
             value, size=size, id_=parts.id, extra=extra, ended=ended, end=end, text=text
         )
         for code in found | dict.fromkeys(inner):
             self.block.problem(code, self.details.get(code, GENERAL_CODES[code]), place)
+        if not value and (unbound := _objects_in(extra)):
+            self.block.problem(
+                "unbound-arguments", f"{unbound[0]!r:.60} is no key of a call", place
+            )
         return self._done(end)
+
+    def _beside(self, parts: Parts) -> Parts | None:
+        """Return a call without arguments with those that stand beside its name, if there are any.
+
+        These are members that the tool has as parameters, or one object that holds nothing else,
+        under a key that no call has.
+        """
+        tool = self.block.stage.tools.get(self.block.known_name(parts.name))
+        known = tool.properties if tool else {}
+        own = {key: one for key, one in parts.extra.items() if key in known}
+        rest = {key: one for key, one in parts.extra.items() if key not in known}
+        if not own:
+            keys = [key for key in _objects_in(rest) if rest[key].keys() <= known.keys()]
+            own = rest.pop(keys[0]) if len(keys) == 1 else own
+        return parts._replace(input=own, extra=rest) if own else None
 
     def bad(self, code: str, detail: str, *, end: int) -> None:
         """Say that what stands up to `end` is no call; a call that began ends here."""
@@ -100,3 +126,8 @@ class Telling:
         self.any = True
         self.details.clear()
         self._since = end
+
+
+def _objects_in(extra: dict[str, Any]) -> list[str]:
+    """The keys of the members that are objects, and not empty ones."""
+    return [key for key, one in extra.items() if one and isinstance(one, dict)]

@@ -11,6 +11,8 @@ A value may quote the very tags that it stands in, as a file about them does. Wh
   give elsewhere; where no tool is known, if it is any key that the call does not give elsewhere.
 - A closing tag that closes no opening tag of the value ends it, if such an argument comes later,
   or if nothing else ended the value.
+
+Any other tag without its match stays in the value, and a problem says so.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from callblocks.parsing.line_ends import without_line_end
 if TYPE_CHECKING:
     from callblocks.parsing.shapes.xml_parameters import XmlParameters
 
-__all__ = ("Value", "part_values")
+__all__ = ("Value", "is_balanced", "part_values", "unmatched", "unmatched_tags")
 
 
 class Value(NamedTuple):
@@ -57,6 +59,27 @@ def part_values(
     return parting.values, parting.repairs
 
 
+def unmatched_tags(values: Sequence[Value], shape: XmlParameters) -> list[tuple[str, str]]:
+    """Return a problem for each value that holds a tag of an argument without its match."""
+    parting = _Parting((), shape, None)
+    return [
+        unmatched(value.key)
+        for value in values
+        if not shape.is_quoted(value.text)
+        and (any(parting.marks(value.text)) or not is_balanced(value.key, value.text))
+    ]
+
+
+def is_balanced(key: str, text: str) -> bool:
+    """Whether the tags in a value that are named as its key match: `<path>` and `</path>`."""
+    return text.count(f"<{key}>") == text.count(f"</{key}>")
+
+
+def unmatched(key: str) -> tuple[str, str]:
+    """Return the problem of a value that holds a tag without its match."""
+    return "unmatched-tags", f"the value of {key!r:.60} holds a tag without its match"
+
+
 class _Parting:
     def __init__(
         self, values: Sequence[Value], shape: XmlParameters, tool: ToolSpec | None
@@ -71,7 +94,7 @@ class _Parting:
         """Part one value where it must be."""
         if self._shape.is_quoted(value.text):
             return self._keep(value, value.text, value.is_closed)
-        openings, closings = self._marks(value.text)
+        openings, closings = self.marks(value.text)
         key, opening, at = value.key, value.opening, 0
         for mark in openings:
             if mark.key in self._given or not may_have(self._tool, mark.key):
@@ -99,7 +122,7 @@ class _Parting:
             self.repairs.append(("missing-closer", f"{self._closes.name} is missing"))
         self.values.append(value._replace(text=text))
 
-    def _marks(self, text: str) -> tuple[list[_Mark], deque[_Mark]]:
+    def marks(self, text: str) -> tuple[list[_Mark], deque[_Mark]]:
         """The opening tags that nothing in the text closes, and the closing tags of none in it."""
         open_: list[_Mark] = []
         closings: deque[_Mark] = deque()

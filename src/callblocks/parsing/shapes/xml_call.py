@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from callblocks.model.specs import ToolSpec
 from callblocks.parsing.block import Block
 from callblocks.parsing.markers import Markers, Shape
 from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.tags import BLANKS, Tag, literal
-from callblocks.parsing.shapes.unclosed_values import Value, part_values
+from callblocks.parsing.shapes.unclosed_values import Value, part_values, unmatched_tags
 from callblocks.parsing.shapes.xml_bodies import Input, JsonBody, ReadsBodies, TextBody
 from callblocks.parsing.stage import Reading
 from callblocks.parsing.turn_end import TURN_ENDS
@@ -39,6 +39,13 @@ def _elements(keys: tuple[str, ...]) -> Markers:
     if not keys:
         return Markers(Shape((BLANKS, "<", "[A-Za-z_]", r"[\w.-]{0,60}", ">")))
     return Markers(*(Shape((BLANKS, *literal(f"<{key}>").atoms)) for key in keys))
+
+
+class _OuterEnd(NamedTuple):
+    """The end of a call in a value: which of its parts it is, and the offset behind it."""
+
+    part: int
+    offset: int
 
 
 class XmlCall:
@@ -192,7 +199,8 @@ class XmlCall:
         written: dict[str, list[tuple[str, str]]] = {}
         for one in values:
             written.setdefault(one.key, []).append((one.opening, one.text))
-        return self._shape.typed_arguments(written, tool)
+        value, problems = self._shape.typed_arguments(written, tool)
+        return value, [*problems, *unmatched_tags(values, self._shape)]
 
     def missing(self, tag: Tag) -> None:
         """Note that a closing tag is missing."""
@@ -206,6 +214,18 @@ class XmlCall:
     def repair(self, code: str, detail: str) -> None:
         """Note that something was repaired."""
         self.repairs.append((code, detail))
+
+    def swallowed(self) -> str:
+        """Return the declared tool whose call begins in a value and does not end there, or ""."""
+        tags, tools = self._tags, self._block.stage.tools
+        for value in self._values if tools else ():
+            openings = list(tags.call.markers.final.finditer(value.text))
+            names = ((hit.end(), self._shape.name_in(hit[0])) for hit in reversed(openings))
+            last, name = next((one for one in names if one[1] in tools), (0, ""))
+            is_open = name and not tags.call_end.markers.final.search(value.text, last)
+            if is_open and not self._shape.is_quoted(value.text):
+                return name
+        return ""
 
     def _read_body(self, body: JsonBody | TextBody) -> Reading[str]:
         end = yield from body.read()
@@ -221,10 +241,16 @@ class XmlCall:
         if opening.endswith("/>"):
             return (yield from self._read_empty(key, opening))
         parts: list[str] = []
+        # The end of the call or the wrapper in the value. All from it on waits: if no tag closes
+        # the value, it ends there.
+        outer: _OuterEnd | None = None
         while True:
-            text, end = yield from block.stream(self._tags.value_ends)
+            ask = block.until if outer else block.stream
+            text, end = yield from ask(self._tags.value_ends)
             parts.append(text)
-            self._unsaid = [end]
+            self._unsaid, at = [end], block.offset - len(end)
+            if not end and outer and not self._is_closed_in("".join(parts)):
+                return self._end_at(outer, Value(key, opening, "", is_closed=False), parts)
             if not end and self._ends_turn(parts):
                 self._values.append(Value(key, opening, "".join(parts[:-2]), is_closed=True))
                 self.missing(self._tags.call_end)
@@ -233,16 +259,53 @@ class XmlCall:
                 self._values.append(Value(key, opening, "".join(parts), is_closed=False))
                 self.over = True
                 # What has a closing tag of its own is whole, whatever stands behind it.
-                is_ended = self._tags.argument_end.markers.final.search("".join(parts))
-                self.inside = self._in_cdata(parts) or not is_ended
+                self.inside = self._in_cdata(parts) or not self._is_closed_in("".join(parts))
+                if outer:
+                    block.input("".join(parts[outer.part :]))
                 return ""
             tag = None if self._in_cdata(parts) else (yield from self._tag_after(end))
             if tag is not None:
                 is_closed = self._closes_argument(end.lstrip())
                 self._values.append(Value(key, opening, "".join(parts), is_closed=is_closed))
+                if outer:
+                    block.input("".join(parts[outer.part :]), end=at)
                 return tag
             parts.append(end)
-            block.input(end)
+            if outer is None:
+                outer = self._outer_end_in(parts)
+            if outer is None:
+                block.input(end)
+            if outer and block.stage.unclosed.get(self._tags.argument_end.name, at + 1) <= at:
+                return self._end_at(outer, Value(key, opening, "", is_closed=False), parts)
+
+    def _is_closed_in(self, text: str) -> bool:
+        """Return whether an argument's closing tag stands in a value that nothing else closes."""
+        return self._tags.argument_end.markers.final.search(text) is not None
+
+    def _outer_end_in(self, parts: list[str]) -> _OuterEnd | None:
+        """Return the last tag of a value, if it may end the call or its wrapper."""
+        end, is_strict = parts[-1].lstrip(), self._block.stage.strict
+        if is_strict or self._in_cdata(parts) or not self._tags.is_call_or_wrapper_end(end):
+            return None
+        return _OuterEnd(len(parts) - 1, self._block.offset)
+
+    def _end_at(self, outer: _OuterEnd, value: Value, parts: list[str]) -> str:
+        """End a value that no tag closes, and the call, with the end of the call that it holds.
+
+        The text may have broken off in a value that quotes such an end: the call is sure only
+        where the value is one line and the end is the last of its line.
+        """
+        block, tags, text = self._block, self._tags, "".join(parts[: outer.part])
+        if not tags.call_end.is_in(parts[outer.part].lstrip()):
+            self.missing(tags.call_end)
+        self._values.append(value._replace(text=text))
+        block.give_back(outer.offset)
+        # No later value is closed either. Knowing that, each is read once.
+        block.stage.unclosed.setdefault(tags.argument_end.name, outer.offset)
+        ahead = block.scan.text[block.scan.pos : block.scan.pos + 9].lstrip(" \t\r")
+        self.sure = "\n" not in text.strip() and ahead.startswith("\n")
+        self.follows = ""
+        return ""
 
     def _ends_turn(self, parts: list[str]) -> bool:
         """Whether the text ends with the end of a value and then that of the model's turn."""

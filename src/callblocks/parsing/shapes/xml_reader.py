@@ -148,11 +148,16 @@ class XmlReader:
         except BadBody as bad:
             code = "truncated-call" if call.over else bad.code
             return block.malformed(code, bad.detail, stop, text)
+        swallowed = call.swallowed()
+        if swallowed:
+            # Nobody knows whether the value quotes that call or was never closed.
+            detail = f"a value holds the beginning of a call of {swallowed}"
+            problems = [*problems, ("missing-closer", detail)]
         found = [*call.repairs, *problems]
         repairs = [one for one in problems if one[0].startswith("repaired-") or one[0] in _REPAIRS]
         if block.stage.strict and (call.repairs or repairs):
             return block.malformed(*(*call.repairs, *repairs)[0], stop, text)
-        ended = call.sure and not call.over
+        ended = call.sure and not call.over and not swallowed
         block.ready(value, size=stop - start, ended=ended, end=stop, text=text)
         for code, detail in found:
             block.problem(code, detail)

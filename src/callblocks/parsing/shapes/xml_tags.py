@@ -64,12 +64,13 @@ class XmlTags:
         objects = [Shape((BLANKS, *element.atoms)), _JSON] if element else [_JSON]
         self.json_bodies = beside.json_bodies
         self.outer = closing(*beside.outer) if beside.outer else NOTHING
-        self.inside = Markers(*_spaced(*within, self.outer), *objects)
+        wrapped_calls = self._wrapped_calls()
+        self.inside = Markers(*_spaced(*within, self.outer), *wrapped_calls, *objects)
         self.begun = Markers(*(Shape((BLANKS, *head(one).atoms)) for one in argument.exact))
-        self.after_argument = _after_blanks(argument, call, *ends, self.outer)
+        self.after_argument = Markers(*_spaced(argument, call, *ends, self.outer), *wrapped_calls)
         self.after_call = _after_blanks(call, wrapper_end)
         self.wrapper_ends = _after_blanks(wrapper_end)
-        self.after_wrapper = Markers(*(self._wrapped_calls()))
+        self.after_wrapper = Markers(*wrapped_calls)
         outer = (shape for tag in (argument_end, *ends) for shape in tag.shapes)
         self.value_ends = Markers(*outer, _ANY_CLOSING)
         self.call_ends = Markers(*(shape for tag in ends for shape in tag.shapes))

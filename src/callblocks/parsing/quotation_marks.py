@@ -1,0 +1,81 @@
+"""Signs in a text that quote what follows them: quotation marks, escaped line breaks, tags of code.
+
+These functions look at the text before a position, as far as the scanner keeps it. `quotations`
+calls them for openers while a text arrives, `unread` for the names of tools when the text is over.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ("ends_in_code_tag", "is_within_quotation", "opens_quotation")
+
+_GUILLEMETS = "«»‹›"
+_OPENING_MARKS = f"\"'“‘„{_GUILLEMETS}"
+# A mark behind one of these closes a quotation, or is an apostrophe.
+_BEFORE_CLOSING_MARK = ".!?…)]}%*_-\"'”’»"
+_ESCAPED_BREAKS = ("\\n", "\\t", "\\r")
+_CODE_TAG = re.compile(r"<(/?)(?:code|kbd|samp)\b[^<>\n]{0,80}>")
+_OPENED_CODE = r"<(?:code|kbd|samp)\b[^<>\n]{0,80}>"
+_ENDS_IN_CODE = re.compile(rf"{_OPENED_CODE}\Z")
+_PRE_TAG = re.compile(r"<(/?)pre\b[^<>\n]{0,80}>")
+# A sign right before markup, in the last line or at the end of the line before.
+_QUOTED_MARKUP = re.compile(
+    rf"(?:[{_OPENING_MARKS}]|{_OPENED_CODE})(?=\s?[<\[🛠✂])(?!</)"
+    rf"(?:[^\n]*|\s?[^\s\"'“”‘’„{_GUILLEMETS}]{{1,80}}[ \t\r]*\n\s*[^\n]*)\Z"
+)
+
+
+def opens_quotation(before: str) -> bool:
+    """Return whether a text ends in a sign that quotes what follows, or in quoted markup.
+
+    Markup is quoted on where a line ends right behind it: `"<tool_call>` and then JSON.
+    """
+    if before[-2:] in _ESCAPED_BREAKS or _ends_in_mark(before):
+        return True
+    if before[-1:] == ">" and _ENDS_IN_CODE.search(before):
+        return True
+    if _is_open(_PRE_TAG, before, 0):
+        return True
+    return before[-1:] in ("\n", "\r") and _quotes_markup(before)
+
+
+def is_within_quotation(before: str) -> bool:
+    """Return whether quoted markup begins in the last line of a text, or `<pre>` is open."""
+    return _quotes_markup(before) or _is_open(_PRE_TAG, before, 0)
+
+
+def _quotes_markup(before: str) -> bool:
+    found = _QUOTED_MARKUP.search(before)
+    while found:
+        if found[0][0] == "<" or _ends_in_mark(before[: found.start() + 1]):
+            return True
+        found = _QUOTED_MARKUP.search(before, found.start() + 1)
+    return False
+
+
+def _ends_in_mark(before: str) -> bool:
+    """Return whether the last character is a quotation mark that opens.
+
+    Guillemets may have a blank inside, and may point either way.
+    """
+    if before[-1:].isspace() and before[-2:-1] in ("«", "‹"):
+        before = before[:-1]
+    mark, earlier = before[-1:], before[-2:-1]
+    if not mark or mark not in _OPENING_MARKS:
+        return False
+    if mark == '"':
+        # Every second one in a line closes.
+        return before.count('"', before.rfind("\n") + 1) % 2 == 1
+    return not earlier or not (earlier.isalnum() or earlier in _BEFORE_CLOSING_MARK)
+
+
+def ends_in_code_tag(before: str) -> bool:
+    """Return whether an HTML tag of code, such as `<code>`, is open in the last line."""
+    return _is_open(_CODE_TAG, before, before.rfind("\n") + 1)
+
+
+def _is_open(tags: re.Pattern[str], before: str, start: int) -> bool:
+    """Return whether the last of these tags behind `start` is an opening one."""
+    slashes = [tag[1] for tag in tags.finditer(before, start)]
+    return slashes[-1:] == [""]
