@@ -106,6 +106,8 @@ class _Markup(RendererHTML):
         """A formula of its own."""
         return self._formula(tokens[idx].content, "div")
 
+    math_block_label = math_block
+
     def citation(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
     ) -> str:

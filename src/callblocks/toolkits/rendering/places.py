@@ -19,7 +19,6 @@ from callblocks.model.written_path import written_path
 from callblocks.runtime.files.root import Root
 from callblocks.timeline.reading.finding import Shows
 from callblocks.timeline.recorder import Recorder
-from callblocks.toolkits.files import is_foreign
 from callblocks.toolkits.rendering.wire import Cited
 from callblocks.tools.context import Context
 
@@ -178,8 +177,6 @@ class FolderPlace:
             content = self._root.read(name)
         except ToolError:
             return None
-        if is_foreign(real):
-            context.taint(f"shown in a document: {real}")
         return content
 
     def unseen(self, name: str) -> str:

@@ -12,16 +12,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
 
 import msgspec
-from markdown_it import MarkdownIt
+from markdown_it import MarkdownIt, helpers
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
-from mdit_py_plugins.texmath import texmath_plugin
+from mdit_py_plugins.footnote.index import footnote_inline
 
+from callblocks.model.link_labels import label_end
+from callblocks.toolkits.rendering.bracket_formulas import bracket_formulas
 from callblocks.toolkits.rendering.citing import References, citation_plugin
 from callblocks.toolkits.rendering.faults import Unrenderable
 from callblocks.toolkits.rendering.outside import Outside
@@ -91,9 +95,18 @@ def _markdown(references: References) -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": True, "maxNesting": _DEEPEST})
     markdown.enable(["table", "strikethrough"])
     markdown.use(footnote_plugin).use(deflist_plugin)
-    markdown.use(texmath_plugin, delimiters="brackets")
+    markdown.inline.ruler.at("footnote_inline", _note_in_line)
+    vars(markdown)["helpers"] = SimpleNamespace(**(vars(helpers) | {"parseLinkLabel": label_end}))
+    bracket_formulas(markdown)
     markdown.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
     return markdown.use(citation_plugin, references)
+
+
+def _note_in_line(state: StateInline, silent: bool) -> bool:
+    """Read `^[…]` where its end is found; the plugin's own search for it has no bound."""
+    if not state.src.startswith("^[", state.pos) or label_end(state, state.pos + 1) < 0:
+        return False
+    return footnote_inline(state, silent)
 
 
 def _front(text: str) -> tuple[dict[str, str], str]:

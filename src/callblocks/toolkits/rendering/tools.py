@@ -15,7 +15,7 @@ from callblocks.toolkits.files import PathText
 from callblocks.toolkits.rendering.apart import SECONDS
 from callblocks.toolkits.rendering.places import Place
 from callblocks.toolkits.rendering.wire import Job, Kind, Paper
-from callblocks.toolkits.rendering.writing import target_of, write_document
+from callblocks.toolkits.rendering.writing import require_text, target_of, write_document
 from callblocks.tools.context import Context
 from callblocks.tools.declare import Options
 from callblocks.tools.tool import Tool
@@ -41,6 +41,9 @@ def _options(place: Place, kind: Kind) -> Options:
         more = "…" if len(content) > _PREVIEW else ""
         return f"{target}\n\n{content[:_PREVIEW]}{more}" if content else f"{target} from {source}"
 
+    def precheck(content: str = "", source: str = "", rows: object = None, **_: object) -> None:
+        require_text(place, content, source, rows)
+
     return {
         "name": f"rendering_tools.write_{kind}",
         # Of a turn it replaces its own files only, and what they were is kept.
@@ -51,6 +54,7 @@ def _options(place: Place, kind: Kind) -> Options:
         "body": "content",
         "timeout": SECONDS + _SLACK,
         "preview": preview,
+        "precheck": precheck,
         "paths": lambda given: place.judged(given["path"], given.get("source", "")),
         "origin": "external",
     }

@@ -15,7 +15,7 @@ from callblocks.toolkits.rendering.places import Place
 from callblocks.toolkits.rendering.wire import Cited, Job, Kind
 from callblocks.tools.context import Context
 
-__all__ = ("target_of", "write_document")
+__all__ = ("require_text", "target_of", "write_document")
 
 _LONGEST = 5_000_000
 """Characters of the text of one document."""
@@ -23,12 +23,7 @@ _LONGEST = 5_000_000
 
 def write_document(place: Place, job: Job, source: str, context: Context) -> dict[str, Any]:
     """Render a job, write the document, and say what there is to say."""
-    given = [name for name, one in (("content", job.content), ("source", source)) if one.strip()]
-    given += ["rows"] if job.rows is not None else []
-    if len(given) != 1:
-        which = " and ".join(given) or "neither"
-        words = f"give the text as content, or name a file that holds it as source; not {which}"
-        raise ToolError("invalid_input", words)
+    _require_one(job.content, source, job.rows)
     target = target_of(place, job.name, job.kind)
     if (found := place.target(job.name)).rewritten:
         context.notice(
@@ -56,6 +51,22 @@ def write_document(place: Place, job: Job, source: str, context: Context) -> dic
     _put(place, job.name, target, made.content)
     used = {"sources_used": [one.sid for one in sources]} if sources else {}
     return {"ok": True, "error": None, **made.about, "size_bytes": len(made.content), **used}
+
+
+def require_text(place: Place, content: str, source: str, rows: object) -> None:
+    """Raise what `write_document` would raise for the text that it is given."""
+    _require_one(content, source, rows)
+    if source.strip():
+        _text(place, source, Context())
+
+
+def _require_one(content: str, source: str, rows: object) -> None:
+    given = [name for name, one in (("content", content), ("source", source)) if one.strip()]
+    given += ["rows"] if rows is not None else []
+    if len(given) != 1:
+        which = " and ".join(given) or "neither"
+        words = f"give the text as content, or name a file that holds it as source; not {which}"
+        raise ToolError("invalid_input", words)
 
 
 def target_of(place: Place, path: str, kind: Kind) -> str:

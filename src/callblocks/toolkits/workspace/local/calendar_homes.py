@@ -24,6 +24,7 @@ from callblocks.toolkits.workspace.local.calendar_files import (
     read_line,
 )
 from callblocks.toolkits.workspace.local.zones import known_zone, machine_zone
+from callblocks.tools.context import running_context
 
 __all__ = ("Home", "calendar_page", "opened_home")
 
@@ -48,6 +49,7 @@ def opened_home(
     name = (names or [_PRIMARY])[0] if calendar_id == _PRIMARY else calendar_id
     if name not in (names or [_PRIMARY]):
         known = ", ".join(names[:10]) or _PRIMARY
+        _saw_names(names[:10])
         raise ToolError(
             "not_found", f"no calendar has the id {brief(calendar_id)}; there are: {known}"
         )
@@ -61,7 +63,15 @@ def calendar_page(office: Path, *, limit: int, page: str) -> Page:
     start = _read_number(page) if page else 0
     rest = names[start:]
     items = [_entry(office, name, primary=name == names[0]) for name in rest[:limit]]
+    _saw_names([item["summary"] for item in items] + [item["id"] for item in items])
     return Page(items, str(start + limit) if len(rest) > limit else "")
+
+
+def _saw_names(names: list[str]) -> None:
+    """Taint the call that is shown names of calendars: whoever made a folder or file chose them."""
+    context = running_context()
+    if context is not None and any(name != _PRIMARY for name in names):
+        context.taint("names of calendars")
 
 
 def _entry(office: Path, name: str, *, primary: bool) -> Json:

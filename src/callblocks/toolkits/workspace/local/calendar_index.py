@@ -24,7 +24,7 @@ from callblocks.toolkits.workspace.local.series import Series, Window
 
 __all__ = ("CalendarIndex", "Place", "Row")
 
-_VERSION = 1
+_VERSION = 2
 """Another one where older rows could not be read."""
 
 _SCHEMA = """
@@ -50,6 +50,9 @@ _UNUSABLE = (
     *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL),
     *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH),
 )
+_TOGETHER = 50
+"""Files that are read before what they say is kept."""
+
 _GRACE = 86_400.0
 """Seconds by which zones may move what has none of its own."""
 
@@ -142,11 +145,20 @@ class Rows:
         stale = sorted(name for name, stamp in there.items() if known.get(name) != stamp)
         if not gone and not stale:
             return
-        # Reading takes long, and writing does not: nobody waits for the reading.
-        read = [(name, there[name], read_events(folder, self._calendar, name)) for name in stale]
+        # Reading takes long, and writing does not: nobody waits for the reading. What was read is
+        # kept every now and then, so a call that ends too early is the start of the next one.
+        self._replace(gone, [])
+        read: list[tuple[str, str, Read]] = []
+        for name in stale:
+            read.append((name, there[name], read_events(folder, self._calendar, name)))
+            if len(read) == _TOGETHER or name == stale[-1]:
+                self._replace([name for name, _, _ in read], read)
+                read = []
+
+    def _replace(self, names: list[str], read: list[tuple[str, str, Read]]) -> None:
         with self._index:
             self._index.execute("BEGIN IMMEDIATE")
-            self._forget([*gone, *stale])
+            self._forget(names)
             for name, stamp, found in read:
                 self._learn(name, stamp, found)
 

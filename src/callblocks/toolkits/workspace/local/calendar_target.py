@@ -52,6 +52,10 @@ def changing_event(
             group = file.groups[row.place.at]
         except BROKEN as error:
             raise _changed(event_id) from error
+        if file.faults:
+            # What was not read would be lost by writing the file.
+            why = f"{brief(row.place.name)} cannot be changed here: {file.faults[0]}"
+            raise ToolError("workspace_damaged", why)
         if group.uid != row.series.uid or (etag and etag != etag_of(content)):
             raise _changed(event_id)
         yield Target(row, event, file, group)

@@ -90,15 +90,15 @@ class LocalCalendars:
             with self._index.fresh(home.folder, home.name) as rows:
                 found = rows.overlapping(asked.window, words)
                 faults = [fault for _, text in rows.faults() for fault in text.splitlines()]
-        counting = Counting()
         series = [row.series.settled(home.zone) for row in found]
         files = {row.series.id: row.place.name for row in found}
+        counting = Counting(files)
         items, token = page_of(series, asked, counting)
         shown = [
             self._shown(one, home, files[one.get("recurringEventId") or one["id"]], zone)
             for one in items
         ]
-        return Page(shown, token, _told(faults, counting))
+        return Page(shown, token, _told(faults, counting, home.name))
 
     def event(self, calendar_id: str, event_id: str) -> Json:
         """One event, one occurrence of a series, or a series."""
@@ -178,12 +178,12 @@ def _window(time_min: str, time_max: str) -> Window:
     return Window(max(low, whole.low), min(high, whole.high))
 
 
-def _told(faults: list[str], counting: Counting) -> tuple[str, ...]:
+def _told(faults: list[str], counting: Counting, calendar: str) -> tuple[str, ...]:
     given_up = [
-        f"the series {id} is not shown to its end: its rule takes too many steps; "
-        "ask for a shorter time"
+        f"{calendar}/{counting.files[id]}: the series {id} is not shown to its end: "
+        "its rule takes too many steps; ask for a shorter time"
         for id in sorted(counting.given_up)
     ]
-    told = [*given_up, *faults]
+    told = [*faults, *given_up]
     more = [f"and {len(told) - _MOST_FAULTS} more"] if len(told) > _MOST_FAULTS else []
     return (*told[:_MOST_FAULTS], *more)

@@ -3,7 +3,8 @@
     group     the event of one UID, or the series, with those occurrences that differ from it
 
 Files of other programs are read as they are: with several events, without UIDs, with folded
-lines, and with properties that nobody knows.
+lines, and with properties that nobody knows. Parts that are too long are left out (`faults`), and
+the zones of a file are read here, not by the library: it would expand them without a bound.
 """
 
 # The library types what a component holds as loosely as iCalendar does.
@@ -15,12 +16,15 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from icalendar import Calendar, Event, Timezone
+from icalendar.parser.ical.component import ComponentIcalParser
 
+from callblocks.toolkits.workspace.local.file_zones import FileZone, work_of_zones
 from callblocks.toolkits.workspace.local.ics_event import every
+from callblocks.toolkits.workspace.local.ics_lines import lines_of_file
 from callblocks.toolkits.workspace.local.ics_text import keep_backslashes
 from callblocks.toolkits.workspace.local.vtimezone import vtimezone
 from callblocks.toolkits.workspace.local.zones import known_zone
@@ -31,15 +35,13 @@ BROKEN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 """What reading a damaged file raises: the library has no exception of its own for it."""
 
 _ID = re.compile(r"[a-v0-9]{5,1024}", re.ASCII)
-_ZONE_START = re.compile(rb"^BEGIN:VTIMEZONE\r?\n", re.MULTILINE)
-_ZONE_NAME = re.compile(rb"^TZID(?:;[^:\r\n]*)?:([^\r\n]*)", re.MULTILINE)
-_ZONE_END = re.compile(rb"^END:VTIMEZONE\r?\n", re.MULTILINE)
 # The name of a zone behind that of a vendor, in a property that has a zone or in the zone itself.
 _VENDOR = re.compile(
     rb"^(TZID:|(?:DTSTART|DTEND|RECURRENCE-ID|EXDATE|RDATE)(?:;[^:;\r\n]*)*?;TZID=)"
     rb"\"?(/[^\":;\r\n]+)\"?",
     re.MULTILINE,
 )
+_Parameters: TypeAlias = Any
 _PRODUCT = "-//callblocks//office//EN"
 
 
@@ -56,17 +58,24 @@ class Group(msgspec.Struct):
 
 
 class IcsFile:
-    """A file that was read; with `zones` false, without the zones that everybody knows."""
+    """A file that was read; not `whole`, it has only what an event shows, and no zones."""
 
-    def __init__(self, content: bytes, *, zones: bool = True) -> None:
+    def __init__(self, content: bytes, *, whole: bool = True) -> None:
         text = _VENDOR.sub(_without_vendor, content.removeprefix(b"\xef\xbb\xbf"))
-        if not zones:
-            text = _without_known_zones(text)
-        found: list[Any] = Calendar.from_ical(text, multiple=True)
+        read = lines_of_file(text, whole=whole)
+        self.faults = read.faults
+        work = work_of_zones()
+        self._zones = {
+            name: FileZone(name, lines, work) for name, lines in read.zones.items() if name
+        }
+        found: list[Any] = _Reader(read.lines).parse()
         self._calendars = [one for one in found if isinstance(one, Calendar)]
         if not self._calendars:
             raise ValueError("it has no VCALENDAR")
         self.groups = self._grouped()
+        for group in self.groups:
+            for event in group.events():
+                self._set_zones(event)
 
     def _grouped(self) -> list[Group]:
         groups: dict[str, Group] = {}
@@ -81,6 +90,15 @@ class IcsFile:
             else:
                 groups[f"{uid}\n{at}"] = Group(uid, event)
         return list(groups.values())
+
+    def _set_zones(self, event: Event) -> None:
+        """Put the times of an event into the zones of its file, where the names are unknown."""
+        for name in ComponentIcalParser.datetime_names:
+            for value in every(event, name):
+                zone = self._zones.get(str(value.params.get("TZID", "")))
+                for one in getattr(value, "dts", ()) if zone is not None else ():
+                    if isinstance(one.dt, datetime) and one.dt.tzinfo is None:
+                        one.dt = one.dt.replace(tzinfo=zone)
 
     def add(self, event: Event, beside: Event) -> None:
         """Put an event into the VCALENDAR that another one is in."""
@@ -103,6 +121,28 @@ class IcsFile:
             if any(part is event for part in one.subcomponents):
                 return one
         raise LookupError("the event is of another file")
+
+
+class _Reader(ComponentIcalParser):
+    """The library's reader with zones by name alone; one bad property spoils only itself."""
+
+    def __init__(self, lines: list[Any]) -> None:
+        factory = Calendar._get_component_factory()  # pyright: ignore[reportPrivateUsage]
+        super().__init__(lines, factory, Calendar.types_factory)
+
+    def handle_end_component(self, vals: str) -> None:
+        """End a part; the name matters only to the cache of zones, which is shared by all files."""
+        super().handle_end_component("")
+
+    def parse_and_add_property(
+        self, name: str, params: _Parameters, val: str, tzid: str | None, line: Any
+    ) -> None:
+        """Read a property; a zone of an unknown name is none."""
+        try:
+            zone = known_zone(str(tzid)) or None if tzid else None
+            super().parse_and_add_property(name, params, val, zone, line)
+        except (ArithmeticError, AttributeError, LookupError) as error:
+            self.handle_property_parse_error(error, name, params, val, line)
 
 
 def new_file(event: Event) -> bytes:
@@ -141,18 +181,6 @@ def _without_vendor(found: re.Match[bytes]) -> bytes:
     """The same with the plain name; the library only guesses it, and warns."""
     zone = known_zone(found[2].decode(errors="replace"))
     return found[1] + zone.encode() if zone else found[0]
-
-
-def _without_known_zones(text: bytes) -> bytes:
-    """The file without the zones that everybody knows: reading them takes long."""
-    kept: list[bytes] = []
-    at = 0
-    while (start := _ZONE_START.search(text, at)) and (end := _ZONE_END.search(text, start.end())):
-        name = _ZONE_NAME.search(text, start.end(), end.start())
-        known = name is not None and known_zone(name[1].decode(errors="replace"))
-        kept.append(text[at : start.start() if known else end.end()])
-        at = end.end()
-    return b"".join((*kept, text[at:]))
 
 
 def _add_zones(calendar: Calendar) -> None:

@@ -40,7 +40,8 @@ _MOST_PARTS = 500
 _MOST_HEADERS = 500
 _LONGEST_HEADER = 20_000
 _HEAD = 1_000_000
-_MOST_COMPARED = 10_000_000
+_MOST_COMPARED = 5_000_000
+_MOST_BOUNDARIES = 20_000
 _MULTIPART = re.compile(rb"multipart/", re.IGNORECASE)
 # The time that the standard library takes for the parameters of a header grows with its square.
 _LONG_HEADER = re.compile(
@@ -62,9 +63,12 @@ def read_mail(raw: bytes) -> Mail:
     parser = BytesParser(policy=compat32)
     if not _BLANK_LINE.search(raw, 0, _HEAD) and len(raw) > _HEAD:
         return parser.parsebytes(raw[:_HEAD], headersonly=True)
-    # Each line is compared with the boundary of every multipart around it.
-    lines = raw.count(b"\n") + raw.count(b"\r")
-    if lines * (1 + len(_MULTIPART.findall(raw))) <= _MOST_COMPARED:
+    # Each line is compared with the boundary of every multipart around it, and each boundary makes
+    # an object of some kilobytes: both are counted before anything is made.
+    lines = raw.count(b"\n") + raw.count(b"\r") - raw.count(b"\r\n")
+    inside = len(_MULTIPART.findall(raw))
+    parts = raw.count(b"\n--") + raw.count(b"\r--") if inside else 0
+    if lines * (1 + inside) <= _MOST_COMPARED and parts <= _MOST_BOUNDARIES:
         with suppress(RecursionError):
             return parser.parsebytes(raw)
     return parser.parsebytes(raw[:_HEAD], headersonly=True)

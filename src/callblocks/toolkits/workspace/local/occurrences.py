@@ -2,29 +2,32 @@
 
 A rule is counted lazily and only near the time that is asked for: what lies before is skipped by
 arithmetic, not by counting. So a rule that fires each second for ever costs no more than the
-occurrences that are taken. One that hardly ever fires is followed for a number of steps, and then
-given up with a word about it.
+occurrences that are taken. One that hardly ever fires is followed until its budget of work is
+spent, and then given up with a word about it.
+
+All series of a file share one budget, and all files of a request have equal shares: a file full of
+costly rules hides nothing of the others.
 """
 
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
 import msgspec
 
 from callblocks.toolkits.workspace.local.rule_steps import UNITS, first_step, steps
+from callblocks.toolkits.workspace.local.work import Spent, Work
 from callblocks.toolkits.workspace.recurrence import Rule
 
-__all__ = ("STEPS", "Counting", "last_start", "starts")
+__all__ = ("Counting", "last_start", "rule_starts", "starts")
 
-STEPS = 50_000
-"""Steps that one rule is followed in one request."""
+_REQUEST = 200_000
+"""Units of work that the rules of one request may take together."""
 
-_SECONDS = 2.0
-"""Time that the rules of one request may take together before the rest is left out."""
+_LEAST = 2_000
+"""Units that each file has, however many they are: some years of days."""
 
 _LAST = datetime(9999, 12, 30)
 _FEW = 1_000
@@ -32,15 +35,19 @@ _FEW = 1_000
 
 
 class Counting(msgspec.Struct):
-    """One request: what was given up, and until when it may count."""
+    """One request: the file of each series by its id, and the series that were given up."""
 
-    until: float = msgspec.field(default_factory=lambda: time.monotonic() + _SECONDS)
+    files: dict[str, str] = {}
     given_up: set[str] = msgspec.field(default_factory=set[str])
+    _works: dict[str, Work] = msgspec.field(default_factory=dict[str, Work])
 
-    @property
-    def over(self) -> bool:
-        """Whether the time is used up."""
-        return time.monotonic() > self.until
+    def work(self, id: str) -> Work:
+        """Return the budget of a series: the share of its file."""
+        file = self.files.get(id, "")
+        if file not in self._works:
+            share = _REQUEST // max(1, len(set(self.files.values())))
+            self._works[file] = Work(max(_LEAST, share))
+        return self._works[file]
 
 
 def starts(
@@ -48,14 +55,14 @@ def starts(
     begin: datetime,
     low: datetime,
     high: datetime,
-    cut: Callable[[], None],
+    work: Work,
     ends: Callable[[str], datetime],
 ) -> Iterator[datetime]:
-    """The starts of a series between two times, in order; all times are on its own clocks.
+    """Yield the starts of a series between two times, in order; all times are on its own clocks.
 
-    `ends` reads UNTIL; `cut` is called where a rule is given up.
+    `ends` reads UNTIL; `Spent` is raised where the work is used up.
     """
-    counted = [_of_rule(rule, begin, low, high, cut, ends) for rule in rules]
+    counted = [rule_starts(rule, begin, low, high, work, ends) for rule in rules]
     yield begin
     seen = begin
     for start in counted[0] if len(counted) == 1 else heapq.merge(*counted):
@@ -64,7 +71,9 @@ def starts(
             seen = start
 
 
-def last_start(rule: Rule, begin: datetime, ends: Callable[[str], datetime]) -> datetime | None:
+def last_start(
+    rule: Rule, begin: datetime, work: Work, ends: Callable[[str], datetime]
+) -> datetime | None:
     """The last start of a rule, or one a little later; `None` if there is none or it is far."""
     if rule.until:
         return max(begin, ends(rule.until))
@@ -76,27 +85,24 @@ def last_start(rule: Rule, begin: datetime, ends: Callable[[str], datetime]) -> 
         return begin + timedelta(seconds=seconds) if seconds < room else None
     if rule.count > _FEW:
         return None
-    given_up: list[bool] = []
-    whole = list(_of_rule(rule, begin, begin, _LAST, lambda: given_up.append(True), ends))
-    return None if given_up else max([begin, *whole])
+    try:
+        return max([begin, *rule_starts(rule, begin, begin, _LAST, work, ends)])
+    except Spent:
+        return None
 
 
-def _of_rule(
+def rule_starts(
     rule: Rule,
     begin: datetime,
     low: datetime,
     high: datetime,
-    cut: Callable[[], None],
+    work: Work,
     ends: Callable[[str], datetime],
 ) -> Iterator[datetime]:
+    """Yield the times of one rule from about `low` to `high`, in order."""
     last = min(high, ends(rule.until), _LAST) if rule.until else min(high, _LAST)
     first, made = _skipped(rule, begin, low)
-    for taken, start in enumerate(steps(rule, begin, first, last)):
-        if taken >= STEPS:
-            cut()
-            return
-        if start is None:
-            continue
+    for start in steps(rule, begin, first, last, work):
         made += 1
         if start > last or (rule.count is not None and made > rule.count):
             return

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from callblocks.runtime.origins.origins import Origins
     from callblocks.toolkits.workspace.local.calendars import LocalCalendars
     from callblocks.toolkits.workspace.local.documents import LocalDocuments
     from callblocks.toolkits.workspace.local.drive import LocalDrive
@@ -20,14 +21,18 @@ __all__ = ("INDEX", "LocalOffice", "is_office")
 INDEX = ".index"
 
 _Part = TypeVar("_Part")
-_Given = TypeVar("_Given")
 
 
 class LocalOffice:
-    """All of it, below one folder; the folder need not be there yet."""
+    """All of it, below one folder; the folder need not be there yet.
 
-    def __init__(self, folder: Path) -> None:
+    `origins` are those of the workspace: what a tainted call writes is noted there. All but tasks
+    is text of others in any case.
+    """
+
+    def __init__(self, folder: Path, origins: Origins | None = None) -> None:
         self.folder = folder
+        self._origins = origins
         self._parts: dict[Any, Any] = {}
 
     @property
@@ -35,9 +40,9 @@ class LocalOffice:
         """Whether nothing was ever put there."""
         return not is_office(self.folder)
 
-    def _part(self, kind: Callable[[_Given], _Part], given: _Given) -> _Part:
+    def _part(self, kind: Callable[..., _Part], *given: object) -> _Part:
         if kind not in self._parts:
-            self._parts[kind] = kind(given)
+            self._parts[kind] = kind(*given)
         return self._parts[kind]
 
     @property
@@ -80,7 +85,7 @@ class LocalOffice:
         """Lists of tasks, in SQLite."""
         from callblocks.toolkits.workspace.local.tasks import LocalTasks
 
-        return self._part(LocalTasks, self.folder)
+        return self._part(LocalTasks, self.folder, self._origins)
 
 
 def is_office(folder: Path) -> bool:

@@ -14,7 +14,8 @@ import msgspec
 
 from callblocks.toolkits.workspace.backend import Json
 from callblocks.toolkits.workspace.local.ics_times import instant, local_time, to_utc
-from callblocks.toolkits.workspace.local.occurrences import Counting, last_start, starts
+from callblocks.toolkits.workspace.local.occurrences import last_start, starts
+from callblocks.toolkits.workspace.local.work import Work
 from callblocks.toolkits.workspace.local.zones import known_zone, place
 from callblocks.toolkits.workspace.recurrence import Rule, read_rule, split_line
 from callblocks.toolkits.workspace.times import read_time
@@ -47,25 +48,16 @@ class Plan(msgspec.Struct, frozen=True):
             return value.replace(tzinfo=None)
         return value.astimezone(place(self.zone)).replace(tzinfo=None)
 
-    def last(self) -> datetime | None:
-        """The last start, or one a little later; `None` if there is none."""
-        found = [last_start(rule, self.begin, self.ends) for rule in self.rules]
+    def last(self, work: Work) -> datetime | None:
+        """Return the last start, or one a little later; `None` if there is none or it is far."""
+        found = [last_start(rule, self.begin, work, self.ends) for rule in self.rules]
         if any(one is None for one in found):
             return None
         return max([self.begin, *self.extra, *(one for one in found if one is not None)])
 
-    def starts(
-        self, low: datetime, high: datetime, counting: Counting, id: str
-    ) -> Iterator[datetime]:
+    def starts(self, low: datetime, high: datetime, work: Work) -> Iterator[datetime]:
         """The starts between two times, in order, also those that are left out (`without`)."""
-
-        def cut() -> None:
-            counting.given_up.add(id)
-
-        if counting.over:
-            cut()
-            return
-        found = starts(self.rules, self.begin, low, high, cut, self.ends)
+        found = starts(self.rules, self.begin, low, high, work, self.ends)
         short = any(rule.freq in _SHORT_FREQUENCIES for rule in self.rules)
         before: datetime | None = None
         for start in heapq.merge(found, self.extra) if self.extra else found:

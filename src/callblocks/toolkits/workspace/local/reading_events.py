@@ -17,11 +17,18 @@ from callblocks.toolkits.workspace.local.ics_file import BROKEN, Group, IcsFile,
 from callblocks.toolkits.workspace.local.ics_times import instant, to_utc
 from callblocks.toolkits.workspace.local.plan import plan_of
 from callblocks.toolkits.workspace.local.series import Series
+from callblocks.toolkits.workspace.local.work import Work
 
 __all__ = ("Read", "Spanned", "etag_of", "read_events", "span_of", "words_of")
 
 _ANYWHERE = "UTC"
 """The zone of floating times while only days matter."""
+
+_WORK = 100_000
+"""Units for counting the ends of the series of one file; those that come later have none."""
+
+_FAULTS = 5
+"""Faults of one file that are told one by one, so that those of others are told too."""
 
 
 class Spanned(msgspec.Struct, frozen=True):
@@ -45,19 +52,21 @@ def read_events(folder: int, calendar: str, name: str) -> Read:
     """Read a file; whatever is wrong with it is a fault."""
     try:
         content = read_file(folder, name)
-        groups = IcsFile(content, zones=False).groups
+        file = IcsFile(content, whole=False)
     except ToolError as error:
         return Read(faults=[f"{calendar}/{name}: {error.message}"])
     except BROKEN as error:
         return Read(faults=[f"{calendar}/{name} is no iCalendar file: {brief(str(error))}"])
     found: list[Spanned] = []
-    faults: list[str] = []
-    etag = etag_of(content)
-    for at, group in enumerate(groups):
+    faults = [f"{calendar}/{name}: {fault}" for fault in file.faults]
+    etag, work = etag_of(content), Work(_WORK)
+    for at, group in enumerate(file.groups):
         try:
-            found.append(_spanned(group, at, f"{calendar}/{name}/{at}", etag, faults))
+            found.append(_spanned(group, at, f"{calendar}/{name}/{at}", etag, faults, work))
         except (ToolError, *BROKEN) as error:
             faults.append(f"{calendar}/{name}: an event is left out: {brief(str(error))}")
+    if len(faults) > _FAULTS:
+        faults[_FAULTS:] = [f"{calendar}/{name}: and {len(faults) - _FAULTS} more"]
     return Read(found, faults)
 
 
@@ -74,7 +83,9 @@ def words_of(event: Json) -> str:
     return "\n".join(text for text in texts if text).casefold()
 
 
-def _spanned(group: Group, at: int, place: str, etag: str, faults: list[str]) -> Spanned:
+def _spanned(
+    group: Group, at: int, place: str, etag: str, faults: list[str], work: Work
+) -> Spanned:
     id = event_id(group.uid, place)
     known: Json = {"iCalUID": group.uid or id, "etag": etag}
     master = None
@@ -91,7 +102,7 @@ def _spanned(group: Group, at: int, place: str, etag: str, faults: list[str]) ->
         event.pop("recurrence", None)
         overrides.append(event | {"recurringEventId": id, "originalStartTime": original})
     series = Series(id, group.uid, master, overrides)
-    first, last = span_of(series)
+    first, last = span_of(series, work)
     words = "\n".join(words_of(one) for one in (master, *overrides) if one)
     return Spanned(series, at, first, last, words)
 
@@ -107,7 +118,7 @@ def _require_rule(master: Json, place: str, faults: list[str]) -> None:
         faults.append(f"{place}: the recurrence is not understood: {brief(str(error))}")
 
 
-def span_of(series: Series) -> tuple[float, float]:
+def span_of(series: Series, work: Work) -> tuple[float, float]:
     """The times between which all of it is, in seconds; without an end, for ever."""
     points = [
         instant(one[name], _ANYWHERE).timestamp()
@@ -119,7 +130,7 @@ def span_of(series: Series) -> tuple[float, float]:
     if series.master is None or not series.master.get("recurrence"):
         return first, last
     plan = plan_of(series.master, _ANYWHERE)
-    end = plan.last()
+    end = plan.last(work)
     if end is None:
         return first, math.inf
     first = min([first, *(_seconds(one, plan.zone) for one in plan.extra)])

@@ -17,7 +17,10 @@ _NAMING = ("BYMONTHDAY", "BYYEARDAY", "BYDAY", "BYWEEKNO")
 
 
 class RuleDays:
-    """The days of one rule, for a series that begins on a day; all are in `months`."""
+    """The days of one rule, for a series that begins on a day; all are in `months`.
+
+    `cost` is the work of looking at one day.
+    """
 
     def __init__(self, rule: Rule, begin: date) -> None:
         by = dict(rule.by)
@@ -30,6 +33,7 @@ class RuleDays:
         self._from_end = any(number < 0 for number in self._month_days)
         self._year_days = _numbers(by, "BYYEARDAY")
         self._weeks = _numbers(by, "BYWEEKNO")
+        self.cost = 4 if self._weeks else 1
         self._wkst = DAYS.index(rule.wkst or "MO")
         days = by.get("BYDAY", ())
         self._weekdays = {DAYS.index(text) for text in days if text in DAYS}

@@ -7,8 +7,8 @@
     times    of each day: BYHOUR, BYMINUTE, BYSECOND, else the time of the start
     chosen   of these, the ones that BYSETPOS names
 
-Each step gives its times, or one `None`: so whoever follows a rule that never fires can count the
-steps and give up. A library that only gives times would never come back from such a rule.
+Each step spends work for the days and times that it looks at, also where the rule does not fire: so
+a rule that never fires ends with `Spent`. A library that only gives times would never come back.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
+from math import prod
 
 from callblocks.toolkits.workspace.local.rule_days import RuleDays
+from callblocks.toolkits.workspace.local.work import Work
 from callblocks.toolkits.workspace.recurrence import DAYS, Rule
 
 __all__ = ("UNITS", "first_step", "steps")
@@ -26,14 +28,18 @@ UNITS = {"SECONDLY": 1, "MINUTELY": 60, "HOURLY": 3_600, "DAILY": 86_400, "WEEKL
 """Seconds of a step, where all steps are alike."""
 
 _SHORT = ("SECONDLY", "MINUTELY", "HOURLY")
+_CLOCK = ("BYHOUR", "BYMINUTE", "BYSECOND")
 _LAST_YEAR = 9999
-_LOOKED_AT = 100
+_LOOK = 5
+"""Units of work for asking whether a rule fires at one time of the clock."""
 
 
-def steps(rule: Rule, begin: datetime, first: int, last: datetime) -> Iterator[datetime | None]:
+def steps(
+    rule: Rule, begin: datetime, first: int, last: datetime, work: Work
+) -> Iterator[datetime]:
     """The times of a rule in order, from a step on until one that starts after `last`."""
     follow = _by_clock if rule.freq in _SHORT else _by_days
-    return follow(rule, begin, first, last)
+    return follow(rule, begin, first, last, work)
 
 
 def first_step(rule: Rule, begin: datetime, low: datetime) -> int:
@@ -48,13 +54,17 @@ def first_step(rule: Rule, begin: datetime, low: datetime) -> int:
     return max(0, number - 1)
 
 
-def _by_days(rule: Rule, begin: datetime, first: int, last: datetime) -> Iterator[datetime | None]:
+def _by_days(
+    rule: Rule, begin: datetime, first: int, last: datetime, work: Work
+) -> Iterator[datetime]:
     days = RuleDays(rule, begin.date())
-    times = _times(rule, begin.time(), ("BYHOUR", "BYMINUTE", "BYSECOND"))
+    times = _times(rule, begin.time(), _CLOCK)
     number = first
     months = days.months
     while (period := _period(rule, begin.date(), number, months, last.date())) is not None:
-        held = (day for day in period if days.holds(day))
+        work.spend(1 + len(period) * days.cost)
+        held = [day for day in period if days.holds(day)]
+        work.spend(len(held) * len(times))
         found = [datetime.combine(day, at) for day in held for at in times]
         yield from _given(rule, found, begin)
         number += 1
@@ -88,45 +98,44 @@ def _months(year: int, months: list[int], last: date) -> list[date] | None:
     ]
 
 
-def _by_clock(rule: Rule, begin: datetime, first: int, last: datetime) -> Iterator[datetime | None]:
+def _by_clock(
+    rule: Rule, begin: datetime, first: int, last: datetime, work: Work
+) -> Iterator[datetime]:
     days = RuleDays(rule, begin.date())
+    named = {name: frozenset(map(int, rule.by[name])) for name in _CLOCK if name in rule.by}
+    smaller = {"HOURLY": ("BYMINUTE", "BYSECOND"), "MINUTELY": ("BYSECOND",)}.get(rule.freq, ())
+    around = prod(len(named.get(name, (0,))) for name in smaller)
     length = rule.interval * UNITS[rule.freq]
     end = int((last - begin).total_seconds())
     number = first
     while number * length <= end:
         at = begin + timedelta(seconds=number * length)
-        later = _not_before(rule, days, at)
+        work.spend(_LOOK)
+        later = _not_before(rule, named, days, at)
         if later is None:
-            yield from _given(rule, _around(rule, at), begin)
+            work.spend(around)
+            found = [datetime.combine(at.date(), one) for one in _times(rule, at.time(), smaller)]
+            yield from _given(rule, found, begin)
             number += 1
         else:
-            yield None
             ahead = int((later - begin).total_seconds())
             number = max(number + 1, -(-ahead // length))
 
 
-def _not_before(rule: Rule, days: RuleDays, at: datetime) -> datetime | None:
+def _not_before(
+    rule: Rule, named: dict[str, frozenset[int]], days: RuleDays, at: datetime
+) -> datetime | None:
     """When to look again, if the rule does not fire at a time; `None` if it does."""
     if not days.holds(at.date()):
         return datetime.combine(at.date(), time()) + timedelta(days=1)
     hour = at.replace(minute=0, second=0)
-    if not _has(rule, "BYHOUR", at.hour):
+    if at.hour not in named.get("BYHOUR", (at.hour,)):
         return hour + timedelta(hours=1)
-    if rule.freq != "HOURLY" and not _has(rule, "BYMINUTE", at.minute):
+    if rule.freq != "HOURLY" and at.minute not in named.get("BYMINUTE", (at.minute,)):
         return at.replace(second=0) + timedelta(minutes=1)
-    if rule.freq == "SECONDLY" and not _has(rule, "BYSECOND", at.second):
+    if rule.freq == "SECONDLY" and at.second not in named.get("BYSECOND", (at.second,)):
         return at + timedelta(seconds=1)
     return None
-
-
-def _has(rule: Rule, name: str, number: int) -> bool:
-    return name not in rule.by or number in map(int, rule.by[name])
-
-
-def _around(rule: Rule, at: datetime) -> list[datetime]:
-    """The times of one hour, minute or second."""
-    smaller = {"HOURLY": ("BYMINUTE", "BYSECOND"), "MINUTELY": ("BYSECOND",)}.get(rule.freq, ())
-    return [datetime.combine(at.date(), one) for one in _times(rule, at.time(), smaller)]
 
 
 def _times(rule: Rule, given: time, names: tuple[str, ...]) -> list[time]:
@@ -144,12 +153,9 @@ def _times(rule: Rule, given: time, names: tuple[str, ...]) -> list[time]:
     ]
 
 
-def _given(rule: Rule, found: list[datetime], begin: datetime) -> Iterator[datetime | None]:
+def _given(rule: Rule, found: list[datetime], begin: datetime) -> Iterator[datetime]:
     positions = [int(text) for text in rule.by.get("BYSETPOS", ())]
     if positions:
-        # Whoever counts steps shall know that many times were looked at for the few taken.
-        yield from [None] * (len(found) // _LOOKED_AT)
         places = {one - 1 if one > 0 else len(found) + one for one in positions}
         found = [one for place, one in enumerate(found) if place in places]
-    kept = [one for one in found if one >= begin]
-    yield from kept or (None,)
+    yield from (one for one in found if one >= begin)

@@ -11,6 +11,7 @@ import hashlib
 import heapq
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from callblocks.toolkits.workspace.backend import Json
 from callblocks.toolkits.workspace.local.ics_times import compact, instant, shown, to_utc
 from callblocks.toolkits.workspace.local.occurrences import Counting
 from callblocks.toolkits.workspace.local.plan import Plan, clocks, plan_of
+from callblocks.toolkits.workspace.local.work import Spent, Work
 from callblocks.toolkits.workspace.times import read_time
 
 __all__ = (
@@ -40,6 +42,8 @@ _DAY = timedelta(days=1)
 _GRACE = timedelta(hours=3)
 _FIRST = datetime(1, 1, 2, tzinfo=UTC)
 _LAST = datetime(9999, 12, 30, tzinfo=UTC)
+_TO_PLAN, _TO_READ, _TO_PLACE = 50, 10, 5
+"""Units of work for a series, for each time or number in its lines, and for each start."""
 
 
 class Series(msgspec.Struct, frozen=True):
@@ -120,12 +124,24 @@ def _single(id: str, master: Json, window: Window, zone: str) -> Iterator[Found]
 def _regular(
     series: Series, master: Json, window: Window, zone: str, counting: Counting
 ) -> Iterator[Found]:
+    work = counting.work(series.id)
+    try:
+        yield from _planned(series, master, window, zone, work)
+    except (Spent, OverflowError):  # it takes too long, or ends beyond the last year
+        counting.given_up.add(series.id)
+
+
+def _planned(
+    series: Series, master: Json, window: Window, zone: str, work: Work
+) -> Iterator[Found]:
+    work.spend(_TO_PLAN + _TO_READ * sum(line.count(",") + 1 for line in master["recurrence"]))
     plan = plan_of(master, zone)
     taken = {str(one["id"]) for one in series.overrides}
     # Some hours of grace at each end, for clocks that change; who is outside is left out below.
     low = _on_clocks(window.low, plan, -(plan.length + _GRACE))
     high = _on_clocks(window.high, plan, _GRACE)
-    for start in plan.starts(low, high, counting, series.id):
+    for start in plan.starts(low, high, work):
+        work.spend(_TO_PLACE)
         begin = to_utc(start, plan.zone)
         if start in plan.without or not window.holds(begin, _later(begin, plan.length)):
             continue
@@ -167,13 +183,16 @@ def find_occurrence(series: Series, stamp: str, zone: str) -> Json | None:
         start = _start_of(stamp, plan)
     except (ToolError, ValueError, OverflowError):
         return None
-    for found in plan.starts(start - _DAY, start + _DAY, Counting(), series.id):
-        event = occurrence(series.id, master, plan, found, zone)
-        if event["id"] == wanted:
-            cancelled = master["status"] == "cancelled" or found in plan.without
-            return event | {"status": "cancelled"} if cancelled else event
-        if found > start + _DAY:
-            break
+    # A rule whose budget is spent before it comes to that time has nothing to show for it, and
+    # neither has one whose occurrences end beyond the last year.
+    with suppress(Spent, OverflowError):
+        for found in plan.starts(start - _DAY, start + _DAY, Counting().work(series.id)):
+            event = occurrence(series.id, master, plan, found, zone)
+            if event["id"] == wanted:
+                cancelled = master["status"] == "cancelled" or found in plan.without
+                return event | {"status": "cancelled"} if cancelled else event
+            if found > start + _DAY:
+                break
     return None
 
 

@@ -18,7 +18,10 @@ from pathlib import Path
 from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.local.database import damaged, database, make_database
 
-__all__ = ("DEFAULT_TITLE", "TaskFile", "new_id", "now")
+__all__ = ("DEFAULT_TITLE", "TASKS", "TaskFile", "new_id", "now")
+
+TASKS = "tasks.sqlite"
+"""The file in the folder of the office."""
 
 DEFAULT_TITLE = "My Tasks"
 """The name of the list that is there from the start."""
@@ -51,7 +54,7 @@ class TaskFile:
     """The file; it is made by the first write."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "tasks.sqlite"
+        self._path = folder / TASKS
 
     @contextmanager
     def reading(self) -> Generator[sqlite3.Connection | None]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
+from callblocks.runtime.origins.origins import Origins
 from callblocks.toolkits.workspace.backend import Json, Page
-from callblocks.toolkits.workspace.local.task_file import TaskFile, new_id, now
+from callblocks.toolkits.workspace.local.task_file import TASKS, TaskFile, new_id, now
 from callblocks.toolkits.workspace.local.task_rows import (
     DEEPEST,
     SELECT,
@@ -51,8 +53,10 @@ update tasks set deleted = 1, updated = :now where id in below and list = :list
 class LocalTasks:
     """The tasks in a folder; its file is made by the first write."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, origins: Origins | None = None) -> None:
         self._file = TaskFile(folder)
+        self._path = f"{folder.name}/{TASKS}"
+        self._origins = origins
 
     def lists(self, *, limit: int, page: str) -> Page:
         """The lists; `@default` stands for the first."""
@@ -64,6 +68,7 @@ class LocalTasks:
                 "select id, title, updated from lists order by position, id limit ? offset ?",
                 (limit + 1, start),
             ).fetchall()
+        self._saw(())
         return page_of([list_of(*row) for row in found], start, limit)
 
     def add_list(self, title: str) -> Json:
@@ -103,7 +108,9 @@ class LocalTasks:
                 "deepest": DEEPEST,
             }
             found = connection.execute(_PAGE, wanted).fetchall()
-        return page_of([task_of(row) for row in found], start, limit)
+        listed = page_of([task_of(row) for row in found], start, limit)
+        self._saw(listed.items)
+        return listed
 
     def task(self, list_id: str, task_id: str) -> Json:
         """One task, also one that is deleted."""
@@ -111,13 +118,16 @@ class LocalTasks:
             if connection is None:
                 require_default(list_id)
                 raise no_task(task_id)
-            return found_task(connection, list_id_of(connection, list_id), task_id)
+            found = found_task(connection, list_id_of(connection, list_id), task_id)
+        self._saw([found])
+        return found
 
     def create(self, list_id: str, task: Json, *, parent: str, previous: str) -> Json:
         """Add a task: first, or after `previous`, among those of its parent."""
         with self._file.writing() as connection:
             owner = list_id_of(connection, list_id)
             made = new_id()
+            self._mark(made)
             place = make_place(connection, owner, parent, previous)
             connection.execute(
                 "insert into tasks (id, list, title, parent, position, updated) "
@@ -132,8 +142,11 @@ class LocalTasks:
         with self._file.writing() as connection:
             owner = list_id_of(connection, list_id)
             found_task(connection, owner, task_id)
+            self._mark(task_id)
             change_task(connection, task_id, changes)
-            return found_task(connection, owner, task_id)
+            found = found_task(connection, owner, task_id)
+        self._saw([found])
+        return found
 
     def delete(self, list_id: str, task_id: str) -> None:
         """Delete a task and those below it."""
@@ -142,3 +155,15 @@ class LocalTasks:
             if found_task(connection, owner, task_id).get("deleted"):
                 raise no_task(task_id)
             connection.execute(_BELOW, {"task": task_id, "list": owner, "now": now()})
+
+    def _saw(self, tasks: Iterable[Json]) -> None:
+        """Taint the call that reads tasks which a tainted one wrote, or a file of them."""
+        if self._origins is not None:
+            self._origins.saw_store(self._path)
+            for one in tasks:
+                self._origins.saw(f"task:{one['id']}", f"the task {one['id']}")
+
+    def _mark(self, task_id: str) -> None:
+        """Mark a task that a tainted call writes, before that."""
+        if self._origins is not None:
+            self._origins.mark(f"task:{task_id}")

@@ -8,13 +8,13 @@ W. Europe Standard Time                         Europe/Berlin
 from __future__ import annotations
 
 import os
-from functools import cache
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from functools import cache, lru_cache
+from zoneinfo import ZoneInfo, available_timezones
 
 __all__ = ("known_zone", "machine_zone", "place")
 
 
-_LONGEST = 200
+_LONGEST, _SEGMENTS = 200, 3
 
 
 def machine_zone() -> str:
@@ -27,17 +27,17 @@ def machine_zone() -> str:
     return "UTC"
 
 
-@cache
+@lru_cache(1_000)
 def known_zone(name: str) -> str:
     """The usual name of a zone that a file names in its own way, or "" if it is unknown."""
     if len(name) > _LONGEST:
         return ""
-    if _is_zone(name):
+    if name in _names():
         return name
     parts = name.split("/")
-    for start in range(1, len(parts)):
+    for start in range(max(1, len(parts) - _SEGMENTS), len(parts)):
         rest = "/".join(parts[start:])
-        if _is_zone(rest):
+        if rest in _names():
             return rest
     from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
 
@@ -49,9 +49,7 @@ def place(name: str) -> ZoneInfo:
     return ZoneInfo(name)
 
 
-def _is_zone(name: str) -> bool:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return False
-    return bool(name)
+@cache
+def _names() -> frozenset[str]:
+    """Return all names of zones: a file may name thousands, and opening each would take long."""
+    return frozenset(available_timezones())

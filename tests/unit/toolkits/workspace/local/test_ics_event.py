@@ -152,7 +152,7 @@ def test_damage_is_read_or_refused_and_nothing_else(noise: bytes, at: int, cut: 
     whole = new_file(new_event("event1", fields, NOW))
     damaged = whole[:at] + noise + whole[at + cut :]
     try:
-        for group in IcsFile(damaged, zones=False).groups:
+        for group in IcsFile(damaged, whole=False).groups:
             for event in group.events():
                 read_event(event)
     except BROKEN:

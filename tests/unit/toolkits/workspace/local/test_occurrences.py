@@ -7,6 +7,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from dateutil.rrule import rrulestr
 from hypothesis import given, settings
@@ -18,6 +19,7 @@ from callblocks.toolkits.workspace.local.occurrences import Counting
 from callblocks.toolkits.workspace.local.reading_events import span_of
 from callblocks.toolkits.workspace.local.rule_steps import steps
 from callblocks.toolkits.workspace.local.series import Series, Window, occurrences
+from callblocks.toolkits.workspace.local.work import Work
 from callblocks.toolkits.workspace.recurrence import read_rule
 
 ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata", "UTC", "Africa/Casablanca")
@@ -79,8 +81,7 @@ STARTS = st.datetimes(datetime(2024, 1, 1), datetime(2026, 12, 31)).map(
 def test_a_rule_fires_when_another_library_says(begin: datetime, rule: str) -> None:
     read = read_rule(rule)
     end = datetime(2045, 1, 1)
-    ours = steps(read, begin, 0, end)
-    ours = (one for one in ours if one is not None and one <= end)
+    ours = (one for one in steps(read, begin, 0, end, Work(10**9)) if one <= end)
     theirs = rrulestr(
         read_rule(rule.partition(";COUNT")[0].partition(";UNTIL")[0]).text(), dtstart=begin
     )
@@ -92,7 +93,7 @@ def test_a_rule_fires_when_another_library_says(begin: datetime, rule: str) -> N
 def test_weeks_at_the_turn_of_a_year_are_those_of_the_standard(week: int) -> None:
     begin, end = datetime(2020, 1, 1), datetime(2045, 1, 1)
     rule = read_rule(f"FREQ=YEARLY;BYWEEKNO={week};BYDAY=MO,SU")
-    fired = {one for one in steps(rule, begin, 0, end) if one is not None and one < end}
+    fired = {one for one in steps(rule, begin, 0, end, Work(10**6)) if one < end}
     days = (begin + timedelta(days=at) for at in range((end - begin).days))
     wanted = {one for one in days if one.isocalendar()[1:] in ((week, 1), (week, 7))}
     assert fired == wanted
@@ -115,7 +116,7 @@ def test_the_index_looks_no_further_than_a_series_goes(
     start: datetime, zone: str, rule: str
 ) -> None:
     one = timed(start.isoformat(), zone, f"RRULE:{rule}")
-    first, last = span_of(one)
+    first, last = span_of(one, Work(100_000))
     for begin in begins(one, "2023-01-01", "2040-01-01", 500):
         assert first <= begin.timestamp() <= last
 
@@ -135,7 +136,7 @@ def test_the_index_looks_no_further_than_a_series_goes(
 )
 def test_a_rule_without_end_costs_no_more_than_what_is_taken(rule: str, low: str) -> None:
     one = timed("2026-01-01T09:00:00", "Europe/Berlin", f"RRULE:{rule}")
-    counting = Counting(until=float("inf"))
+    counting = Counting()
     window = Window(datetime.fromisoformat(low).replace(tzinfo=UTC))
     found = list(islice(occurrences(one, window, "UTC", counting), 20))
     assert len(found) == 20
@@ -161,17 +162,19 @@ def test_a_rule_that_hardly_fires_is_given_up(rule: str, low: str) -> None:
     assert begins(one, low, "9999-12-29", 3) == []
 
 
-def test_the_rules_of_one_request_have_their_time_together(tmp_path: Path) -> None:
+def test_the_rules_of_one_file_have_their_work_together() -> None:
     one = timed("2026-01-01T09:00:00", "Europe/Berlin", "RRULE:FREQ=DAILY")
-    counting = Counting(until=0.0)
+    counting = Counting({"seri1": "a.ics", "other": "a.ics", "third": "b.ics"})
+    never = timed("2026-01-01T09:00:00", "UTC", "RRULE:FREQ=MINUTELY;BYMONTH=2;BYMONTHDAY=30")
+    costly = msgspec.structs.replace(never, id="other")
+    assert list(occurrences(costly, Window(), "UTC", counting))[1:] == []
     assert list(occurrences(one, Window(), "UTC", counting)) == []
-    assert counting.given_up == {"seri1"}
+    assert counting.given_up == {"seri1", "other"}
+    spared = msgspec.structs.replace(one, id="third")
+    assert len(list(islice(occurrences(spared, Window(), "UTC", counting), 9))) == 9
 
 
-def test_a_given_up_series_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from callblocks.toolkits.workspace.local import occurrences as module
-
-    monkeypatch.setattr(module, "STEPS", 100)
+def test_a_given_up_series_is_told(tmp_path: Path) -> None:
     calendars = LocalCalendars(tmp_path / "office")
     point: Json = {"dateTime": "2026-01-01T09:00:00", "timeZone": "UTC"}
     rule = ["RRULE:FREQ=MINUTELY;BYMONTH=2;BYMONTHDAY=30"]

@@ -1,0 +1,182 @@
+"""A time zone that a file brings along: its VTIMEZONE, followed within a budget of work.
+
+    BEGIN:STANDARD                       an observance: since when, and the offsets before and after
+    DTSTART:19701025T030000
+    RRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU
+    TZOFFSETFROM:+0200
+    TZOFFSETTO:+0100
+
+Zones of known names are never read from a file. The rules of the others are not expanded: the
+offset at a time is that of the observance that started last before it, and each rule is followed
+only from some years before that time. A zone whose rules take more work than its budget has no
+offsets: its events are left out with a fault that says so, and no other event is.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from datetime import datetime, timedelta, tzinfo
+from typing import NamedTuple
+
+from callblocks.toolkits.workspace.local.occurrences import rule_starts
+from callblocks.toolkits.workspace.local.work import Spent, Work
+from callblocks.toolkits.workspace.recurrence import Rule, read_rule
+from callblocks.toolkits.workspace.times import read_time
+
+__all__ = ("FileZone", "work_of_zones")
+
+_WORK = 20_000
+"""Units for all times that are read in one zone of a file."""
+
+_FILE_WORK = 3 * _WORK
+"""Units for all zones of a file, however many it has."""
+
+_FREQUENCIES = ("YEARLY", "MONTHLY")
+"""How often the clocks of a zone can change; what changes them each second is no zone."""
+
+_OBSERVANCES = 200
+_LOOK_BACK = (2, 12, 120)
+"""Years before a time in which the last change is looked for, one after the other."""
+
+_OFFSET = re.compile(r"([+-])(\d\d)(\d\d)(\d\d)?", re.ASCII)
+_YEAR = timedelta(days=366)
+
+
+def work_of_zones() -> Work:
+    """Return the budget that all zones of a file share."""
+    return Work(_FILE_WORK)
+
+
+class _Observance(NamedTuple):
+    start: datetime
+    before: timedelta
+    after: timedelta
+    rules: list[Rule]
+    extra: list[datetime]
+
+
+class FileZone(tzinfo):
+    """The zone; `key` is its name in the file, as the library writes it back."""
+
+    def __init__(self, name: str, lines: list[str], shared: Work | None = None) -> None:
+        self.key = name
+        self._lines = lines
+        self._work = Work(_WORK, shared)
+        self._read: list[_Observance] | None = None
+        self._starts: dict[tuple[int, int, int], list[datetime]] = {}
+
+    def utcoffset(self, when: datetime | None, /) -> timedelta | None:
+        """Return the offset at a local time of the zone; `ValueError` where none can be found."""
+        if when is None:
+            return None
+        return self._offset(when.replace(tzinfo=None))
+
+    def dst(self, when: datetime | None, /) -> timedelta | None:
+        """Return `None`: no caller needs the part of an offset that is daylight saving time."""
+        return None
+
+    def tzname(self, when: datetime | None, /) -> str | None:
+        """Return the name of the zone in its file."""
+        return self.key
+
+    def __reduce__(self) -> tuple[type[FileZone], tuple[str, list[str]]]:
+        """Copy the zone by its lines; the copy has a budget of its own."""
+        return FileZone, (self.key, self._lines)
+
+    def _offset(self, local: datetime) -> timedelta:
+        try:
+            if self._read is None:
+                self._read = _read_zone(self._lines, self._work)
+            last: tuple[datetime, timedelta] | None = None
+            for one in self._read:
+                begun = self._last_start(one, local)
+                if begun is not None and (last is None or begun >= last[0]):
+                    last = begun, one.after
+            return last[1] if last else min(self._read, key=lambda one: one.start).before
+        except Spent:
+            raise ValueError(f"the rules of its time zone {self.key} take too many steps") from None
+
+    def _last_start(self, one: _Observance, local: datetime) -> datetime | None:
+        """Return the last time up to `local` at which an observance started."""
+        self._work.spend(len(one.extra) // 10)
+        if local < one.start:
+            return None
+        starts = [one.start, *(extra for extra in one.extra if extra <= local)]
+        starts += [found for rule in one.rules if (found := self._last_of(rule, one, local))]
+        return max(starts)
+
+    def _last_of(self, rule: Rule, one: _Observance, local: datetime) -> datetime | None:
+        def ends(until: str) -> datetime:
+            if until.startswith("999"):  # how some programs say for ever
+                return datetime(9998, 12, 31)
+            value = read_time(until, "UNTIL").value
+            if not isinstance(value, datetime):
+                return datetime(value.year, value.month, value.day, 23, 59, 59)
+            plain = value.replace(tzinfo=None)
+            return plain if value.tzinfo is None else plain + one.before
+
+        # Nearly every zone changes each year; only what has ended long ago needs a longer look.
+        end = min(datetime(local.year, 12, 31, 23, 59, 59), ends(rule.until or "9998"))
+        for years in _LOOK_BACK:
+            key = id(rule), local.year, years
+            low = max(one.start, end - years * _YEAR) if end.year > years + 1 else one.start
+            if key not in self._starts:
+                found = rule_starts(rule, one.start, low, end, self._work, ends)
+                self._starts[key] = sorted(found)
+            at = bisect_right(self._starts[key], local)
+            if at or low == one.start:
+                return self._starts[key][at - 1] if at else None
+        return None
+
+
+def _read_zone(lines: list[str], work: Work) -> list[_Observance]:
+    found: list[_Observance] = []
+    fields: dict[str, list[str]] | None = None
+    for line in lines:
+        work.spend()
+        head, _, value = line.partition(":")
+        name = head.partition(";")[0].upper()
+        if name == "BEGIN" and value.strip().upper() in ("STANDARD", "DAYLIGHT"):
+            fields = {}
+        elif name == "END" and fields is not None:
+            found.append(_observance(fields, work))
+            fields = None
+        elif fields is not None:
+            fields.setdefault(name, []).append(value.strip())
+    if not found:
+        raise ValueError("its time zone has no offsets")
+    rules = [rule for one in found for rule in one.rules]
+    if len(found) > _OBSERVANCES or any(rule.freq not in _FREQUENCIES for rule in rules):
+        raise Spent
+    return found
+
+
+def _observance(fields: dict[str, list[str]], work: Work) -> _Observance:
+    dates = [text for value in fields.get("RDATE", ()) for text in value.split(",") if text]
+    work.spend(20 * (1 + len(dates) + len(fields.get("RRULE", ()))))
+    return _Observance(
+        start=_local(fields["DTSTART"][0]),
+        before=_read_offset(fields["TZOFFSETFROM"][0]),
+        after=_read_offset(fields["TZOFFSETTO"][0]),
+        rules=[read_rule(text) for text in fields.get("RRULE", ())],
+        extra=[_local(text.partition("/")[0]) for text in dates],
+    )
+
+
+def _local(text: str) -> datetime:
+    value = read_time(text, "DTSTART").value
+    if not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    return value.replace(tzinfo=None)
+
+
+def _read_offset(text: str) -> timedelta:
+    match = _OFFSET.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text[:20]} is no offset of a time zone")
+    hours, minutes, seconds = (int(part or 0) for part in match.groups()[1:])
+    size = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    if size >= timedelta(hours=24):
+        raise ValueError(f"{text[:20]} is no offset of a time zone")
+    return -size if match[1] == "-" else size
