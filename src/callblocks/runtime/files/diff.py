@@ -7,8 +7,8 @@ r"""What a write would change, for a person to see before it is approved.
     photo.png: binary, 120 bytes become 300       -there
     notes/a.md: no change                         +world
 
-Lines end at `\n` alone, so that another line break inside one is seen as such. What is not shown
-is always said: nothing hides behind a cut.
+Lines end at `\n` alone, so that another line break inside one is seen as such. Nothing is cut: a
+person approves all of it, and who shows it folds what is long.
 """
 
 from __future__ import annotations
@@ -18,10 +18,7 @@ from itertools import takewhile
 
 from callblocks.runtime.files.text import is_text, split_lines
 
-__all__ = ("MAX_COMPARED", "MAX_SHOWN", "change_text")
-
-MAX_SHOWN = 400
-"""How many lines of a change are shown."""
+__all__ = ("MAX_COMPARED", "change_text")
 
 MAX_COMPARED = 2_000
 """How many lines are compared one by one; of longer files, all between the first and the last
@@ -85,8 +82,4 @@ def _marked(mark: str, lines: Iterable[str]) -> Iterable[str]:
 
 
 def _show(heading: list[str], lines: Iterable[str]) -> str:
-    shown = [*lines]
-    hidden = len(shown) - MAX_SHOWN
-    if hidden > 0:
-        shown[MAX_SHOWN:] = [f"… {hidden} more lines are not shown"]
-    return "\n".join([*heading, *shown])
+    return "\n".join([*heading, *lines])

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from callblocks.model.errors import ToolError
-from callblocks.runtime.files.names import HERE, relative
+from callblocks.runtime.files.names import HERE, STATE, relative
 from callblocks.runtime.files.openat import Opener, open_folder
 from callblocks.runtime.files.replace import is_temporary
 
@@ -24,6 +24,7 @@ __all__ = ("Entry", "EntryKind", "Listing", "Walk", "entry_of")
 
 EntryKind: TypeAlias = Literal["file", "folder", "link", "other"]
 """other: a pipe, a socket, a device."""
+Check: TypeAlias = Callable[[os.stat_result], None]
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,9 +57,9 @@ class Walk:
         self._depth = depth
         self._scan = scan
 
-    def below(self, folder: str) -> Iterator[Entry]:
-        """The entries below `folder`, which must be there."""
-        waiting = [(entry, 1) for entry in reversed(self._read(folder))]
+    def below(self, folder: str, check: Check | None = None) -> Iterator[Entry]:
+        """Yield the entries below `folder`, which must be there; `check` raises for another one."""
+        waiting = [(entry, 1) for entry in reversed(self._read(folder, check))]
         while waiting:
             entry, level = waiting.pop()
             yield entry
@@ -73,9 +74,11 @@ class Walk:
             self.complete = False
             return []
 
-    def _read(self, folder: str) -> list[Entry]:
+    def _read(self, folder: str, check: Check | None = None) -> list[Entry]:
         opened = open_folder(self._root, folder, opener=self._opener)
         try:
+            if check is not None:
+                check(os.fstat(opened))
             with os.scandir(opened) as names:
                 found = [(entry.name, _status(entry)) for entry in self._cap(names)]
         finally:
@@ -84,7 +87,7 @@ class Walk:
         return [
             entry_of(prefix + name, status)
             for name, status in sorted(found)
-            if status and not is_temporary(name) and self._is_path(prefix + name)
+            if status and not _is_ours(prefix, name) and self._is_path(prefix + name)
         ]
 
     def _cap(self, names: Iterator[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
@@ -110,6 +113,11 @@ def entry_of(path: str, status: os.stat_result) -> Entry:
     if stat.S_ISDIR(mode):
         return Entry(path=path, kind="folder")
     return Entry(path=path, kind="link" if stat.S_ISLNK(mode) else "other")
+
+
+def _is_ours(prefix: str, name: str) -> bool:
+    """Return whether callblocks keeps something under a name, or is still writing it."""
+    return is_temporary(name) or (name == STATE and not prefix)
 
 
 def _status(entry: os.DirEntry[str]) -> os.stat_result | None:

@@ -16,10 +16,12 @@ import unicodedata
 from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
 
-__all__ = ("HERE", "MAX_DEPTH", "MAX_NAME", "MAX_PATH", "relative", "unsafe")
+__all__ = ("HERE", "MAX_DEPTH", "MAX_NAME", "MAX_PATH", "STATE", "relative", "unsafe")
 
 HERE = "."
 """The workspace itself."""
+STATE = ".callblocks"
+"""The folder in a workspace that holds what callblocks knows of it."""
 
 MAX_NAME = 255
 """Bytes in the name of one file: what file systems take."""

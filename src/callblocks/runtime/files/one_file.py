@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
@@ -29,13 +30,25 @@ def look_if_there(folder: int, name: str) -> os.stat_result | None:
         return None
 
 
-def read_file(path: str, folder: int, name: str, length: int) -> bytes:
-    """The first bytes of a file, at most `length`; `path` is for the messages."""
+def read_file(
+    path: str,
+    folder: int,
+    name: str,
+    length: int,
+    check: Callable[[os.stat_result], None] | None = None,
+) -> bytes:
+    """Return the first bytes of a file, at most `length`; `path` is for the messages.
+
+    `check` raises where what was opened is not the file that is meant.
+    """
     # First without opening it: opening a device may already do something.
     _refuse_unless_file(path, look(folder, name))
     opened = os.open(name, _READ, dir_fd=folder)
     try:
-        _refuse_unless_file(path, os.fstat(opened))
+        status = os.fstat(opened)
+        if check is not None:
+            check(status)
+        _refuse_unless_file(path, status)
         return _read_all(opened, length)
     finally:
         os.close(opened)

@@ -7,8 +7,9 @@
 
 The folder is opened once, and all else is opened from there: a folder that is renamed, or swapped
 for a link, changes nothing for calls that run. A path is first turned into the real path it leads
-to, and that is opened without passing any link: what was checked is what is used. Folders mounted
-inside are inside; who mounts one there has put it there.
+to, and that is opened without passing any link. In a call this happens once: what the policy judged
+is what the tool uses (see `pins`). Folders mounted inside are inside; who mounts one there has put
+it there.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from __future__ import annotations
 import os
 import stat
 import weakref
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from callblocks.model.brief import brief
@@ -26,7 +27,7 @@ from callblocks.runtime.files.entries import Entry, Listing, Walk, entry_of
 from callblocks.runtime.files.faults import naming, wrong_type
 from callblocks.runtime.files.limits import FileLimits
 from callblocks.runtime.files.links import real_path
-from callblocks.runtime.files.names import HERE, relative, unsafe
+from callblocks.runtime.files.names import HERE, STATE, relative, unsafe
 from callblocks.runtime.files.one_file import (
     look,
     look_if_there,
@@ -39,10 +40,11 @@ from callblocks.runtime.files.openat import (
     Opener,
     best_opener,
     flush_folder,
-    open_folder,
 )
+from callblocks.runtime.files.pins import Pin, call_files, take_pin
 from callblocks.runtime.files.protected import PROTECTED, Protected, own_paths, refuse_protected
 from callblocks.runtime.files.replace import replace
+from callblocks.runtime.origins.origins import FOREIGN, Origins
 
 __all__ = ("Root",)
 
@@ -54,7 +56,8 @@ class Root:
 
     `protected` is the table of what is never written, `own` are files that steer callblocks (the
     policy, code that it runs), protected as well where they are inside; so are those of `hidden`,
-    which commands do not even see. `opener` is for tests.
+    which commands do not even see. `foreign` says where files of others lie. `opener` is for tests.
+    `origins` knows what holds text of others; each read and write in a call goes through it.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Root:
         protected: Iterable[Protected] = PROTECTED,
         own: Iterable[str | os.PathLike[str]] = (),
         hidden: Iterable[str | os.PathLike[str]] = (),
+        foreign: tuple[str, ...] = FOREIGN,
         limits: FileLimits = _LIMITS,
         opener: Opener | None = None,
     ) -> None:
@@ -72,14 +76,16 @@ class Root:
         self._opener = opener or best_opener()
         self._fd = _open_root(self.folder)
         self._closer = weakref.finalize(self, os.close, self._fd)
-        unseen = own_paths(folder, hidden)
+        unseen = own_paths(folder, (*hidden, self.folder / STATE))
         self.hidden = unseen.paths
         self.protected = (*protected, own_paths(folder, own), unseen)
+        self.origins = Origins(self.folder, self._fd, self._opener, limits=limits, foreign=foreign)
 
     def close(self) -> None:
         """Let go of the folder; nothing can be done with it any more."""
         self._fd = -1
         self._closer()
+        self.origins.close()
 
     def __enter__(self) -> Root:
         return self
@@ -94,15 +100,17 @@ class Root:
     def resolve(self, path: str) -> str | None:
         """The real path that a path leads to, existing or not; `None` if it cannot be or leaves."""
         try:
-            return self._real(path)
+            return self._pin(path).real
         except ToolError:
             return None
 
     def stat(self, path: str) -> Entry:
         """What is at a path, behind links."""
-        real = self._real(path)
-        with naming(path), self._parent(real) as (folder, name):
-            return entry_of(real, look(folder, name))
+        pin = self._pin(path)
+        with naming(path), pin.parent(path, self._fd, self._opener) as (folder, name):
+            status = look(folder, name)
+            pin.require(path, status)
+            return entry_of(pin.real, status)
 
     def read(self, path: str, limit: int | None = None) -> bytes:
         """The whole content of a file; one of more than `limit` bytes is refused."""
@@ -117,21 +125,37 @@ class Root:
 
     def read_start(self, path: str, length: int) -> bytes:
         """The first bytes of a file, at most `length`."""
-        with naming(path), self._parent(self._real(path)) as (folder, name):
-            return read_file(path, folder, name, length)
+        pin = self._pin(path)
+        with (
+            naming(path),
+            self.origins.reading(pin.real),
+            pin.parent(path, self._fd, self._opener) as (folder, name),
+        ):
+            return read_file(path, folder, name, length, lambda status: pin.require(path, status))
 
-    def list(self, path: str = HERE, depth: int = 1, limit: int | None = None) -> Listing:
-        """What is below a folder, `depth` levels deep, at most `limit` entries."""
+    def list(
+        self,
+        path: str = HERE,
+        depth: int = 1,
+        limit: int | None = None,
+        hides: Callable[[str], bool] | None = None,
+    ) -> Listing:
+        """Return the entries below a folder, `depth` levels deep, at most `limit` of them.
+
+        Entries for which `hides` is true are left out, as if they were not there.
+        """
+        pin = self._pin(path)
         most = self.limits.entries if limit is None else limit
         deep = max(1, min(depth, self.limits.depth))
         walk = Walk(self._fd, self._opener, depth=deep, scan=self.limits.scan)
-        entries: list[Entry] = []
         with naming(path):
-            for entry in walk.below(self._real(path)):
-                if len(entries) == most:
-                    return Listing(tuple(entries), complete=False)
-                entries.append(entry)
-        return Listing(tuple(entries), walk.complete)
+            below = walk.below(pin.real, lambda status: pin.require(path, status))
+            shown = (entry for entry in below if hides is None or not hides(entry.path))
+            found = list(islice(shown, most + 1))
+        entries = tuple(found[:most])
+        # A name is text too.
+        self.origins.saw_files((pin.real, *(entry.path for entry in entries)))
+        return Listing(entries, walk.complete and len(found) <= most)
 
     def walk_files(self) -> Iterator[Entry]:
         """Every file of the workspace, to copy it; links and what cannot be read are left out."""
@@ -154,26 +178,40 @@ class Root:
 
         A file that is there keeps its mode; `executable` adds the right to run it.
         """
-        real = self.writable(path)
+        pin = self._pin(path)
+        self._refuse_protected(path, pin.real)
         if len(content) > self.limits.write:
             raise ToolError(
                 "file_too_large",
                 f"{brief(path)}: {len(content)} bytes are more than the {self.limits.write} "
                 "that are written at once; nothing was written",
             )
-        with naming(path), self._parent(real, make=True) as (folder, name):
+        with (
+            naming(path),
+            self.origins.writing(pin.real),
+            pin.parent(path, self._fd, self._opener, make=True) as (folder, name),
+        ):
             old = look_if_there(folder, name)
+            pin.require(path, old)
             if old is not None:
                 refuse_to_replace(path, old, overwrite)
             replace(folder, name, content, old=old, executable=executable, overwrite=overwrite)
-        runs = executable or (old is not None and entry_of(real, old).executable)
-        return Entry(path=real, kind="file", size=len(content), executable=runs)
+            # From now on the call means what it has written.
+            call_files().pins[self, relative(path)] = take_pin(self._fd, pin.real, self._opener)
+        runs = executable or (old is not None and entry_of(pin.real, old).executable)
+        return Entry(path=pin.real, kind="file", size=len(content), executable=runs)
 
     def delete(self, path: str) -> None:
         """Delete a file, a link (not what it leads to) or an empty folder."""
         real = self._real(path, follow_last=False)
         self._refuse_protected(path, real)
-        with naming(path), self._parent(real) as (folder, name):
+        with (
+            naming(path),
+            take_pin(self._fd, real, self._opener).parent(path, self._fd, self._opener) as (
+                folder,
+                name,
+            ),
+        ):
             status = look(folder, name)
             if stat.S_ISDIR(status.st_mode):
                 os.rmdir(name, dir_fd=folder)
@@ -181,12 +219,23 @@ class Root:
                 refuse_read_only(path, status)
                 os.unlink(name, dir_fd=folder)
             flush_folder(folder)
+        self.origins.deleted(real, status)
 
     def writable(self, path: str) -> str:
         """The real path that a write to `path` makes or replaces; refused if it is protected."""
-        real = self._real(path)
+        real = self._pin(path).real
         self._refuse_protected(path, real)
         return real
+
+    def _pin(self, path: str) -> Pin:
+        """Return the pin of a path; in a call, the one taken when it was first resolved."""
+
+        def resolve() -> Pin:
+            real = self._real(path)
+            with naming(path):
+                return take_pin(self._fd, real, self._opener)
+
+        return call_files().pinned(self, relative(path), resolve)
 
     def _real(self, path: str, *, follow_last: bool = True) -> str:
         name = relative(path)
@@ -203,15 +252,6 @@ class Root:
             raise wrong_type(path, "it is the workspace itself; name a file in it")
         refuse_protected(relative(path), self.protected)
         refuse_protected(real, self.protected)
-
-    @contextmanager
-    def _parent(self, real: str, *, make: bool = False) -> Generator[tuple[int, str], None, None]:
-        above, _, name = real.rpartition("/")
-        folder = open_folder(self._fd, above or HERE, opener=self._opener, make=make)
-        try:
-            yield folder, name
-        finally:
-            os.close(folder)
 
 
 def _open_root(folder: Path) -> int:

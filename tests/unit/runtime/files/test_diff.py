@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.runtime.files.diff import MAX_COMPARED, MAX_SHOWN, change_text
+from callblocks.runtime.files.diff import MAX_COMPARED, change_text
 
 
 def test_a_new_file_is_shown_whole() -> None:
@@ -53,15 +53,13 @@ def numbered(count: int) -> bytes:
     return b"".join(b"%d\n" % at for at in range(count))
 
 
-@pytest.mark.parametrize(("lines", "hidden"), [(MAX_SHOWN, 0), (MAX_SHOWN + 1, 1), (1000, 600)])
-def test_what_is_not_shown_is_said(lines: int, hidden: int) -> None:
-    assert MAX_SHOWN == 400
-    shown = change_text("a", None, numbered(lines)).split("\n")
-    assert shown[: MAX_SHOWN + 1] == [
-        f"new file a: {lines} lines, {len(numbered(lines))} bytes",
-        *(f"+{at}" for at in range(min(lines, MAX_SHOWN))),
+@pytest.mark.parametrize("lines", [1, 400, 1000])
+def test_all_lines_of_a_change_are_told(lines: int) -> None:
+    count = "1 line" if lines == 1 else f"{lines} lines"
+    assert change_text("a", None, numbered(lines)).split("\n") == [
+        f"new file a: {count}, {len(numbered(lines))} bytes",
+        *(f"+{at}" for at in range(lines)),
     ]
-    assert shown[MAX_SHOWN + 1 :] == ([f"… {hidden} more lines are not shown"] if hidden else [])
 
 
 def test_long_files_are_compared_by_their_first_and_last_difference() -> None:

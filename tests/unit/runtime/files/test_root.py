@@ -450,7 +450,7 @@ def test_what_is_hidden_is_known_by_its_path_and_never_written(root: Root, tmp_p
     os.symlink("state", root.folder / "way")
     hidden = (root.folder / "way", root.folder / "keys.toml", tmp_path.parent / "elsewhere")
     with Root(root.folder, own=(root.folder / "policy.toml",), hidden=hidden) as other:
-        assert other.hidden == ("keys.toml", "state", "way")
+        assert other.hidden == (".callblocks", "keys.toml", "state", "way")
         for path in ("state/approvals.db", "way/x", "KEYS.toml", "policy.toml"):
             with pytest.raises(ToolError) as raised:
                 other.write(path, b"")
@@ -458,7 +458,7 @@ def test_what_is_hidden_is_known_by_its_path_and_never_written(root: Root, tmp_p
         with pytest.raises(ToolError, match="is never written"):
             other.delete("state")
         other.write("sub/keys.toml", b"")
-    assert root.hidden == ()
+    assert root.hidden == (".callblocks",)
 
 
 def test_writable_says_where_a_write_would_go(root: Root) -> None:
@@ -512,3 +512,14 @@ def test_what_cannot_be_deleted_has_a_code(root: Root) -> None:
             root.delete(path)
         assert code_of(raised) == code
     assert (root.folder / "full/x").exists()
+
+
+def test_a_listing_leaves_out_what_is_hidden(tmp_path: Path) -> None:
+    with Root(tmp_path) as root:
+        for name in ("a", "b", "keys/k", "z"):
+            root.write(name, b"")
+        hides = {"keys", "keys/k"}.__contains__
+        listing = root.list(depth=2, limit=3, hides=hides)
+        assert [entry.path for entry in listing.entries] == ["a", "b", "z"]
+        assert listing.complete
+        assert not root.list(depth=2, limit=2, hides=hides).complete

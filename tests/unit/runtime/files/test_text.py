@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from callblocks.model.errors import ToolError
 from callblocks.runtime.files.limits import FileLimits
+from callblocks.runtime.files.one_file import read_file
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.files.text import (
     decode_base64,
@@ -96,3 +98,12 @@ def test_what_is_no_base64_is_invalid_input(content: str) -> None:
         decode_base64(content)
     assert raised.value.code == "invalid_input"
     assert raised.value.message.endswith("; nothing was written")
+
+
+def test_the_start_of_a_file_is_read_without_a_pin(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"abcdef")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        assert read_file("a.txt", folder, "a.txt", 3) == b"abc"
+    finally:
+        os.close(folder)
