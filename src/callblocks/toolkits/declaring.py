@@ -14,7 +14,7 @@ from callblocks.tools.tool import Tool
 __all__ = ("declared",)
 
 _known: dict[tuple[object, ...], Tool] = {}
-_nothing: dict[str, Any] = {"function": None, "preview": None, "paths": None}
+_nothing: dict[str, Any] = dict.fromkeys(("function", "preview", "precheck", "paths"))
 
 
 def declared(**options: Unpack[Options]) -> Callable[[Callable[..., Any]], Tool]:

@@ -5,7 +5,7 @@
     file_write   path, content                     a diff is shown before it is approved
     file_upload  filename, content, path, encoding
 
-What lies where files of others lie taints the turn: their text is not the person's.
+The workspace itself knows which files hold text of others, and taints the turn that reads them.
 """
 
 from __future__ import annotations
@@ -20,50 +20,31 @@ from callblocks.model.errors import ToolError
 from callblocks.runtime.files.diff import change_text
 from callblocks.runtime.files.entries import Entry
 from callblocks.runtime.files.names import unsafe
+from callblocks.runtime.files.pins import is_hidden
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.files.text import decode_base64, encode_text, read_text, split_lines
-from callblocks.runtime.policy.globs import holds_path
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 
-__all__ = ("FOREIGN", "PathText", "file_tools", "holds_foreign", "is_foreign")
+__all__ = ("PathText", "file_tools")
 
 PathText = Annotated[str, Field(json_schema_extra={"format": "path"})]
 """A path below the workspace; a policy looks at parameters of this format."""
 
-FOREIGN = ("attachments/**", "downloads/**", "office/**")
-"""Where files and mail of others lie: what they say is not what the person says."""
-
 Count = Annotated[int, Field(ge=1)]
 
 
-def file_tools(root: Root, *, foreign: tuple[str, ...] = FOREIGN) -> tuple[Tool, ...]:
-    """The file tools of a workspace; reading what `foreign` names taints the turn."""
-
-    def taint(context: Context, *paths: str) -> None:
-        for path in paths:
-            if is_foreign(path, foreign):
-                context.taint(f"file of others: {path}")
-                return
-
-    return (_read(root, taint), _list(root, taint), _write(root), _upload(root))
+def file_tools(root: Root) -> tuple[Tool, ...]:
+    """Return the file tools of a workspace."""
+    return (_read(root), _list(root), _write(root), _upload(root))
 
 
-def is_foreign(path: str, foreign: tuple[str, ...] = FOREIGN) -> bool:
-    """Whether files of others lie at this path."""
-    plain = path.casefold().removeprefix("./")
-    return any(holds_path(one.casefold(), plain) for one in foreign)
+def _read(root: Root) -> Tool:
+    def precheck(path: str, **_: object) -> None:
+        root.read_start(path, 0)
 
-
-def holds_foreign(root: Root) -> bool:
-    """Whether there are files of others that a command may have shown, or that cannot be told."""
-    listing = root.list(limit=root.limits.scan)
-    return not listing.complete or any(is_foreign(entry.path) for entry in listing.entries)
-
-
-def _read(root: Root, taint: Callable[..., None]) -> Tool:
-    @tool(read_only=True, origin="builtin")
+    @tool(read_only=True, precheck=precheck, origin="builtin")
     def file_read(
         path: PathText, context: Context, start_line: Count = 1, lines: Count | None = None
     ) -> str:
@@ -75,7 +56,6 @@ def _read(root: Root, taint: Callable[..., None]) -> Tool:
             lines: how many lines to read; all if not given
         """
         whole = split_lines(read_text(root, path))
-        taint(context, path, root.resolve(path) or path)
         start = start_line - 1
         part = whole[start:] if lines is None else whole[start : start + lines]
         if len(part) < len(whole):
@@ -89,8 +69,11 @@ def _read(root: Root, taint: Callable[..., None]) -> Tool:
     return file_read
 
 
-def _list(root: Root, taint: Callable[..., None]) -> Tool:
-    @tool(read_only=True, origin="builtin")
+def _list(root: Root) -> Tool:
+    def precheck(path: str, **_: object) -> None:
+        root.list(path, limit=0)
+
+    @tool(read_only=True, precheck=precheck, origin="builtin")
     def file_list(
         context: Context, path: PathText = ".", depth: Count = 1
     ) -> list[dict[str, object]]:
@@ -100,9 +83,7 @@ def _list(root: Root, taint: Callable[..., None]) -> Tool:
             path: the folder, from the workspace down
             depth: how many levels to go down
         """
-        listing = root.list(path, depth)
-        # A name is text too.
-        taint(context, path, *(entry.path for entry in listing.entries))
+        listing = root.list(path, depth, hides=is_hidden)
         if not listing.complete:
             context.notice(
                 "entries_left_out",

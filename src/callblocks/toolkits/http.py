@@ -47,10 +47,14 @@ _Body = str | dict[str, Any] | list[Any] | None
 def http_tools(client: Client) -> tuple[Tool, ...]:
     """The tools that ask servers, through one client."""
 
+    def precheck(url: str, method: str, headers: dict[str, str], body: _Body) -> None:
+        client.check(url, method, headers=_headers(headers, method, body, ""), body=_body(body))
+
     @tool(
         open_world=True,
         kind="source",
         body="body",
+        precheck=precheck,
         timeout=client.limits.deadline + _SLACK,
         origin="builtin",
     )

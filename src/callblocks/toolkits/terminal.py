@@ -19,12 +19,11 @@ from callblocks.model.errors import ToolError
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.sandbox.choose import find_sandbox
 from callblocks.runtime.sandbox.sandbox import Changes, Ended, Job, Limits, Missing, Sandbox
-from callblocks.toolkits.files import holds_foreign
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 
-__all__ = ("OF_THE_OFFICE", "FindSandbox", "terminal_tools")
+__all__ = ("OF_THE_OFFICE", "FindSandbox", "require_found", "terminal_tools")
 
 FindSandbox: TypeAlias = Callable[[], Awaitable[Sandbox | Missing]]
 
@@ -51,7 +50,16 @@ def terminal_tools(
     """The tools of a terminal whose workspace is `root`."""
     given = limits or Limits()
 
-    @tool(kind="exec", needs_approval=True, timeout=_LONGEST + _SLACK, origin="builtin")
+    async def precheck(**_: object) -> None:
+        await require_found(find)
+
+    @tool(
+        kind="exec",
+        needs_approval=True,
+        timeout=_LONGEST + _SLACK,
+        precheck=precheck,
+        origin="builtin",
+    )
     async def terminal_execute(
         command: _Command, context: Context, timeout: _Seconds = 60
     ) -> dict[str, Any]:
@@ -63,9 +71,7 @@ def terminal_tools(
             command: the command, as for `sh -c`, such as python windows.py | head -5
             timeout: seconds after which it is stopped, with nothing changed; at most 600
         """
-        sandbox = await find()
-        if isinstance(sandbox, Missing):
-            raise ToolError("sandbox_unavailable", sandbox.reason)
+        sandbox = await require_found(find)
         job = Job(
             argv=("/bin/sh", "-c", command),
             folder=str(root.folder),
@@ -73,13 +79,23 @@ def terminal_tools(
             limits=msgspec.structs.replace(given, seconds=timeout),
         )
         printed = _Printed(context)
+        foreign = root.origins.holds_foreign()
         ended = await sandbox.run(job, printed.take)
-        if holds_foreign(root):
+        # Another call may have put something there before the workspace was copied.
+        if foreign or root.origins.holds_foreign():
             context.taint("a command that could read files of others")
         changed = await asyncio.to_thread(_bring_back, ended.changes, root, context)
         return _report(ended, printed, changed, context, timeout)
 
     return (terminal_execute,)
+
+
+async def require_found(find: FindSandbox) -> Sandbox:
+    """Return the sandbox that is found; `sandbox_unavailable` where there is none."""
+    sandbox = await find()
+    if isinstance(sandbox, Missing):
+        raise ToolError("sandbox_unavailable", sandbox.reason)
+    return sandbox
 
 
 class _Printed:

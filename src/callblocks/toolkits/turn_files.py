@@ -7,8 +7,9 @@ very path, and a device or a folder is no file. A write puts the whole file in p
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import CallerError, TimelineError, ToolError
@@ -55,6 +56,23 @@ class FolderFiles:
             # Of a folder that was let go of, listing would be that of where the program runs.
             os.fstat(folder)
             return os.listdir(folder)
+
+    def claim(self, turn: str) -> bool:
+        """Make the folder of a turn; False where it is there already."""
+        with _kept(str(self._root.folder)):
+            try:
+                os.mkdir(turn, mode=0o700, dir_fd=self._root.fileno())
+            except FileExistsError:
+                return False
+        return True
+
+    def give_back(self, turn: str) -> None:
+        """Remove the attachments of a turn that was claimed and not taken, and its empty folder."""
+        folder = self._root.fileno()
+        shutil.rmtree(f"{turn}/attachments", ignore_errors=True, dir_fd=folder)
+        # Whoever has the turn may have files in it.
+        with suppress(OSError):
+            os.rmdir(turn, dir_fd=folder)
 
     def make_room(self, turn: str) -> str:
         """The folder of all turns, in which that of a turn is made; `ToolError` if it cannot be."""

@@ -10,11 +10,13 @@ A function asks for it by a parameter annotated `Context`; the model never sees 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from callblocks.model.outcomes import Artifact, Notice
 
-__all__ = ("Context", "Keep")
+__all__ = ("Context", "Keep", "running_as", "running_context")
 
 Keep = Callable[[str, bytes, str], Artifact]
 """Keeps a file: its name, its content, its MIME type ("" to guess)."""
@@ -36,6 +38,7 @@ class Context:
         keep: Keep | None = None,
         judge: Callable[[str], str | None] | None = None,
         judge_path: Callable[[str], str | None] | None = None,
+        tainted: Callable[[], tuple[str, ...]] | None = None,
     ) -> None:
         self.call_id = call_id
         self.key = key
@@ -47,6 +50,7 @@ class Context:
         self._keep = keep
         self._judge = judge
         self._judge_path = judge_path
+        self._tainted = tainted
 
     def report(self, text: str) -> None:
         """Show text while the tool still runs; it is not part of the output."""
@@ -70,6 +74,13 @@ class Context:
         """Say that the output holds text of others: this turn then asks before it acts."""
         self.taints.append(why)
 
+    def origins(self) -> tuple[str, ...]:
+        """Return why what this call stores counts as text of others; empty where it does not.
+
+        These are the reasons of the turn, and those of the call itself so far.
+        """
+        return tuple(self.taints) if self._tainted is None else self._tainted()
+
     def refusal(self, url: str) -> str | None:
         """Why this call may not go on to another URL than the one it was let through with.
 
@@ -83,3 +94,24 @@ class Context:
         `None` where it may. `path` is the real one, from the workspace down.
         """
         return None if self._judge_path is None else self._judge_path(path)
+
+
+_RUNNING: ContextVar[Context | None] = ContextVar("callblocks-running-call", default=None)
+
+
+def running_context() -> Context | None:
+    """Return the context of the call that runs here; `None` outside of every call.
+
+    Stores ask for it: whoever reads or writes through one need not say so.
+    """
+    return _RUNNING.get()
+
+
+@contextmanager
+def running_as(context: Context | None) -> Generator[None]:
+    """Let what is begun inside run as a part of a call; `None` for work that no call shows."""
+    token = _RUNNING.set(context)
+    try:
+        yield
+    finally:
+        _RUNNING.reset(token)

@@ -33,7 +33,7 @@ from callblocks.tools.docstring import read_docstring
 from callblocks.tools.names import is_name
 from callblocks.tools.schema import tidy
 from callblocks.tools.signature import read_signature
-from callblocks.tools.tool import OfInput, Origin, Paths, Tool
+from callblocks.tools.tool import OfInput, Origin, Paths, Precheck, Tool
 from callblocks.tools.traits import KINDS, RESULT_KINDS, Kind, Traits
 from callblocks.tools.typed_check import TypedCheck
 from callblocks.tools.typed_input import TypedInput
@@ -50,6 +50,9 @@ class Options(TypedDict, total=False):
     that a policy judges, where single parameters do not say them; `reaches` gives those that an
     input means by an id. `reaches_any_host` takes the input and says whether this call may reach
     any host, though others do not. `isolated` runs the function in a process of its own.
+    `stores` names the place where tools keep what they are given: what a tainted call put there is
+    text of others for all that name it; "" says that nothing is kept. `carries` takes the input and
+    gives the paths of what leaves with a call, where `paths` does not.
     `result` is what a timeline makes of the outcome: a tool whose result is `search` gives rows
     that become sources, one with `write` leaves a file at its parameter `path`.
     """
@@ -66,10 +69,13 @@ class Options(TypedDict, total=False):
     timeout: float | None
     body: str | None
     preview: Callable[..., str] | None
+    precheck: Precheck | None
     paths: Paths | None
     reaches: Paths | None
     reaches_any_host: OfInput | None
     isolated: bool
+    stores: str | None
+    carries: Paths | None
     origin: Origin
 
 
@@ -93,10 +99,13 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
     timeout: float | None = None,
     body: str | None = None,
     preview: Callable[..., str] | None = None,
+    precheck: Precheck | None = None,
     paths: Paths | None = None,
     reaches: Paths | None = None,
     reaches_any_host: OfInput | None = None,
     isolated: bool = False,
+    stores: str | None = None,
+    carries: Paths | None = None,
     origin: Origin = "function",
 ) -> Any:
     """Make a tool of a typed function: `@tool`, `@tool(read_only=True)`, `tool(function, …)`.
@@ -117,7 +126,8 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
         named = _name(function, name)
         _require_sense(named, traits, timeout, origin)
         read = _read(function, named, description, body, caller, again=_is_own(function, origin))
-        _require_preview(named, preview, read.names)
+        _require_same_values(named, "preview", preview, read.names)
+        _require_same_values(named, "precheck", precheck, read.names)
         return Tool(
             spec=read.spec,
             check=read.check,
@@ -128,10 +138,13 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
             timeout=timeout,
             context=read.context,
             preview=preview,
+            precheck=precheck,
             paths=paths,
             reaches=reaches,
             reaches_any_host=reaches_any_host,
             isolated=isolated,
+            stores=stores,
+            carries=carries,
         )
 
     return declare if function is None else declare(function)
@@ -277,10 +290,12 @@ def _require_body(spec: ToolSpec) -> None:
         )
 
 
-def _require_preview(name: str, preview: Callable[..., str] | None, names: Iterable[str]) -> None:
-    if preview is None:
+def _require_same_values(
+    name: str, part: str, function: Callable[..., Any] | None, names: Iterable[str]
+) -> None:
+    if function is None:
         return
     try:
-        inspect.signature(preview).bind(**dict.fromkeys(names))
+        inspect.signature(function).bind(**dict.fromkeys(names))
     except (TypeError, ValueError) as error:
-        raise BadTool(f"{name}: preview must take the same values as the tool: {error}") from error
+        raise BadTool(f"{name}: {part} must take the same values as the tool: {error}") from error

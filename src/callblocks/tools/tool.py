@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -13,7 +13,17 @@ from callblocks.model.specs import ToolSpec
 from callblocks.tools.places import formats_of, holds_format, values_of_format
 from callblocks.tools.traits import Traits
 
-__all__ = ("Check", "Checked", "FieldFault", "OfInput", "Origin", "Paths", "StandsFor", "Tool")
+__all__ = (
+    "Check",
+    "Checked",
+    "FieldFault",
+    "OfInput",
+    "Origin",
+    "Paths",
+    "Precheck",
+    "StandsFor",
+    "Tool",
+)
 
 Origin: TypeAlias = Literal["builtin", "function", "external"]
 """builtin: shipped here; function: a caller's own; external: runs elsewhere."""
@@ -43,6 +53,8 @@ class Checked(msgspec.Struct, frozen=True):
 Check: TypeAlias = Callable[[dict[str, Any]], Checked]
 Paths: TypeAlias = Callable[[dict[str, Any]], Iterable[object]]
 OfInput: TypeAlias = Callable[[dict[str, Any]], bool]
+Precheck: TypeAlias = Callable[..., Awaitable[None] | None]
+"""Takes the checked values as keywords; raises `ToolError` where the call cannot work."""
 StandsFor: TypeAlias = Callable[[dict[str, Any]], tuple[str, dict[str, Any]]]
 """Takes the checked values, and gives the name and the input of the call that is meant."""
 
@@ -54,13 +66,19 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     here. `context` names the parameter that takes a `Context`. `preview` tells what a call would
     change, for a person to see before it is approved: it takes the same values, and changes
     nothing. A `ToolError` that it raises for what the call says is its outcome, and nobody is
-    asked. `paths` gives the paths that an input means, where its single parameters do not.
-    `reaches` gives the files that an input means by an id: it may have to look them up, and is
-    only asked where a policy has a rule about paths. `reaches_any_host` says whether a call with
-    this input may reach any host, where the tool as such does not reach out: it is judged as a call
-    of an `open_world` tool is. `isolated` runs the function in a process of its own. With
-    `stands_for` a call of this tool is another way to write a call of another: that one is judged,
-    approved and run in its place.
+    asked. `precheck` takes the same values, changes nothing, and raises the `ToolError` of a call
+    that cannot work, whoever says yes to it: it runs before a person is asked. `paths` gives the
+    paths that an input means, where its single parameters do not. `reaches` gives the files that an
+    input means by an id: it may have to look them up, and is only asked where a policy has a rule
+    about paths. `reaches_any_host` says whether a call with this input may reach any host, where
+    the tool as such does not reach out: it is judged as a call of an `open_world` tool is.
+    `isolated` runs the function in a process of its own. With `stands_for` a call of this tool is
+    another way to write a call of another: that one is judged, approved and run in its place.
+
+    `stores` names the place where a tool keeps what it is given, outside of the workspace: what a
+    tainted call put there taints whoever reads it, by any tool that names the same place. Tools
+    that say nothing and do not come with callblocks share one; "" is for a tool that keeps nothing.
+    `carries` gives the paths of what leaves with a call, where its other paths do not say it.
     """
 
     spec: ToolSpec
@@ -72,11 +90,14 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     timeout: float | None = None
     context: str | None = None
     preview: Callable[..., str] | None = None
+    precheck: Precheck | None = None
     paths: Paths | None = None
     reaches: Paths | None = None
     reaches_any_host: OfInput | None = None
     isolated: bool = False
     stands_for: StandsFor | None = None
+    stores: str | None = None
+    carries: Paths | None = None
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the function itself, as Python code that imported it expects."""

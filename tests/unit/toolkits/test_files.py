@@ -10,8 +10,9 @@ import pytest
 from callblocks.model.errors import ToolError
 from callblocks.runtime.files.limits import FileLimits
 from callblocks.runtime.files.root import Root
-from callblocks.toolkits.files import FOREIGN, file_tools, is_foreign
-from callblocks.tools.context import Context
+from callblocks.runtime.origins.origins import FOREIGN, is_foreign
+from callblocks.toolkits.files import file_tools
+from callblocks.tools.context import Context, running_as
 from callblocks.tools.tool import Tool
 from support.roots import code_of
 
@@ -32,8 +33,10 @@ def run(tool: Tool, context: Context | None = None, **given: Any) -> Any:
     checked = tool.check(given)
     assert not checked.faults
     assert tool.function is not None
-    injected = {tool.context: context or Context()} if tool.context else {}
-    return tool.function(**checked.values, **injected)
+    own = context or Context()
+    injected = {tool.context: own} if tool.context else {}
+    with running_as(own):
+        return tool.function(**checked.values, **injected)
 
 
 def preview(tool: Tool, **given: Any) -> str:
@@ -143,12 +146,13 @@ def test_files_of_others_are_known_by_any_way_to_write_their_path(path: str, for
 def test_where_files_of_others_lie_can_be_said(root: Root) -> None:
     root.write("inbox/x", b"")
     root.write("downloads/x", b"")
-    read = file_tools(root, foreign=("inbox/**",))[0]
     assert FOREIGN == ("attachments/**", "downloads/**", "office/**")
-    for path, taints in {"inbox/x": ["file of others: inbox/x"], "downloads/x": []}.items():
-        context = Context()
-        run(read, context, path=path)
-        assert context.taints == taints
+    with Root(root.folder, foreign=("inbox/**",)) as other:
+        read = file_tools(other)[0]
+        for path, taints in {"inbox/x": ["file of others: inbox/x"], "downloads/x": []}.items():
+            context = Context()
+            run(read, context, path=path)
+            assert context.taints == taints
 
 
 def test_a_file_that_is_not_there_taints_nothing(tools: dict[str, Tool]) -> None:

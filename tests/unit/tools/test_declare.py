@@ -155,7 +155,7 @@ def test_a_tool_without_a_function_says_so_when_called() -> None:
 
 
 def test_the_types_of_python_become_a_schema_without_noise() -> None:
-    def take(  # noqa: PLR0913, PLR0917 a parameter of each kind
+    def take(
         path: Path,
         url: AnyUrl,
         colour: Colour,

@@ -22,7 +22,6 @@ from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.exec.contract import Promised
 from callblocks.toolkits.exec.earlier import left_behind
 from callblocks.toolkits.exec.recalling import recall
-from callblocks.toolkits.files import holds_foreign
 from callblocks.toolkits.terminal import OF_THE_OFFICE
 from callblocks.toolkits.turn_files import FolderFiles
 
@@ -109,7 +108,7 @@ class WorkspacePlace:
         return Ground(
             folder=str(self._root.folder),
             without=(*self._root.hidden, *OF_THE_OFFICE),
-            foreign=holds_foreign(self._root),
+            foreign=self._root.origins.holds_foreign(),
         )
 
     def put(self, promised: Promised, content: bytes) -> None:

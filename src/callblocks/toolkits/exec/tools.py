@@ -16,13 +16,13 @@ from pydantic import Field
 from callblocks.model.errors import ToolError
 from callblocks.model.outcomes import Failure
 from callblocks.runtime.sandbox.choose import find_sandbox
-from callblocks.runtime.sandbox.sandbox import MIB, Limits, Missing, Sandbox
+from callblocks.runtime.sandbox.sandbox import MIB, Limits
 from callblocks.toolkits.exec.contract import Contract, read_contract
 from callblocks.toolkits.exec.places import Place
 from callblocks.toolkits.exec.printed import Printed
 from callblocks.toolkits.exec.program import LANGUAGES, Language
 from callblocks.toolkits.exec.running import Run
-from callblocks.toolkits.terminal import FindSandbox
+from callblocks.toolkits.terminal import FindSandbox, require_found
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.envelope import envelope
@@ -64,6 +64,9 @@ def _tool(language: Language, place: Place, find: FindSandbox, most: ExecLimits)
         files = ("writes, and nothing else:", *(f"  {one.path}" for one in promised))
         return "\n".join((_OUTWARD, *files) if network else files)
 
+    async def precheck(**_: object) -> None:
+        await require_found(find)
+
     def paths(given: dict[str, Any]) -> Iterable[object]:
         return [place.promise(_named(one)).path for one in given["contract"]]
 
@@ -76,6 +79,7 @@ def _tool(language: Language, place: Place, find: FindSandbox, most: ExecLimits)
         timeout=_LONGEST + _SLACK,
         body="code",
         preview=preview,
+        precheck=precheck,
         paths=paths,
         # What is no plain "false" is taken for the worse.
         reaches_any_host=lambda given: given["network"] is not False,
@@ -112,7 +116,7 @@ def _tool(language: Language, place: Place, find: FindSandbox, most: ExecLimits)
         run = Run(language, place, context, limits, printed, network=network)
         try:
             promised = read_contract(contract, place.promise)
-            return await run.run(await _found(find), code, prog_name, promised)
+            return await run.run(await require_found(find), code, prog_name, promised)
         except ToolError as error:
             failure = Failure(code=error.code, message=error.message, details=error.details)
             return envelope({"produced": []}, failure)
@@ -123,10 +127,3 @@ def _tool(language: Language, place: Place, find: FindSandbox, most: ExecLimits)
 def _named(given: Any) -> str:
     named = cast("Mapping[str, Any]", given)["filename"] if isinstance(given, Mapping) else given
     return str(named)
-
-
-async def _found(find: FindSandbox) -> Sandbox:
-    sandbox = await find()
-    if isinstance(sandbox, Missing):
-        raise ToolError("sandbox_unavailable", sandbox.reason)
-    return sandbox

@@ -16,16 +16,16 @@ import msgspec
 from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
 from callblocks.runtime.files.faults import wrong_type
+from callblocks.runtime.files.pins import is_hidden
 from callblocks.runtime.files.root import Root
-from callblocks.toolkits.files import is_foreign
 from callblocks.toolkits.finding.index import Index
 from callblocks.toolkits.finding.kinds import kind_of
-from callblocks.toolkits.finding.known_files import File
+from callblocks.toolkits.finding.known_files import File, name_of
 from callblocks.toolkits.finding.readers import read_content
 from callblocks.toolkits.finding.reading import file_of, is_same, load, put, settled
 from callblocks.toolkits.finding.store import use_store
 from callblocks.toolkits.finding.walking import Seen, look_at, walk
-from callblocks.tools.context import Context
+from callblocks.tools.context import Context, running_as
 
 __all__ = ("Asked", "ingest")
 
@@ -112,7 +112,8 @@ class _Ingest:
         folders = walk(self._root, asked.path, below=asked.recursive)
         files: list[Seen] = []
         for folder in folders:
-            files += folder.files
+            # What the policy denies has no name here, not even as a file that was skipped.
+            files += [seen for seen in folder.files if not is_hidden(seen.path)]
             if len(files) > _MOST or not folder.complete:
                 self._context.notice(
                     "files_left_out",
@@ -130,7 +131,11 @@ class _Ingest:
         if was_read and is_same(known, seen) and self._same_names(known):
             self._unchanged += 1
             return
-        content, digest = load(self._root, seen.path)
+        with running_as(None):
+            # What is read into the index is not shown by that.
+            content, digest = load(self._root, seen.path)
+        if self._asked.title or self._asked.tags:
+            self._root.origins.mark(name_of(seen.path))
         if known is not None and was_read and known.digest == digest and self._same_names(known):
             self._unchanged += 1
             touched = msgspec.structs.replace(known, size=seen.size, mtime=settled(seen.mtime))
@@ -193,9 +198,7 @@ class _Ingest:
         self._flush()
         # A name is text too.
         named = (*self._read[:_TOLD], *(one["path"] for one in self._skipped[:_TOLD]))
-        for path in filter(is_foreign, named):
-            self._context.taint(f"file of others: {path}")
-            break
+        self._root.origins.saw_files(named)
         told: dict[str, Any] = {"files": len(self._read), "passages": self._passages}
         counts = {"unchanged": self._unchanged, "dropped": self._dropped}
         told |= {key: count for key, count in counts.items() if count}

@@ -14,7 +14,7 @@ import msgspec
 
 from callblocks.toolkits.finding.kinds import Kind
 
-__all__ = ("File", "Found", "State")
+__all__ = ("File", "Found", "State", "name_of")
 
 State: TypeAlias = Literal["read", "stale", "unread", "skipped"]
 
@@ -44,3 +44,8 @@ class Found(msgspec.Struct, frozen=True):
     page: int
     line: int
     text: str
+
+
+def name_of(path: str) -> str:
+    """Return the resource of the title and the tags that somebody gave a file."""
+    return f"index:{path}"

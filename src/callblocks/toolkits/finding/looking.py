@@ -7,16 +7,16 @@ import sqlite3
 from typing import Any
 
 from callblocks.runtime.files.root import Root
-from callblocks.toolkits.files import is_foreign
 from callblocks.toolkits.finding.finding import Answer, find, shown
 from callblocks.toolkits.finding.index import Index
 from callblocks.toolkits.finding.kinds import APART
+from callblocks.toolkits.finding.known_files import name_of
 from callblocks.toolkits.finding.query import Query, read_query
 from callblocks.toolkits.finding.refreshing import Refresher
 from callblocks.toolkits.finding.scope import Scope, read_scope
 from callblocks.toolkits.finding.store import use_store
 from callblocks.toolkits.workspace.opening import has_office
-from callblocks.tools.context import Context
+from callblocks.tools.context import Context, running_as
 
 __all__ = ("Look",)
 
@@ -55,17 +55,18 @@ class Look:
 
         def work(store: sqlite3.Connection) -> Answer:
             index = Index(store)
-            left = self._refresher.refresh(index)
+            with running_as(None):
+                # What is read into the index is not shown by that.
+                left = self._refresher.refresh(index)
             answer = find(index, query, scope, limit, context, partly=partly)
+            self._taint(index, answer, left, context)
             _tell(query, answer, left, context)
-            _tell_of_tag(index, scope, context)
+            self._tell_of_tag(index, scope, context)
             if partly and len(answer.found) < limit:
-                _tell_of_waiting(index, scope, answer, context)
+                self._tell_of_waiting(index, scope, answer, context)
             return answer
 
-        answer = use_store(self._root, work)
-        _taint(answer, context)
-        return answer
+        return use_store(self._root, work)
 
     async def instead(self, text: str, limit: int, context: Context) -> list[dict[str, Any]]:
         """Passages of the workspace in place of pages of the web, and the model is told so."""
@@ -81,17 +82,52 @@ class Look:
         results = [shown(found, answer.words) for found in answer.found]
         return [{"title": found.pop("title", "") or found["path"], **found} for found in results]
 
+    def _taint(self, index: Index, answer: Answer, left: int, context: Context) -> None:
+        """Taint by passages of others: of their files, in their formats, and under their names.
+
+        Of a file that changed since it was read, nobody knows whose text the index has.
+        """
+        origins = self._root.origins
+        origins.saw_files(found.path for found in answer.found)
+        for found in answer.found:
+            origins.saw(name_of(found.path), f"the title of {found.path}")
+            known = index.file(found.path)
+            is_read = known is not None and known.state == "read"
+            if found.kind in APART or left or not is_read:
+                context.taint(f"file of others: {found.path}")
+                return
+
+    def _tell_of_tag(self, index: Index, scope: Scope, context: Context) -> None:
+        """Notice a tag that no file has: it must not look like words that no file has."""
+        if not scope.tag:
+            return
+        known: set[str] = set()
+        for path, tags in index.tagged():
+            if context.path_refusal(path) is None:
+                self._root.origins.saw(name_of(path), f"the tags of {path}")
+                known.update(tags)
+        if scope.tag not in known:
+            there = ", ".join(f"#{tag}" for tag in sorted(known)[:_TAGS])
+            told = f"there are: {there}" if there else "no file has a tag; file_ingest gives tags"
+            context.notice("unknown_tag", f"no file has the tag #{scope.tag}; {told}")
+
+    def _tell_of_waiting(
+        self, index: Index, scope: Scope, answer: Answer, context: Context
+    ) -> None:
+        found = index.waiting(scope.where, scope.values)
+        waiting = [path for path in found if context.path_refusal(path) is None]
+        named = waiting[:_NAMED]
+        if named:
+            said = ", ".join(named) + (" …" if len(waiting) > _NAMED else "")
+            context.notice("not_ingested", f"not looked into: {said}; file_ingest reads such files")
+            # A name is text too.
+            self._root.origins.saw_files(named)
+        elif not answer.found and index.count()[0] == 0:
+            context.notice("nothing_indexed", "there is no text here yet; file_ingest reads files")
+
     def tell_no_engine(self, found: bool, context: Context) -> None:
         """Say where the results come from."""
         context.notice("no_search_engine", _SOME if found else _NONE)
-
-
-def _taint(answer: Answer, context: Context) -> None:
-    """What lies where files of others lie is their text, and so is what came in their formats."""
-    for found in answer.found:
-        if is_foreign(found.path) or found.kind in APART:
-            context.taint(f"file of others: {found.path}")
-            return
 
 
 def _tell(query: Query, answer: Answer, left: int, context: Context) -> None:
@@ -102,30 +138,3 @@ def _tell(query: Query, answer: Answer, left: int, context: Context) -> None:
     if left:
         # Not how many: there may be some among them that this call must not know of.
         context.notice("index_behind", "some files are not read yet; search again for the rest")
-
-
-def _tell_of_tag(index: Index, scope: Scope, context: Context) -> None:
-    """A tag that nothing has must not look like words that nothing has."""
-    if not scope.tag:
-        return
-    known = {
-        tag for path, tags in index.tagged() if context.path_refusal(path) is None for tag in tags
-    }
-    if scope.tag not in known:
-        there = ", ".join(f"#{tag}" for tag in sorted(known)[:_TAGS])
-        told = f"there are: {there}" if there else "no file has a tag; file_ingest gives tags"
-        context.notice("unknown_tag", f"no file has the tag #{scope.tag}; {told}")
-
-
-def _tell_of_waiting(index: Index, scope: Scope, answer: Answer, context: Context) -> None:
-    found = index.waiting(scope.where, scope.values)
-    waiting = [path for path in found if context.path_refusal(path) is None]
-    named = waiting[:_NAMED]
-    if named:
-        said = ", ".join(named) + (" …" if len(waiting) > _NAMED else "")
-        context.notice("not_ingested", f"not looked into: {said}; file_ingest reads such files")
-        # A name is text too.
-        for path in filter(is_foreign, named):
-            context.taint(f"file of others: {path}")
-    elif not answer.found and index.count()[0] == 0:
-        context.notice("nothing_indexed", "there is no text here yet; file_ingest reads files")

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from callblocks.runtime.files.root import Root
 from callblocks.toolkits.files import PathText
-from callblocks.toolkits.finding.scope import path_of, tag_of
+from callblocks.toolkits.finding.scope import path_of, read_scope, tag_of
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
@@ -43,7 +43,7 @@ _Tokens = Annotated[int, Field(ge=50, le=50_000)]
 def finding_tools(root: Root, engines: Engines = tuple) -> tuple[Tool, ...]:
     """The tools for one workspace; `engines` gives the search engines, asked in their order."""
     look = looking(root)
-    return (_search(look), _ingest(root), _web_search(look, engines))
+    return (_search(root, look), _ingest(root), _web_search(look, engines))
 
 
 def looking(root: Root) -> Callable[[], Look]:
@@ -58,9 +58,13 @@ def looking(root: Root) -> Callable[[], Look]:
     return look
 
 
-def _search(look: Callable[[], Look]) -> Tool:
+def _search(root: Root, look: Callable[[], Look]) -> Tool:
+    def precheck(scope: str, **_: object) -> None:
+        read_scope(scope, root)
+
     @tool(
         read_only=True,
+        precheck=precheck,
         origin="builtin",
         paths=lambda given: [path_of(given["scope"])],
     )
@@ -85,8 +89,12 @@ def _search(look: Callable[[], Look]) -> Tool:
 
 
 def _ingest(root: Root) -> Tool:
+    def precheck(path: str, **_: object) -> None:
+        root.stat(path)
+
     @tool(
         destructive=False,
+        precheck=precheck,
         idempotent=True,
         timeout=60.0 * _MINUTES,
         origin="builtin",

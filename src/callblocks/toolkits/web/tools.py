@@ -92,7 +92,7 @@ def web_tools(
     def fetcher() -> Fetcher:
         return _fetcher(client, settings or WebSettings())
 
-    return (_search(looking(root), engines), _fetch(fetcher))
+    return (_search(looking(root), engines), _fetch(fetcher, client))
 
 
 def _fetcher(client: Client, settings: WebSettings) -> Fetcher:
@@ -145,7 +145,18 @@ def _search(look: Callable[[], Look], engines: Engines) -> Tool:
     return web_search
 
 
-def _fetch(fetcher: Callable[[], Fetcher]) -> Tool:
+def _fetch(fetcher: Callable[[], Fetcher], client: Client) -> Tool:
+    def precheck(urls: list[str]) -> None:
+        faults: list[ToolError] = []
+        for url in urls:
+            try:
+                client.check(url)
+            except ToolError as error:
+                faults.append(error)
+        # One page that can be asked for is enough.
+        if len(faults) == len(urls):
+            raise faults[0]
+
     def preview(urls: list[str]) -> str:
         servers = dict.fromkeys(map(_server, urls))
         return "\n".join(
@@ -162,6 +173,7 @@ def _fetch(fetcher: Callable[[], Fetcher]) -> Tool:
         needs_approval=True,
         body="urls",
         preview=preview,
+        precheck=precheck,
         timeout=PAGE_SECONDS * (MOST_URLS / AT_ONCE) + 10,
         origin="builtin",
     )

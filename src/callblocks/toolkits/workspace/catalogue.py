@@ -31,7 +31,7 @@ SERVICES: dict[str, tuple[str, ...]] = {
 """The tools of each service; its module has the service's name and makes them."""
 
 _WITH_FILES = ("gmail",)
-# Nobody else sees the tasks of an account.
+# Nobody else sees the tasks of an account; but others can assign some, from documents and chats.
 _PRIVATE = ("tasks",)
 
 OFFICE_TOOLS = tuple(name for names in SERVICES.values() for name in names)
@@ -86,8 +86,9 @@ def _make(service: str, office: Office, root: Root) -> Iterable[Tool]:
     module = import_module(f"callblocks.toolkits.workspace.{service}")
     make: Callable[..., Iterable[Tool]] = getattr(module, f"{service}_tools")
     made = make(office, root) if service in _WITH_FILES else make(office)
-    is_seen = getattr(office, "is_shared", False) and service not in _PRIVATE
-    return map(_outward, made) if is_seen else made
+    if not getattr(office, "is_shared", False):
+        return made
+    return map(_of_others if service in _PRIVATE else _outward, made)
 
 
 def _outward(tool: Tool) -> Tool:
@@ -95,3 +96,8 @@ def _outward(tool: Tool) -> Tool:
     if tool.traits.read_only:
         return tool
     return replace(tool, traits=replace(tool.traits, open_world=True))
+
+
+def _of_others(tool: Tool) -> Tool:
+    """Return the tool as one that brings text of others: they may have written what it shows."""
+    return replace(tool, traits=replace(tool.traits, kind="source"))

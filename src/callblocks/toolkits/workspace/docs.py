@@ -22,7 +22,7 @@ from callblocks.toolkits.workspace.backend import Json, Office
 from callblocks.toolkits.workspace.docs_text import replaced, text_of
 from callblocks.toolkits.workspace.drive_input import require_name
 from callblocks.toolkits.workspace.drive_types import DOCUMENT, LARGEST
-from callblocks.toolkits.workspace.meant import meant_file
+from callblocks.toolkits.workspace.meant import meant_file, must_be_there
 from callblocks.toolkits.workspace.real_paths import new_path, reaching, require_readable
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
@@ -40,7 +40,13 @@ def docs_tools(office: Office) -> tuple[Tool, ...]:
 
 
 def _read(office: Office) -> Tool:
-    @tool(read_only=True, kind="source", reaches=reaching(office, "documentId"), origin="builtin")
+    @tool(
+        read_only=True,
+        kind="source",
+        reaches=reaching(office, "documentId"),
+        precheck=must_be_there(office, "documentId"),
+        origin="builtin",
+    )
     def docs_read(documentId: _Id, context: Context, full: bool = False) -> Json:
         """Read a document: its title and its text.
 
@@ -79,8 +85,16 @@ def _create(office: Office) -> Tool:
 
 
 def _append(office: Office) -> Tool:
-    @tool(destructive=False, body="text", reaches=reaching(office, "documentId"), origin="builtin")
-    def docs_append(documentId: _Id, text: Annotated[str, Field(min_length=1)]) -> Json:
+    @tool(
+        destructive=False,
+        body="text",
+        reaches=reaching(office, "documentId"),
+        precheck=must_be_there(office, "documentId"),
+        origin="builtin",
+    )
+    def docs_append(
+        documentId: _Id, text: Annotated[str, Field(min_length=1)], context: Context
+    ) -> Json:
         """Add text at the end of a document, on a new line.
 
         Args:
@@ -95,6 +109,8 @@ def _append(office: Office) -> Tool:
             raise ToolError("invalid_input", why, text=why)
         held = text_of(document)
         office.documents.append(documentId, f"\n{added}" if held else added)
+        # The answer has its title.
+        context.taint("documents of others")
         return {**_named(document), "characters": len(held) + bool(held) + len(added)}
 
     return docs_append

@@ -26,7 +26,7 @@ from callblocks.toolkits.workspace.drive_query import And, Query, Term, write_qu
 from callblocks.toolkits.workspace.drive_shown import shown_content, shown_page
 from callblocks.toolkits.workspace.drive_types import EXPORTS, FOLDER, LARGEST, is_native
 from callblocks.toolkits.workspace.drive_update import update_tool
-from callblocks.toolkits.workspace.meant import meant_file
+from callblocks.toolkits.workspace.meant import meant_file, must_be_there
 from callblocks.toolkits.workspace.office_notices import tell_absent
 from callblocks.toolkits.workspace.real_paths import reaching, readable_page, require_readable
 from callblocks.tools.context import Context
@@ -53,7 +53,13 @@ def drive_tools(office: Office) -> tuple[Tool, ...]:
 
 
 def _list(office: Office) -> Tool:
-    @tool(read_only=True, kind="source", reaches=reaching(office, "folderId"), origin="builtin")
+    @tool(
+        read_only=True,
+        kind="source",
+        reaches=reaching(office, "folderId"),
+        precheck=must_be_there(office, "folderId"),
+        origin="builtin",
+    )
     def drive_list(
         context: Context,
         folderId: _Id = "root",
@@ -105,7 +111,13 @@ def _in_folder(folder: str, trashed: bool) -> Query:
 
 
 def _read(office: Office) -> Tool:
-    @tool(read_only=True, kind="source", reaches=reaching(office, "fileId"), origin="builtin")
+    @tool(
+        read_only=True,
+        kind="source",
+        reaches=reaching(office, "fileId"),
+        precheck=must_be_there(office, "fileId"),
+        origin="builtin",
+    )
     def drive_read(fileId: _Id, context: Context, mimeType: str = "", full: bool = False) -> Json:
         """Read a file of the drive: its text, or for a picture and the like a kept copy.
 

@@ -13,7 +13,7 @@ from callblocks.toolkits.workspace.drive_input import bytes_of, require_name, ty
 from callblocks.toolkits.workspace.drive_shown import kind_of, shown_file
 from callblocks.toolkits.workspace.drive_told import inside_text, trashing_text
 from callblocks.toolkits.workspace.drive_types import FOLDER
-from callblocks.toolkits.workspace.meant import meant_file
+from callblocks.toolkits.workspace.meant import meant_file, must_be_there
 from callblocks.toolkits.workspace.real_paths import new_path, reaching, require_readable
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
@@ -34,7 +34,13 @@ def create_tool(office: Office) -> Tool:
         mime = type_of(given["name"], given["mimeType"], given["encoding"])
         return new_path(office, given["folderId"], given["name"], mime)
 
-    @tool(destructive=False, body="content", reaches=reaches, origin="builtin")
+    @tool(
+        destructive=False,
+        body="content",
+        reaches=reaches,
+        precheck=must_be_there(office, "folderId"),
+        origin="builtin",
+    )
     def drive_create(
         name: _Name,
         content: str = "",
@@ -95,6 +101,8 @@ def delete_tool(office: Office) -> Tool:
             permanent: delete it for ever instead; nothing undoes that
         """
         _refuse_root(fileId)
+        # The answer has its name.
+        context.taint("files of others")
         if not permanent:
             # In the trash it could be read as it could not before.
             require_readable(office, context, fileId, below=True)

@@ -36,7 +36,7 @@ _MOST_LINES = 500_000
 def update_tool(office: Office) -> Tool:
     """`drive_update`."""
 
-    def preview(  # noqa: PLR0913, PLR0917 what the tool takes
+    def preview(
         fileId: str,
         content: str | None = None,
         name: str = "",
@@ -106,9 +106,8 @@ def update_tool(office: Office) -> Tool:
                     _refuse_content(file)
                 add, remove = _move(office, file, folderId)
             changed = office.drive.update(fileId, changes, held, add=add, remove=remove)
-        if full or (description is None and changed.get("description")):
-            # The answer says more of the file than the call did.
-            context.taint("files of others")
+        # The answer says more of the file than the call did.
+        context.taint("files of others")
         return shown_file(changed, full=full)
 
     return drive_update

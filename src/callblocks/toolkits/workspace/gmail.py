@@ -21,7 +21,7 @@ from callblocks.runtime.files.root import Root
 from callblocks.toolkits.files import PathText
 from callblocks.toolkits.workspace.backend import Json, Office, Page
 from callblocks.toolkits.workspace.gmail_attachment import attachment_output
-from callblocks.toolkits.workspace.gmail_files import real_paths
+from callblocks.toolkits.workspace.gmail_files import carried_paths, real_paths
 from callblocks.toolkits.workspace.gmail_outgoing import Outgoing, prepare, preview_text
 from callblocks.toolkits.workspace.gmail_query import read
 from callblocks.toolkits.workspace.gmail_shown import LabelNames, shown_message, shown_page
@@ -144,7 +144,14 @@ def _send(office: Office, root: Root) -> Tool:
     def preview(**given: Any) -> str:
         return preview_text(prepare(office, root, Outgoing(**given)))
 
-    @tool(destructive=True, open_world=True, body="body", preview=preview, origin="builtin")
+    @tool(
+        destructive=True,
+        open_world=True,
+        body="body",
+        preview=preview,
+        carries=lambda given: carried_paths(root, given),
+        origin="builtin",
+    )
     def gmail_send(  # noqa: PLR0913, PLR0917 each is a part of a mail
         to: _People,
         subject: str,

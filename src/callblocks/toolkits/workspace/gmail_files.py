@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
@@ -24,7 +24,7 @@ from callblocks.toolkits.workspace.real_paths import paths_of
 if TYPE_CHECKING:
     from callblocks.toolkits.workspace.mime import Attachment
 
-__all__ = ("attached", "real_paths")
+__all__ = ("attached", "carried_paths", "real_paths")
 
 _DRIVE = "drive:"
 _EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -49,6 +49,24 @@ def real_paths(office: Office, root: Root, given: str) -> list[str]:
     file = _drive_file(office, root, given)
     paths = [given] if file is None else paths_of(office, file["id"])
     return [real for real in map(root.resolve, paths) if real is not None]
+
+
+def carried_paths(root: Root, given: dict[str, Any]) -> list[str]:
+    """Return the paths of what leaves with a mail.
+
+    What is no file of the workspace is one of the office. An answer has the subject of the mail
+    that it answers.
+    """
+    answers = given.get("replyTo") or given.get("threadId")
+    paths = [_carried(root, one) for one in given.get("attachments", ())]
+    return [*paths, "office/mail"] if answers else paths
+
+
+def _carried(root: Root, given: str) -> str:
+    try:
+        return root.stat(given).path
+    except ToolError:
+        return "office/drive"
 
 
 def _drive_file(office: Office, root: Root, given: str) -> Json | None:

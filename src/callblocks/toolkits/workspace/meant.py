@@ -11,14 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from typing import Any
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import ToolError
-from callblocks.toolkits.workspace.backend import Calendars, Json, Office
+from callblocks.runtime.files.pins import is_hidden
+from callblocks.toolkits.workspace.backend import Calendars, Json, Office, Page
 from callblocks.toolkits.workspace.drive_query import And, Term, write_query
 from callblocks.toolkits.workspace.drive_types import DOCUMENT, FOLDER, SPREADSHEET
+from callblocks.toolkits.workspace.real_paths import Placed
+from callblocks.tools.context import running_context
+from callblocks.tools.tool import Precheck
 
-__all__ = ("meant_event", "meant_file", "with_way_out")
+__all__ = ("meant_event", "meant_file", "must_be_there", "with_way_out")
 
 _KINDS = {FOLDER: "folder", DOCUMENT: "document", SPREADSHEET: "spreadsheet"}
 _LONGEST = 200
@@ -31,6 +36,20 @@ def meant_file(office: Office, *ids: str) -> Generator[None, None, None]:
     """Name the file that was meant where one of these ids is not found."""
     with with_way_out(lambda: _first(_file_hint(office, one) for one in ids if one)):
         yield
+
+
+def must_be_there(office: Office, field: str) -> Precheck:
+    """Return a precheck that the file which a parameter names by its id is there.
+
+    Only a local office is looked at: a request to another one is not made before it is allowed.
+    """
+
+    def precheck(**given: Any) -> None:
+        if isinstance(office.drive, Placed):
+            with meant_file(office, given[field]):
+                office.drive.file(given[field])
+
+    return precheck
 
 
 @contextmanager
@@ -54,6 +73,9 @@ def with_way_out(find: Callable[[], str]) -> Generator[None, None, None]:
             hint = ""
         if not hint:
             raise
+        # It names what others may have named.
+        if context := running_context():
+            context.taint("names in the office")
         raise ToolError(error.code, f"{error.message}; {hint}", **error.details) from error
 
 
@@ -63,12 +85,21 @@ def _file_hint(office: Office, name: str) -> str:
         return ""
     query = And((Term("name", "contains", name.strip()), Term("trashed", "=", False)))
     page = office.drive.files(query=write_query(query), order="", limit=_LOOKED_AT, page="")
-    named = [one for one in page.items if _same(one["name"], name)]
-    named = named or [one for one in page.items if _same(one["name"].rpartition(".")[0], name)]
+    items = _nameable(page)
+    named = [one for one in items if _same(one["name"], name)]
+    named = named or [one for one in items if _same(one["name"].rpartition(".")[0], name)]
     if len(named) != 1 or page.next:
         return ""
     kind = _KINDS.get(named[0]["mimeType"], "file")
     return _did_you_mean(named[0]["id"], kind, named[0]["name"])
+
+
+def _nameable(page: Page) -> list[Json]:
+    """Return the files of a page that the policy does not hide from the call."""
+    if not page.paths:
+        return page.items
+    placed = zip(page.items, page.paths, strict=True)
+    return [file for file, paths in placed if not any(map(is_hidden, paths))]
 
 
 def _is_file(office: Office, file_id: str) -> bool:

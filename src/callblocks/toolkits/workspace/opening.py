@@ -108,7 +108,7 @@ def local_office(root: Root) -> Office:
     def opened() -> Office:
         from callblocks.toolkits.workspace.local.office import LocalOffice
 
-        return LocalOffice(Path(root.folder) / FOLDER)
+        return LocalOffice(Path(root.folder) / FOLDER, root.origins)
 
     return LateOffice(opened)
 

@@ -13,7 +13,7 @@ from callblocks.toolkits.workspace.a1 import quote_sheet, read_range
 from callblocks.toolkits.workspace.backend import Json, Office
 from callblocks.toolkits.workspace.meant import meant_file
 from callblocks.toolkits.workspace.told_change import whole
-from callblocks.tools.context import Context
+from callblocks.tools.context import Context, running_context
 
 __all__ = (
     "as_typed",
@@ -35,6 +35,9 @@ _UPDATES = ("spreadsheetId", "updatedRange", "updatedRows", "updatedColumns", "u
 def asked(office: Office, spreadsheet_id: str, range: str, ask: Callable[[], Json]) -> Json:
     """The answer of an office; where it knows no such sheet, the sheets are named."""
     sheet = read_range(range).sheet
+    # Every answer names sheets, and so do failures.
+    if context := running_context():
+        context.taint("cells of a spreadsheet")
     try:
         with meant_file(office, spreadsheet_id):
             return ask()

@@ -26,6 +26,7 @@ from callblocks.toolkits.workspace.cells import (
     written_box,
 )
 from callblocks.toolkits.workspace.drive_types import SPREADSHEET
+from callblocks.toolkits.workspace.meant import must_be_there
 from callblocks.toolkits.workspace.real_paths import new_path, reaching, require_readable
 from callblocks.toolkits.workspace.sheet_answers import (
     as_typed,
@@ -60,7 +61,11 @@ def sheets_tools(office: Office) -> tuple[Tool, ...]:
 
 def _read(office: Office) -> Tool:
     @tool(
-        read_only=True, kind="source", reaches=reaching(office, "spreadsheetId"), origin="builtin"
+        read_only=True,
+        kind="source",
+        reaches=reaching(office, "spreadsheetId"),
+        precheck=must_be_there(office, "spreadsheetId"),
+        origin="builtin",
     )
     def sheets_read(
         spreadsheetId: _Id,
@@ -153,6 +158,7 @@ def _append(office: Office) -> Tool:
     @tool(
         destructive=False,
         body="values",
+        precheck=must_be_there(office, "spreadsheetId"),
         reaches=reaching(office, "spreadsheetId"),
         origin="builtin",
     )

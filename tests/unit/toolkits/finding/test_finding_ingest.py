@@ -207,13 +207,20 @@ def test_a_folder_swapped_for_a_link_is_not_read_through(
 def test_the_policy_is_asked_about_every_file(root: Root) -> None:
     root.write("a.md", b"harbour")
     root.write("keys/k.md", b"harbour")
+    root.write("drafts/d.md", b"harbour")
     policy = Policy(
-        (Rule(decide="deny", path=("keys/**",)), Rule(decide="allow", tool=("file_ingest",)))
+        (
+            Rule(decide="deny", path=("keys/**",)),
+            Rule(decide="ask", path=("drafts/**",)),
+            Rule(decide="allow", tool=("file_ingest",)),
+        )
     )
     outcome = run_one(
         finding_tools(root), call("file_ingest", path="."), policy=policy, resolve=root.resolve
     )
     assert outcome.output["paths"] == ["a.md"]
+    # What is denied is not even named; what can be asked for is.
+    assert [one["path"] for one in outcome.output["skipped"]] == ["drafts/d.md"]
     assert [one["code"] for one in outcome.output["skipped"]] == ["policy_denied"]
 
 

@@ -323,11 +323,10 @@ def test_an_answer_that_says_more_of_a_file_than_the_call_did_is_text_of_others(
     call: Calling,
 ) -> None:
     made = call("drive_create", name="a", content="x")
-    call("drive_update", fileId=made["id"], description="mine")
     assert call.context.taints == []
-    call("drive_update", fileId=made["id"], content="y")
+    call("drive_update", fileId=made["id"], description="mine")
     assert call.context.taints == ["files of others"]
-    call("drive_update", fileId=made["id"], description="mine", full=True)
+    call("drive_delete", fileId=made["id"])
     assert call.context.taints == ["files of others"]
 
 

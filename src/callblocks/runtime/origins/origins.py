@@ -1,0 +1,303 @@
+"""What of a workspace holds text of others: asked whenever a call reads, noted before it writes.
+
+    with origins.reading("notes/a.md"):        taints the call that runs, where the file is marked
+        …
+    with origins.writing("notes/a.md"):        marks the file first, where the call is tainted
+        …
+
+Two things make a file one of others: where it lies (`FOREIGN`), and a mark. A mark goes with the
+real path and with the file itself, so links lead to it, and another name does not lose it. A file
+that a clean call writes whole, or deletes, loses its mark, after that is done; what was moved away
+from there before keeps it.
+
+Whose call it is comes from `running_context`: a tool that works on the workspace says nothing of
+all this, and cannot forget it. Outside of a call nothing is tainted or marked.
+
+A mark that cannot be looked up counts as there. One that cannot be written stops the write.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+from callblocks.model.errors import ToolError
+from callblocks.runtime.files.entries import Walk
+from callblocks.runtime.files.limits import FileLimits
+from callblocks.runtime.files.links import real_path
+from callblocks.runtime.files.names import HERE
+from callblocks.runtime.files.openat import Opener
+from callblocks.runtime.origins.marks import Identity, Mark, Marks, MarksUnavailable
+from callblocks.runtime.policy.globs import holds_path
+from callblocks.runtime.policy.taints import ContainedTaint
+from callblocks.tools.context import running_context
+
+__all__ = ("FOREIGN", "Origins", "is_foreign")
+
+FOREIGN = ("attachments/**", "downloads/**", "office/**")
+"""Where files and mail of others lie: what they say is not what the person says."""
+
+_UNKNOWN = "it cannot be looked up what holds text of others"
+
+
+def is_foreign(path: str, foreign: tuple[str, ...] = FOREIGN) -> bool:
+    """Return whether files of others lie at this path."""
+    plain = path.casefold().removeprefix("./")
+    return any(holds_path(one.casefold(), plain) for one in foreign)
+
+
+class Origins:
+    """The origins of one workspace; `folder` is an open descriptor, and stays so until `close`."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        folder: int,
+        opener: Opener,
+        *,
+        limits: FileLimits,
+        foreign: tuple[str, ...] = FOREIGN,
+    ) -> None:
+        self._marks = Marks(workspace)
+        self._folder = folder
+        self._opener = opener
+        self._limits = limits
+        self._foreign = foreign
+
+    def close(self) -> None:
+        """Let go of the file of marks."""
+        self._folder = -1
+        self._marks.close()
+
+    def of_file(self, path: str) -> str | None:
+        """Return why a file of this real path, or its name, is text of others, if it is."""
+        if is_foreign(path, self._foreign):
+            return f"file of others: {path}"
+        status = self._look(path)
+        if status is not None and _has_other_names(status) and self._is_linked_from(status):
+            return f"file of others: {path}"
+        identity = None if status is None else Identity.of(status)
+        return self._told(lambda: self._marks.find(_names(path), identity), path)
+
+    def of_path(self, path: str) -> str | None:
+        """Return why a file, or something in a folder, is text of others, if it is."""
+        if why := self.of_file(path):
+            return why
+        if path == HERE:
+            return "files of others in the workspace" if self.holds_foreign() else None
+        below = self._told(lambda: self._marks.find_below(f"file:{path}/"), path)
+        return below or (self._of_moved(path) if self._is_folder(path) else None)
+
+    def of(self, resource: str, words: str) -> str | None:
+        """Return why something that is no file is text of others; `words` are its name."""
+        return self._told(lambda: self._marks.find((resource,)), words)
+
+    def holds_foreign(self) -> bool:
+        """Return whether a command in the workspace may read text of others, or nobody can tell."""
+        walk = Walk(self._folder, self._opener, depth=1, scan=self._limits.scan)
+        if any(is_foreign(entry.path, self._foreign) for entry in walk.below(HERE)):
+            return True
+        marked = any(
+            self._told(lambda kind=kind: self._marks.find_below(kind), "")
+            for kind in ("file:", "tree:", "moved:")
+        )
+        return marked or not walk.complete
+
+    def saw_files(self, paths: Iterable[str]) -> None:
+        """Taint the call that runs if one of these files, by its real path, is of others."""
+        self._saw(map(self.of_file, paths))
+
+    def saw(self, resource: str, words: str) -> None:
+        """Taint the call that runs if something that is no file holds text of others."""
+        self._saw((self.of(resource, words),))
+
+    def saw_store(self, path: str) -> None:
+        """Taint the call that runs if a file whose rows have marks of their own has one itself.
+
+        Whoever writes such a file whole brings rows that nobody marked.
+        """
+        status = self._look(path)
+        identity = None if status is None else Identity.of(status)
+        self._saw((self._told(lambda: self._marks.find(_names(path), identity), path),))
+
+    def mark(self, *resources: str) -> None:
+        """Mark what the call that runs is about to store, if it is tainted."""
+        context = running_context()
+        if resources and context is not None and (reasons := context.origins()):
+            self.put(resources, reasons)
+
+    def put(self, resources: Iterable[str], reasons: tuple[str, ...]) -> None:
+        """Mark resources for these reasons."""
+        contained = all(isinstance(why, ContainedTaint) for why in reasons)
+        try:
+            self._marks.put(resources, reasons[0], contained=contained)
+        except MarksUnavailable as error:
+            words = f"nothing was written, because its origin could not be noted: {error}"
+            raise ToolError("not_kept", words) from error
+
+    @contextmanager
+    def reading(self, path: str) -> Generator[None]:
+        """Taint the call that reads a file of others, by its real path.
+
+        It is looked up before and after: what is read may just be replaced, by another call.
+        """
+        if running_context() is None:
+            yield
+            return
+        before = self.of_file(path)
+        yield
+        self._saw((before, self.of_file(path)))
+
+    @contextmanager
+    def writing(self, path: str) -> Generator[None]:
+        """Mark a file that a tainted call writes whole, before that; else it loses its mark."""
+        context = running_context()
+        if context is None:
+            yield
+            return
+        # The names of folders that are made for it are text, too.
+        made = [f"file:{one}" for one in self._made(path)]
+        old = self._look(path)
+        reasons = context.origins()
+        if reasons:
+            self.put(made, reasons)
+        yield
+        if reasons:
+            self._identify(path, _only_name(old))
+            return
+        with suppress(MarksUnavailable):
+            self._marks.clear(made, _only_name(old))
+
+    @contextmanager
+    def storing(self, paths: Sequence[str], place: str) -> Generator[None]:
+        """Mark what a call of a tool that is not ours may write, if it is tainted.
+
+        These are the files at these paths, all that is below folders, and a place elsewhere, where
+        that is not "". Nothing loses its mark: nobody knows whether it was written at all.
+        """
+        names = [f"file:{one}" for path in paths for one in self._made(path)]
+        trees = [f"tree:{path}" for path in paths if self._is_folder(path)]
+        resources = (*names, *trees, *([place] if place else []))
+        self.mark(*resources)
+        try:
+            yield
+        finally:
+            # It may have found out only now that it brings text of others.
+            self.mark(*resources)
+            context = running_context()
+            if context is not None and context.origins():
+                for path in paths:
+                    self._identify(path)
+
+    def deleted(self, path: str, old: os.stat_result) -> None:
+        """Forget what is not there any more; `old` is what it was."""
+        with suppress(MarksUnavailable):
+            self._marks.clear((f"file:{path}",), _only_name(old))
+
+    def _of_moved(self, folder: str) -> str | None:
+        """Return why something that was moved or linked into a folder is text of others."""
+        walk = Walk(self._folder, self._opener, depth=None, scan=self._limits.scan)
+        try:
+            for entry in walk.below(folder):
+                if entry.kind == "link" and (why := self._of_link(entry.path)):
+                    return why
+                if entry.kind == "file" and (status := self._look(entry.path)) is not None:
+                    file = Identity.of(status)
+                    find = partial(self._marks.find, (), file)
+                    if why := self._told(find, entry.path):
+                        return why
+        except OSError:
+            return _UNKNOWN
+        return None if walk.complete else _UNKNOWN
+
+    def _of_link(self, path: str) -> str | None:
+        try:
+            real = real_path(self._folder, path, self._opener)
+        except OSError:  # it leads nowhere, or out of the workspace
+            return f"file of others: {path}"
+        return self.of_file(real)
+
+    def _identify(self, path: str, gone: Identity | None = None) -> None:
+        """Note which file a marked one is; where that cannot be, it stays marked by its path."""
+        status = self._look(path)
+        if status is not None and stat.S_ISREG(status.st_mode):
+            with suppress(MarksUnavailable):
+                self._marks.identify(f"file:{path}", Identity.of(status), gone)
+
+    def _is_folder(self, path: str) -> bool:
+        status = self._look(path)
+        return status is not None and stat.S_ISDIR(status.st_mode)
+
+    def _saw(self, reasons: Iterable[str | None]) -> None:
+        context = running_context()
+        if context is None:
+            return
+        found = list(filter(None, reasons))
+        # One reason is enough, if it counts for all calls.
+        why = min(found, key=lambda why: isinstance(why, ContainedTaint), default=None)
+        if why is not None and why not in context.taints:
+            context.taint(why)
+
+    def _told(self, find: Callable[[], Mark | None], words: str) -> str | None:
+        try:
+            mark = find()
+        except MarksUnavailable:
+            return _UNKNOWN
+        if mark is None:
+            return None
+        why = f"text of others in {words or mark.resource.partition(':')[2]}"
+        return ContainedTaint(why) if mark.contained else why
+
+    def _look(self, path: str) -> os.stat_result | None:
+        try:
+            return os.stat(path, dir_fd=self._folder, follow_symlinks=False)
+        except (OSError, ValueError):
+            return None
+
+    def _made(self, path: str) -> list[str]:
+        """Return a path that is written, and the folders above it that are not there yet."""
+        made = [path]
+        above = path.rpartition("/")[0]
+        while above and self._look(above) is None:
+            made.append(above)
+            above = above.rpartition("/")[0]
+        return made
+
+    def _is_linked_from(self, status: os.stat_result) -> bool:
+        """Return whether a file has another name where files of others lie, or nobody can tell."""
+        wanted = status.st_dev, status.st_ino
+        walk = Walk(self._folder, self._opener, depth=1, scan=self._limits.scan)
+        for top in walk.below(HERE):
+            if top.kind == "folder" and is_foreign(top.path, self._foreign):
+                deep = Walk(self._folder, self._opener, depth=None, scan=self._limits.scan)
+                for entry in deep.below(top.path):
+                    found = self._look(entry.path)
+                    if found is not None and (found.st_dev, found.st_ino) == wanted:
+                        return True
+                if not deep.complete:
+                    return True
+        return False
+
+
+def _names(path: str) -> tuple[str, ...]:
+    """Return the resources by which a file can be marked."""
+    return (f"file:{path}", *(f"tree:{one}" for one in _with_parents(path)))
+
+
+def _only_name(status: os.stat_result | None) -> Identity | None:
+    """Return which file is no more once this name leads elsewhere; `None` if it has another one."""
+    return None if status is None or _has_other_names(status) else Identity.of(status)
+
+
+def _with_parents(path: str) -> list[str]:
+    """Return a path, the folders above it, and the workspace."""
+    names = path.split("/")
+    return [HERE, *("/".join(names[:end]) for end in range(1, len(names) + 1))]
+
+
+def _has_other_names(status: os.stat_result) -> bool:
+    return status.st_nlink > 1 and stat.S_ISREG(status.st_mode)
