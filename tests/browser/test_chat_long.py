@@ -89,6 +89,9 @@ def test_a_token_comes_once_in_the_address(page: Page, tmp_path: Path) -> None:
         say(page, "Make files")
         expect(page.get_by_text("There they are.")).to_be_visible()
         assert TOKEN not in page.url
+        # A new tab of the same browser is let in, and no script has what lets it in.
+        assert TOKEN not in page.evaluate("JSON.stringify({...sessionStorage, ...localStorage})")
+        assert page.evaluate("document.cookie") == ""
         page.get_by_role("link", name="Preview map.png").click()
         image = page.get_by_role("dialog").get_by_role("img", name="map.png")
         expect(image).to_have_js_property("complete", True)

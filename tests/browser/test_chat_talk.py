@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
@@ -109,7 +110,7 @@ def test_one_call_is_approved_and_another_denied_with_a_reason(page: Page, site:
 def test_ten_minutes_cover_the_next_call_of_the_tool(page: Page, site: Site) -> None:
     page.goto(site.page())
     say(page, "Ask two questions")
-    note = page.get_by_text("Ten minutes covers act in every chat of this workspace.")
+    note = page.get_by_text("Ten minutes: any act that comes after this one, in this workspace")
     expect(note.first).to_be_visible()
     page.get_by_role("button", name="Allow for 10 minutes").first.click()
     expect(page.get_by_text("Second: did the second thing.")).to_be_visible()
@@ -118,6 +119,20 @@ def test_ten_minutes_cover_the_next_call_of_the_tool(page: Page, site: Site) -> 
     say(page, "Ask two questions")
     expect(page.get_by_text("Second: did the second thing.")).to_be_visible()
     expect(page.locator(".approval, details.answered")).to_have_count(0)
+    # Each call says what let it through, and the grant can be taken back there.
+    page.locator("details.batch > summary").click()
+    allowed = page.locator(".verdict")
+    expect(allowed).to_have_count(2)
+    lasting = re.compile(r"allowed by your 10-minute grant, \d+:\d\d left · Revoke")
+    expect(allowed.first).to_contain_text(lasting)
+    page.get_by_role("button", name="Revoke").last.click()
+    expect(allowed).to_have_text(["allowed by your 10-minute grant, revoked"] * 2)
+    page.reload()
+    page.locator("details.batch > summary").click()
+    expect(allowed).to_have_text(["allowed by your 10-minute grant, revoked"] * 2)
+    page.goto(site.page())
+    say(page, "Ask two questions")
+    expect(page.get_by_role("button", name="Approve")).to_be_visible()
 
 
 def test_an_answer_that_fails_says_why_and_can_be_given_again(

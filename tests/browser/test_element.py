@@ -166,7 +166,7 @@ def test_a_question_says_the_rule_in_the_words_of_the_policy(stage: Stage) -> No
     words = ("rule 2 of the policy asks: it may change something", "rule 2 says ask: it costs")
     for at, reason in enumerate(words):
         stage.show([running("1"), question(f"q{at}", "1", reason=reason)], live=True)
-        expect(stage.find(".approval-why").last).to_have_text(reason)
+        expect(stage.find(".ask-why").last).to_have_text(reason)
 
 
 def test_a_question_is_answered_by_the_person_alone(stage: Stage) -> None:
@@ -175,7 +175,7 @@ def test_a_question_is_answered_by_the_person_alone(stage: Stage) -> None:
     assert card.locator("dd").all_inner_texts() == ["pyproject.toml", "<1"]
     assert card.locator(".diff .del").inner_text() == '-   "wheel==0.43.0",'
     assert card.locator(".diff .add").get_attribute("data-n") == "17"
-    assert "web.example" in card.locator(".approval-taint").inner_text()
+    assert "web.example" in card.locator(".ask-taint").inner_text()
     expect(stage.page.locator("[role=status] p")).to_have_text("Approve edit_file?")
     reason = card.get_by_label("Reason for denying")
     reason.fill("not now")
@@ -197,6 +197,52 @@ def test_a_question_is_answered_by_the_person_alone(stage: Stage) -> None:
     assert stage.element.evaluate("(node) => node.shadowRoot.activeElement?.localName") == "summary"
     line.press("Enter")
     expect(stage.find(".answered dd").first).to_be_visible()
+
+
+def answers(stage: Stage) -> list[str]:
+    return [f"{told['approval']['id']} {told['verdict']}" for told in stage.told("answer")]
+
+
+def test_answers_of_a_card_that_moved_do_nothing_for_a_moment(stage: Stage) -> None:
+    page = stage.page
+    page.clock.install()
+    stage.show([running("1"), question("p", "1"), running("2"), question("q", "2")], live=True)
+    press = "node => node.shadowRoot.querySelector('.ask[open] .btn').click()"
+    stage.element.evaluate(press)
+    assert answers(stage) == []
+    page.clock.run_for(600)
+    stage.element.evaluate(press)
+    assert answers(stage) == ["p once"]
+    # The first is answered, the second opens in its place: a press comes too soon for it.
+    stage.show(
+        [running("1"), question("p", "1", approved=True), running("2"), question("q", "2")],
+        live=True,
+    )
+    page.clock.run_for(100)
+    stage.element.evaluate(press)
+    assert answers(stage) == ["p once"]
+    page.clock.run_for(600)
+    stage.element.evaluate(press)
+    assert answers(stage) == ["p once", "q once"]
+
+
+def test_several_questions_can_be_denied_at_once_but_not_approved(stage: Stage) -> None:
+    stage.show([running("1"), question("p", "1"), running("2"), question("q", "2")], live=True)
+    expect(stage.find(".queue-head:visible")).to_contain_text("2 calls wait for you")
+    expect(stage.find(".approval").first.get_by_role("button", name="Approve")).to_be_enabled()
+    stage.element.get_by_role("button", name="Deny all").first.click()
+    assert answers(stage) == ["p deny", "q deny"]
+
+
+def test_a_question_that_nobody_answered_is_no_denial(stage: Stage) -> None:
+    words = {
+        "nobody answered in 10 minutes": "not answered in 10 minutes",
+        "the turn was stopped": "cancelled by you",
+        "not today": "denied by you: not today",
+    }
+    for answer, shown in words.items():
+        stage.show([running("1"), question("p", "1", approved=False, answer=answer)])
+        expect(stage.find(".answered-word")).to_have_text(shown)
 
 
 def test_the_rest_of_a_result_opens_in_place_or_where_the_page_says(stage: Stage) -> None:
@@ -257,7 +303,7 @@ def test_seconds_are_counted_by_one_timer(page: Page) -> None:
     stage.find(".batch > summary").click()
     page.clock.run_for(42_000)
     assert stage.find(".call-time").first.inner_text() == "42 s"
-    assert stage.find(".approval-wait").inner_text() == "waiting 0:42"
+    assert stage.find(".ask-wait").inner_text() == "waiting 0:42"
     assert page.evaluate("window.timers") == 1
 
 

@@ -28,10 +28,10 @@ ALLOWED = """
     hr i img input label li ol p pre section span strong summary table tbody td th thead tr ul
 """
 ATTRIBUTES = """
-    alt aria-disabled aria-expanded aria-hidden aria-label aria-live autocomplete class data-cut
-    data-depth data-from data-kind data-live data-many data-n data-state data-status decoding
-    download for hidden href id loading maxlength open placeholder rel role src start tabindex
-    target title type
+    alt aria-describedby aria-disabled aria-expanded aria-hidden aria-label aria-live
+    autocomplete class data-cut data-depth data-from data-kind data-live data-many data-n
+    data-state data-status decoding download for hidden href id loading maxlength name open
+    placeholder rel role src start tabindex target title type
 """
 # Shows each value, opens every fold and every cut result, and says what of it may not be there.
 LOOK = """async (node, [name, values, tags, attributes]) => {
@@ -140,7 +140,7 @@ def test_a_card_shows_input_of_any_depth(stage: Stage) -> None:
       node.flush();
     }"""
     stage.element.evaluate(deep)
-    assert stage.find(".approval dd").inner_text().startswith("[[[[")
+    assert stage.find(".approval :is(dd, .rows > span)").first.inner_text().startswith("[[[[")
     assert stage.find(".approval").get_by_role("button", name="Approve").is_visible()
 
 
@@ -148,22 +148,24 @@ def test_no_line_of_a_preview_is_left_out_or_beyond_the_edge(stage: Stage) -> No
     wide = f"+ok = 1{' ' * 600}; evil()"
     diff = f"this runs evil()\n--- a\n+++ a\n+++ more\n@@ -1,1 +1,2 @@\n-x\n{wide}\n++++ b"
     stage.show([ask("q", "1", preview=diff)], live=True)
-    shown = stage.find(".approval .diff pre > span").all_text_contents()
+    shown = stage.find(".approval .diff .rows > span").all_text_contents()
     assert shown[:2] == ["this runs evil()", "+++ more"]
     assert shown[-1] == "+ +++ b"
     is_wide = "(node) => node.scrollWidth > node.clientWidth"
-    assert not stage.find(".approval .diff pre").evaluate(is_wide)
+    assert not stage.find(".approval .diff .rows").evaluate(is_wide)
 
 
 def test_the_second_press_of_two_does_not_answer_the_next_question(stage: Stage) -> None:
     stage.show([ask("q1", "1"), ask("q2", "2")], live=True)
-    first, second = stage.find(".approval").get_by_role("button", name="Approve").all()
-    first.click()
-    second.hover()
+    approve = stage.find(".ask[open]").get_by_role("button", name="Approve")
+    approve.click()
+    stage.show([ask("q1", "1", approved=True), ask("q2", "2")], live=True)
+    # The next question opens where the first one was.
+    approve.hover()
     stage.page.mouse.down(click_count=2)
     stage.page.mouse.up(click_count=2)
     assert [one["approval"]["id"] for one in stage.told("answer")] == ["q1"]
-    second.click()
+    approve.click()
     assert [one["approval"]["id"] for one in stage.told("answer")] == ["q1", "q2"]
 
 

@@ -60,9 +60,10 @@ test("a call that is being written has no arguments yet", () => {
 
 test("a header counts failures, and names what runs while it is folded", () => {
   const calls = [call("done"), call("failed"), call("denied"), call("running", { name: "make" })];
-  assert.equal(batchHeader(calls), "🔧 4 tool calls, 2 failed, running make (show details)");
-  assert.equal(batchHeader(calls, true), "🔧 4 tool calls, 2 failed (hide details)");
+  assert.equal(batchHeader(calls), "🔧 4 tool calls, 1 failed, 1 not run, running make (show details)");
+  assert.equal(batchHeader(calls, true), "🔧 4 tool calls, 1 failed, 1 not run (hide details)");
   assert.equal(batchHeader([call("failed")]), "🔧 f, failed (show details)");
+  assert.equal(batchHeader([call("denied")]), "🔧 f, not run (show details)");
   assert.equal(batchHeader([call("running")]), "🔧 f, running (show details)");
 });
 

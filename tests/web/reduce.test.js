@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { sectionsOf } from "../../web/src/group.js";
 import { noteOf } from "../../web/src/notes.js";
 import { cut, isFinished, newMessage, take } from "../../web/src/reduce.js";
 import { streams } from "./corpus.js";
@@ -101,4 +102,19 @@ test("why a stream ended is kept beside the message", () => {
   const message = reduced([{ type: "error", errorText: "The turn failed." }, { type: "abort" }]);
   assert.equal(noteOf(message).error, "The turn failed.");
   assert.equal(noteOf(message).aborted, true);
+});
+
+test("a place in the queue is shown until the model speaks", () => {
+  const message = newMessage("m1");
+  const queued = (/** @type {number} */ before) => take(message, { type: "data-queue", data: { before }, transient: true });
+  const shown = () => sectionsOf(message).map((section) => ("text" in section ? section.text : ""));
+  queued(2);
+  assert.deepEqual(shown(), ["Waits for the model behind 2 other replies."]);
+  queued(1);
+  assert.deepEqual(shown(), ["Waits for the model behind 1 other reply."]);
+  queued(0);
+  assert.deepEqual(shown(), ["Waits for the model, and is the next."]);
+  take(message, { type: "text-start", id: "t1" });
+  assert.ok(!shown().includes("Waits for the model, and is the next."));
+  assert.equal(message.parts.length, 1);
 });

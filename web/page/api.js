@@ -4,10 +4,9 @@
  *     const {chats} = await getJson("/api/chats");
  *     await postJson(`/api/approvals/${id}`, {verdict: "once"});
  *
- * A token comes once in the address, `/#token=…`, is kept for the tab and leaves the address.
+ * A token comes once in the address, `/#token=…`. It is exchanged for a cookie, which no script can
+ * read, and leaves the address.
  */
-
-import { keep, kept } from "./keep.js";
 
 /** A fault in the server's words; `status` 0 and code `unreachable` where none came. */
 export class ApiError extends Error {
@@ -31,18 +30,16 @@ export class ApiError extends Error {
   }
 }
 
-takeToken();
+/** Done once the browser has its cookie, or needs none. @type {Promise<void>} */
+let signedIn = signIn();
+globalThis.addEventListener?.("hashchange", () => (signedIn = signIn()));
 
-function takeToken() {
-  const given = new URLSearchParams(globalThis.location?.hash.slice(1) ?? "").get("token");
-  if (!given) return;
-  keep("token", given);
+async function signIn() {
+  const token = new URLSearchParams(globalThis.location?.hash.slice(1) ?? "").get("token");
+  if (!token) return;
   history.replaceState(history.state, "", location.pathname + location.search);
-}
-
-/** Whether requests carry a token, so that a bare link or picture would be refused. */
-export function hasToken() {
-  return kept("token", "") !== "";
+  // A token that is refused is told by whatever is asked next.
+  await fetch("/api/sign-in", { method: "POST", headers: { authorization: `Bearer ${token}` } }).catch(() => {});
 }
 
 /**
@@ -52,11 +49,8 @@ export function hasToken() {
  * @returns {Promise<Response>}
  */
 export async function ask(path, init = {}) {
-  const headers = new Headers(init.headers);
-  const token = kept("token", "");
-  // It is for this server alone.
-  if (token && new URL(path, location.href).origin === location.origin) headers.set("authorization", `Bearer ${token}`);
-  const response = await reached(path, { ...init, headers });
+  await signedIn;
+  const response = await reached(path, init);
   if (!response.ok) throw await faultOf(response);
   return response;
 }

@@ -17,6 +17,7 @@ export class ChatHeader {
   constructor(chat) {
     this._chat = chat;
     this._title = "";
+    this._waiting = 0;
     set(byId("timeline"), "href", `/timeline?name=${encodeURIComponent(chat)}`);
   }
 
@@ -24,7 +25,21 @@ export class ChatHeader {
   setTitle(title) {
     this._title = visibleLine(title).trim().slice(0, LONGEST);
     setText(byId("title"), this._title || "New chat");
-    document.title = `${this._title || "New chat"} · callblocks`;
+    this._showTab();
+  }
+
+  /** @param {number} waiting how many calls wait for an answer */
+  setWaiting(waiting) {
+    if (waiting === this._waiting) return;
+    this._waiting = waiting;
+    document.body.toggleAttribute("data-asks", waiting > 0);
+    this._showTab();
+  }
+
+  /** The state stands first: tabs cut the end. */
+  _showTab() {
+    const name = this._title || "New chat";
+    document.title = this._waiting ? `${this._waiting} to approve · ${name}` : `${name} · callblocks`;
   }
 
   /**

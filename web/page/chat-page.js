@@ -7,7 +7,7 @@
  */
 
 import { setText } from "../src/dom.js";
-import { answer } from "./answering.js";
+import { answer, revoke, revokedIn, waitingIn } from "./answering.js";
 import { ApiError } from "./api.js";
 import { Banner } from "./banner.js";
 import { ChatHeader } from "./chat-header.js";
@@ -25,6 +25,7 @@ import { shownOf } from "./opened.js";
 import { resumeBar } from "./resume-bar.js";
 import { mountShell } from "./shell.js";
 import { Unsent } from "./unsent.js";
+import { WaitingBar } from "./waiting-bar.js";
 
 /** @param {string} id */
 const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -41,7 +42,10 @@ export class ChatPage {
     this._first = null;
     this.stream = new ChatStream(this.chat, {
       messages: () => this._showMessages(),
-      changed: () => this.messages.changed(),
+      changed: () => {
+        this.messages.changed();
+        this._tellWaiting();
+      },
       standing: () => this._stand(),
       link: (link) => this._link(link),
       unsent: (said, error) => this._unsent.take(said, error),
@@ -79,6 +83,9 @@ export class ChatPage {
       reached: (error) => this._reached(error),
     });
     byId("below").prepend(icon("down"));
+    const dock = /** @type {HTMLElement} */ (document.querySelector(".dock"));
+    keepDock(dock);
+    this._waiting = new WaitingBar(dock, () => [...blocksIn(byId("talk"))].flatMap((one) => one.questions));
     acceptFiles(byId("drop"), (files) => this.composer.files.add(files));
     this._listen();
     this._stand();
@@ -131,6 +138,9 @@ export class ChatPage {
       await answer(/** @type {CustomEvent} */ (event));
       this.shell?.list.refresh();
     });
+    talk.addEventListener("callblocks-revoke", (event) =>
+      this._act(() => revoke(/** @type {CustomEvent} */ (event), this.messages)),
+    );
     talk.addEventListener("callblocks-open", (event) => {
       event.preventDefault();
       const { detail } = /** @type {CustomEvent} */ (event);
@@ -176,6 +186,9 @@ export class ChatPage {
     this._unsent.compare(this.stream.messages);
     this._showFirst();
     this._stand();
+    this._act(async () => {
+      this.messages.setRevoked(await revokedIn(this.stream.messages));
+    });
   }
 
   _showFirst() {
@@ -189,11 +202,18 @@ export class ChatPage {
     byId("talk").append(this._first);
   }
 
+  _tellWaiting() {
+    const waiting = waitingIn(this.stream.live);
+    this.header.setWaiting(waiting);
+    this._waiting?.update(waiting);
+  }
+
   _stand() {
     const { status, isLive, isKnown } = this.stream;
     this.composer?.setLive(isLive);
     if (byId("actions").hidden && isKnown) this.shell?.list.refresh();
     this.header.show(this.stream);
+    this._tellWaiting();
     if (this._resume) this._resume.hidden = status !== "interrupted" || isLive;
   }
 
@@ -223,6 +243,21 @@ export class ChatPage {
     if (tryNow) tryNow();
     else this.shell?.list.refresh();
   }
+}
+
+/**
+ * @param {HTMLElement} place
+ * @returns {NodeListOf<import("../src/call-blocks.js").CallBlocks>}
+ */
+const blocksIn = (place) => place.querySelectorAll("call-blocks");
+
+/**
+ * What sticks above the composer must know how high it is.
+ * @param {HTMLElement} dock
+ */
+function keepDock(dock) {
+  const tell = () => document.documentElement.style.setProperty("--dock", `${dock.offsetHeight}px`);
+  new ResizeObserver(tell).observe(dock, { box: "border-box" });
 }
 
 function newId() {

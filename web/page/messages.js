@@ -37,6 +37,8 @@ export class Messages {
     this._live = null;
     /** @type {Map<string, MessageView>} */
     this._views = new Map();
+    /** @type {Set<string>} */
+    this._revoked = new Set();
     this._shown = AT_ONCE;
     this._frame = 0;
     this._isAll = true;
@@ -62,6 +64,17 @@ export class Messages {
     this._live = live;
     this._isAll = true;
     this._ask();
+  }
+
+  /**
+   * Tell all messages which grants were taken back, also those that are drawn later.
+   * @param {Iterable<string>} ids
+   */
+  setRevoked(ids) {
+    for (const id of ids) this._revoked.add(id);
+    for (const blocks of this._box.querySelectorAll("call-blocks")) {
+      /** @type {CallBlocks} */ (blocks).revoked = this._revoked;
+    }
   }
 
   /** The message under way has more. */
@@ -115,6 +128,7 @@ export class Messages {
     const blocks = /** @type {CallBlocks} */ (document.createElement("call-blocks"));
     const name = `open.${this._chat}.${first.id}`;
     blocks.openKeys = new Set(kept(name, /** @type {string[]} */ ([])));
+    blocks.revoked = this._revoked;
     this._setup(blocks);
     const isUser = first.role === "user";
     const node = h("article", { class: "msg", tabindex: "-1", "data-from": isUser ? "user" : "model", "aria-label": isUser ? "You" : "Model" }, blocks);

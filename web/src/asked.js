@@ -83,6 +83,8 @@ function askedApart(part) {
     reason: textOf(asked.reason),
     ...(textOf(asked.preview) ? { preview: asked.preview } : {}),
     ...(textsOf(asked.tainted).length ? { tainted: textsOf(asked.tainted) } : {}),
+    ...(asked.hidden === true ? { hidden: true } : {}),
+    ...(Number.isFinite(asked.minutes) ? { minutes: asked.minutes, expiresAt: Number(asked.expiresAt) } : {}),
     ...answerOf(asked.approved, asked.answer),
     ...(askedAt === undefined ? {} : { askedAt }),
   };

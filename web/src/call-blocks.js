@@ -7,6 +7,7 @@
  *     element.text = "<tool>…</tool>"        or a chat text
  *
  *     callblocks-answer   {approval, verdict: "once" | "while" | "deny", minutes?, reason?}
+ *     callblocks-revoke   {approval: {id}}   a grant is to be taken back
  *     callblocks-open     {artifact | file | result}, cancelable: else the link is followed
  *     callblocks-toggle   {key, open}
  *
@@ -32,7 +33,7 @@ import { sheet } from "./styles.js";
 const UNSEEN_WAIT = 200;
 // In this order: who says it counts for the parts that follow.
 const SETTABLE = [
-  "from", "artifactHref", "pictureHref", "openKeys", "parts", "message", "timeline", "text",
+  "from", "artifactHref", "pictureHref", "openKeys", "revoked", "parts", "message", "timeline", "text",
 ];
 
 const Base = globalThis.HTMLElement ?? /** @type {typeof HTMLElement} */ (class {});
@@ -49,6 +50,8 @@ export class CallBlocks extends Base {
   #openKeys = new Set();
   /** @type {Map<string, string>} */
   #refused = new Map();
+  /** @type {Set<string>} */
+  #revoked = new Set();
   /** @type {Announcer | undefined} */
   #announcer;
   #isDue = false;
@@ -70,6 +73,7 @@ export class CallBlocks extends Base {
     pictureHref: (thing, href) => this.#pictureHref(thing, href),
     failure: (id) => this.#refused.get(id) ?? "",
     retry: (id) => void this.#refused.delete(id),
+    revoked: (id) => this.#revoked.has(id),
   };
 
   connectedCallback() {
@@ -108,6 +112,11 @@ export class CallBlocks extends Base {
   /** A chat text: prose with `<tool>` blocks. */
   set text(/** @type {string} */ text) {
     this.parts = partsOfText(text ?? "");
+  }
+
+  /** The cards of the questions that wait, in their order. @returns {Element[]} */
+  get questions() {
+    return [...(this.shadowRoot?.querySelectorAll("section.approval") ?? [])];
   }
 
   /** The keys of the folds that are open; set them to open the same ones again. */
@@ -173,6 +182,17 @@ export class CallBlocks extends Base {
   refuse(approvalId, why) {
     this.#refused.set(approvalId, why);
     this.#draw();
+  }
+
+  /** The grants that were taken back, by their approvals. @returns {Set<string>} */
+  get revoked() {
+    return new Set(this.#revoked);
+  }
+
+  set revoked(/** @type {Iterable<string>} */ ids) {
+    const before = this.#revoked.size;
+    for (const id of ids ?? []) this.#revoked.add(id);
+    if (this.#revoked.size !== before) this.#later();
   }
 
   /** Bring what is shown up to date now, instead of with the next frame. */

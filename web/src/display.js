@@ -1,9 +1,10 @@
 /**
  * How a call stands in its batch: its line, its result beside or below it, the batch's label.
  *
- *     🔧 3 tool calls, 1 failed
+ *     🔧 4 tool calls, 1 failed, 1 not run
  *       run_shell_command(args=["pwd"]) → /app
  *       read_file(file_name=gone.toml) → ✗ no such file
+ *       write_file(file_name=b.md) → denied by you: not today
  *       read_file(file_name=pyproject.toml)
  *         [name]
  *         version = "0.3.1"
@@ -18,6 +19,8 @@
 import { count, stripEnd } from "./blanks.js";
 import { textOf } from "./notes.js";
 import { compactText, oneLine, showArguments, showResult, splitCut } from "./shown.js";
+
+import { verdictOf, verdictText } from "./verdicts.js";
 
 export { sizeText } from "./shown.js";
 
@@ -74,8 +77,9 @@ export function lineText(call) {
  */
 export function resultLayout(call, columns = 80) {
   if (isPending(call)) return { kind: "pending", text: "", lines: [] };
-  const failed = isFailed(call);
-  const [shown, size] = splitCut(resultText(call));
+  const verdict = verdictFor(call);
+  const failed = isFailed(call) && !verdict;
+  const [shown, size] = splitCut(verdict ? verdictText(verdict) : resultText(call));
   const lines = plainLines(shown);
   if (!lines.length && size === null) return { kind: failed ? "failed" : "empty", failed, text: "", lines };
   if (size === null && lines.length === 1 && fits(call, lines[0] ?? "", failed, columns)) {
@@ -102,9 +106,33 @@ export function batchLabel(calls) {
  * @returns {string}
  */
 export function failedLabel(calls) {
-  const failed = calls.filter(isFailed).length;
+  const failed = calls.filter((call) => isFailed(call) && !verdictFor(call)).length;
   if (!failed) return "";
   return calls.length === 1 ? "failed" : `${failed} failed`;
+}
+
+/**
+ * How many of a batch did not run, in words; nothing where all did.
+ * @param {readonly Call[]} calls
+ * @returns {string}
+ */
+export function notRunLabel(calls) {
+  const unrun = calls.filter(verdictFor).length;
+  if (!unrun) return "";
+  return calls.length === 1 ? "not run" : `${unrun} not run`;
+}
+
+/**
+ * Who or what kept a call from running, and why; null for one that ran, or may run.
+ * @param {Call} call
+ * @returns {import("./verdicts.js").Verdict | null}
+ */
+export function verdictFor(call) {
+  if (!isFailed(call)) return null;
+  const known = verdictOf(call.error ?? "");
+  if (known || call.state === "failed") return known;
+  const why = (call.error ?? "").replace(/^denied(?:: )?/, "");
+  return { lead: "denied by you", why };
 }
 
 /**
@@ -128,7 +156,7 @@ export function runningLabel(calls) {
  * @returns {string}
  */
 export function batchHeader(calls, expanded = false) {
-  const notes = [batchLabel(calls), failedLabel(calls), expanded ? "" : runningLabel(calls)];
+  const notes = [batchLabel(calls), failedLabel(calls), notRunLabel(calls), expanded ? "" : runningLabel(calls)];
   const hint = expanded ? "(hide details)" : "(show details)";
   return `🔧 ${notes.filter(Boolean).join(", ")} ${hint}`;
 }

@@ -24,6 +24,7 @@ import { isObject, noteOf, objectOf, textOf } from "./notes.js";
  * @property {string} [status] how the turn ended
  * @property {string} [code] why, as a code
  * @property {string} [error] why, in words
+ * @property {number | undefined} [queue] how many replies are served before this one
  * @property {boolean} [live] false says that nothing comes any more
  */
 
@@ -35,9 +36,9 @@ import { isObject, noteOf, objectOf, textOf } from "./notes.js";
  */
 export function sectionsOf(message, options = {}) {
   const { status, code } = objectOf(message?.metadata);
-  const { error, aborted } = noteOf(message);
+  const { error, aborted, queue } = noteOf(message);
   const known = { status: textOf(status) || (aborted ? "stopped" : ""), code: textOf(code) };
-  return sections(message?.parts, { role: message?.role, error, ...known, ...options });
+  return sections(message?.parts, { role: message?.role, error, queue, ...known, ...options });
 }
 
 /**
@@ -52,7 +53,16 @@ export function sections(parts, options = {}) {
   given.forEach((part, index) => takePart(grouping, part, index));
   const text = endingText(textOf(options.status), textOf(options.code), textOf(options.error));
   const status = options.status || "failed";
-  return text ? [...grouping.sections, { kind: "ending", key: "ending", status, text }] : grouping.sections;
+  if (text) return [...grouping.sections, { kind: "ending", key: "ending", status, text }];
+  if (options.queue === undefined) return grouping.sections;
+  const place = { kind: /** @type {const} */ ("ending"), key: "queue", status: "queued" };
+  return [...grouping.sections, { ...place, text: queueText(options.queue) }];
+}
+
+/** @param {number} before */
+function queueText(before) {
+  if (before === 0) return "Waits for the model, and is the next.";
+  return `Waits for the model behind ${before} other ${before === 1 ? "reply" : "replies"}.`;
 }
 
 /** @typedef {(grouping: Grouping, part: Part, index: number) => void} Take */
@@ -99,6 +109,7 @@ const TAKES = {
   "step-start": () => {},
   "data-progress": () => {},
   "data-approval": (grouping, part) => grouping.ask(part),
+  "data-grant": (grouping, part) => grouping.grant(part),
   "data-artifact": (grouping, part) => grouping.keep(part),
   "data-member": (grouping, part) => grouping.join(part),
   "data-problem": complain,

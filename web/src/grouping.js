@@ -75,6 +75,14 @@ export class Grouping {
     this.#after(asked.callId, { kind: "approval", key: this.#slots.key(name), approval });
   }
 
+  /** @param {Part} part which grant let a call through */
+  grant(part) {
+    const { id, toolCallId, minutes, expiresAt } = objectOf(part.data);
+    const of = this.#calls.get(textOf(toolCallId));
+    if (!of || !textOf(id) || !(minutes > 0)) return;
+    of.call.grant = { id, minutes, expiresAt: Number(expiresAt) || 0 };
+  }
+
   /** @param {Part} part */
   keep(part) {
     const artifact = artifactOf(part);

@@ -9,7 +9,7 @@
  * @module
  */
 
-import { Lexer, Marked } from "../vendor/marked.js";
+import { Lexer, Marked, Tokenizer } from "../vendor/marked.js";
 import purify from "../vendor/purify.js";
 import { finish } from "./markdown-finish.js";
 
@@ -33,6 +33,7 @@ const FENCE = {
 };
 
 const LONGEST_PAIRED = 4000;
+const LONGEST_LINK = 4000;
 const LONG_WORD = /^[\w.!#$%&'*+/=?`{|}~-]{400}/;
 const LONG_ADDRESS = /^\S{4000}/;
 const ADDRESS = /^(?:https?:\/\/|ftp:\/\/|www\.)/i;
@@ -47,7 +48,11 @@ const reader = new Marked({
     // Pairing marks takes the square of their number: a very long paragraph has none.
     emStrong: unpaired,
     del: unpaired,
-    // So does looking for addresses: no word that is longer holds one.
+    // So does looking for the end of each `[a](`: no link is longer.
+    link: /** @this {any} @param {string} text */ function link(text) {
+      return text.length > LONGEST_LINK ? Tokenizer.prototype.link.call(this, text.slice(0, LONGEST_LINK)) : false;
+    },
+    // And looking for addresses: no very long word holds one.
     url: (/** @type {string} */ text) => ((ADDRESS.test(text) ? LONG_ADDRESS : LONG_WORD).test(text) ? undefined : false),
     inlineText: plainWord,
   }),

@@ -17,6 +17,7 @@
  * @property {string} [error] why the stream says that it ended
  * @property {boolean} [aborted]
  * @property {boolean} [finished]
+ * @property {number | undefined} [queue] how many replies are served before this message
  * @property {string[]} [unknown] types of chunks that nobody here knows
  */
 

@@ -1,16 +1,17 @@
 /**
- * Secrets do not reach a screen: what plainly is one becomes `[redacted]`, as on the server.
+ * Secrets do not reach a screen: what plainly is one is covered by a mask, as on the server.
  *
- *     api_key=abc123xyz              api_key=[redacted]
- *     {"password": "hunter2"}        {"password": "[redacted]"}
- *     git clone https://me:pw@host   git clone https://me:[redacted]@host
+ *     api_key=abc123xyz                api_key=••••••••
+ *     {"password": "hunter2"}          {"password": "••••••••"}
+ *     Authorization: Basic dTpw; ls    Authorization: Basic ••••••••; ls
  *
- * It is a net for the obvious, not a proof. Only as much of a long text is looked at as is shown.
+ * A mask covers one word: blanks, line ends and what a shell acts on stay in sight. It is a net for
+ * the obvious, not a proof. Only as much of a long text is looked at as is shown.
  *
  * @module
  */
 
-export const REDACTED = "[redacted]";
+export const REDACTED = "••••••••";
 const MARGIN = 512;
 
 const EDGE = "(?:(?<![A-Za-z0-9_-])|(?<=\\\\[nrt]))";
@@ -27,6 +28,11 @@ const IS = `\\\\*["']?\\]?[ \\t]{0,8}(?::=|=>|[:=])[ \\t]{0,8}`;
 const BREAK = "(?:\\r?\\n|(?:\\\\r)?\\\\n)";
 const PRIVATE = "[A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----";
 const WORD = "\\p{L}\\p{N}_";
+// One word of a secret: no blank, no invisible character, nothing that a shell acts on.
+const PIECE =
+  "[^\\x00-\\x20\\x7f-\\xa0\\u1680\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f\\u3000\\ufeff" +
+  ";|&<>()$`{}\\[\\]*?\"'\\\\]";
+const SCHEME = anyCase("(?:basic|bearer|digest|token|apikey|negotiate|ntlm|hawk|oauth|aws4-hmac-sha256)");
 const SHAPES = [
   "sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{10,}",
   "[rs]k_(?:live|test)_[A-Za-z0-9]{10,}",
@@ -40,22 +46,26 @@ const SHAPES = [
   "eyJ[A-Za-z0-9_-]{8,}(?:$|\\.[A-Za-z0-9_-]{8,}(?:$|\\.[A-Za-z0-9_-]*))",
 ];
 const BEARER = `(?:(?=[A-Za-z._~+/=-]*[0-9])[${WORD}.~+/=-]{6,}|[${WORD}.~+/=-]{20,})`;
-const TYPES = `(?!${anyCase("(?:string|number|boolean|optional|undefined)")}(?![${WORD}]))`;
+const TYPES =
+  `(?!${anyCase("(?:string|number|boolean|optional|undefined)")}(?![${WORD}])|${SCHEME}[ \\t])`;
 const BARE = `${TYPES}[${WORD}.+/=~$%^*!@#-]{6,}(?<call>[(\\[])?`;
 const VALUE = `(?:(")(?:[^"\\\\\\n]|\\\\.)+|(')(?:[^'\\\\\\n]|\\\\.)+|(\\\\+["'])[^"'\\\\\\n]+|${BARE})`;
 
 /** @type {[RegExp, "all" | "rest" | "value"][]} */
 const RULES = [
-  rule(`-----BEGIN ${PRIVATE}[^]*?(?:-----END ${PRIVATE}|$)`, "all"),
-  rule(`(${anyCase("authorization")}${IS})[^\\s"'\\\\\\[][^"'\\\\\\r\\n]{3,}`),
+  rule(`(-----BEGIN ${PRIVATE})[^]*?(?=-----END ${PRIVATE}|$)`),
+  rule(
+    `(${anyCase("authorization")}${IS}(?:${SCHEME}[ \\t]{1,8}(?=${PIECE})|(?=${PIECE}{4})))${PIECE}+` +
+      `(?:[ \\t]{1,8}(?=[^\\s0-9]{0,255}[0-9])${PIECE}{6,})?(?:,?[ \\t]{1,8}[${WORD}-]{1,64}=${PIECE}+){0,16}`,
+  ),
   rule(`${EDGE}(?:${SHAPES.join("|")})`, "all"),
   rule(`(?<![${WORD}])(${anyCase("bearer")}[ \\t]{1,8})${BEARER}`),
   rule("(://[^\\s/:@]{0,64}:)[^\\s/@]{1,256}(?=@)"),
   rule(`(${KEY}${IS})${VALUE}`, "value"),
-  rule(`(--${KEY}[ \\t]{1,8})(?!-)[^\\s"'\\\\]{4,256}`),
+  rule(`(--${KEY}[ \\t]{1,8})(?!-)${PIECE}{4,256}`),
   rule(
-    `(?<![A-Za-z0-9])(${anyCase("(?:set-)?cookie")}: ?)(?:[${WORD}.-]{1,64}; ?){0,8}` +
-      `[${WORD}.-]{1,64}=[^"'\\\\\\r\\n]{3,}`,
+    `(?<![A-Za-z0-9])(${anyCase("(?:set-)?cookie")}: ?(?:[${WORD}.-]{1,64}; ?){0,8}[${WORD}.-]{1,64}=)` +
+      `${PIECE}{3,}(?:; ?[${WORD}.-]{1,64}=${PIECE}+){0,32}`,
   ),
   rule(
     `(${KEY}\\\\*["']?:[ \\t]{0,8}(?:[|>][+-]?[ \\t]{0,8})?${BREAK}[ \\t]{1,32}["']?)` +
@@ -73,14 +83,14 @@ const RULES = [
   ),
   rule(
     `(${EDGE}${anyCase("curl")}(?![${WORD}-])(?:(?!${anyCase("curl")})[^\\n|;]){0,200}?[ \\t]` +
-      `(?:-u[ \\t]{0,8}|--user[ \\t=]{1,8})["']?[^\\s:"'/\\\\]{1,64}:)(?!\\$)[^\\s"'\\\\]{1,256}`,
+      `(?:-u[ \\t]{0,8}|--user[ \\t=]{1,8})["']?[^\\s:"'/\\\\]{1,64}:)${PIECE}{1,256}`,
   ),
   rule(
     `(${EDGE}${anyCase("mysql")}(?:dump|admin)?(?![${WORD}-])(?:(?!${anyCase("mysql")})[^\\n|;]){0,200}?[ \\t]-p)` +
-      `(?![\\s$-])[^\\s"'\\\\]{4,256}`,
+      `(?!-)${PIECE}{4,256}`,
   ),
   rule(
-    `(${anyCase("pwd")}=\\\\*["']?)(?![/~.$<{%\\[=]|[A-Za-z]:|[${WORD}.]{0,64}[(\\[])[^\\s;&,)"'\\\\]{4,256}`,
+    `(${anyCase("pwd")}=\\\\*["']?)(?![/~.$<{%\\[=]|[A-Za-z]:|[${WORD}.]{0,64}[(\\[])(?:(?!,)${PIECE}){4,256}`,
   ),
 ];
 const SECRET_KEY = new RegExp(`${KEY}$`);
@@ -132,12 +142,24 @@ export function isSecretKey(key) {
 function hide(text, pattern, kind) {
   return text.replace(pattern, (...found) => {
     const groups = typeof found.at(-1) === "object" ? found.at(-1) : {};
-    if (kind === "all") return REDACTED;
-    if (kind === "rest") return found[1] + REDACTED;
     // What is called is no value.
     if (groups.call) return found[0];
-    return [found[1], found[2], found[3], found[4]].map((part) => part ?? "").join("") + REDACTED;
+    const names = { all: [], rest: [found[1]], value: [found[1], found[2], found[3], found[4]] }[kind];
+    const kept = names.map((part) => part ?? "").join("");
+    return kept + cover(found[0].slice(kept.length));
   });
+}
+
+const COVERED = new RegExp(`(\\\\[^])|${PIECE}+`, "gu");
+const AFTER_SCHEME = new RegExp(`^${SCHEME}[ \\t]{1,8}(?=\\S)`, "u");
+
+/**
+ * Cover each word of a secret; the name of a scheme stays, and so does an escape.
+ * @param {string} secret
+ */
+function cover(secret) {
+  const scheme = AFTER_SCHEME.exec(secret)?.[0] ?? "";
+  return scheme + secret.slice(scheme.length).replace(COVERED, (_, escape) => escape ?? REDACTED);
 }
 
 /**

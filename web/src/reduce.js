@@ -37,6 +37,8 @@ export function newMessage(id = "") {
  */
 export function take(message, chunk, now = Date.now()) {
   if (!isObject(chunk) || typeof chunk.type !== "string") return;
+  // Whatever else comes, the model is no longer waited for.
+  if (noteOf(message).queue !== undefined) note(message, { queue: undefined });
   const by = chunk.type.startsWith("data-") ? setData : TAKES.get(chunk.type);
   if (by) by(message, chunk, knownOf(message), now);
   else noteUnknown(message, chunk.type);
@@ -141,6 +143,7 @@ function setData(message, chunk, parts, now) {
   const call = parts.calls.get(textOf(chunk.data?.toolCallId));
   if (chunk.transient) {
     if (call && chunk.type === "data-progress") addProgress(call, textOf(chunk.data?.text));
+    if (chunk.type === "data-queue") note(message, { queue: Number(chunk.data?.before) || 0 });
     return;
   }
   const name = nameOf(chunk.type, chunk.id);

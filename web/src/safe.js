@@ -80,6 +80,23 @@ function before(whole, at) {
   return whole.slice(Math.max(0, start), at);
 }
 
+const BLANKS = / {20,}/g;
+// What has no ink, and every blank but the plain one and the tab.
+const INKLESS = /[\u00a0\u034f\u115f\u1160\u1680\u17b4\u17b5\u2000-\u200a\u202f\u205f\u2800\u3000\u3164\ufe00-\ufe0e\uffa0\r]/g;
+// Marks that cover the letter before them, or more of them than any script stacks.
+const STACKED = /(?!\u20e3)\p{Me}|(?<=\p{Mn}{3})\p{Mn}/gu;
+
+/**
+ * Text that somebody decides by: what takes no room is named, what pushes the rest away is counted.
+ * @param {string} text
+ * @returns {string}
+ */
+export function exactText(text) {
+  const counted = text.replace(BLANKS, (found) => `⟨${found.length} blanks⟩`);
+  const unstacked = counted.replace(STACKED, (found) => picture(found, 0, found));
+  return visible(unstacked.replace(INKLESS, (found) => (found === "\r" ? "␍" : picture(found, 0, found))));
+}
+
 const OUTSIDE = new Set(["http:", "https:", "mailto:"]);
 const PICTURE_DATA = /^data:image\/(?:png|jpeg|gif|webp);base64,[a-z0-9+/=]+$/i;
 const FILE_DATA = /^data:[a-z0-9.+-]+\/[a-z0-9.+-]+(?:;[a-z0-9=-]+)*,/i;

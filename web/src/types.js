@@ -61,6 +61,7 @@
  * @property {string} [progress] the last that a running call told
  * @property {string} [shown] a display text that came ready, instead of name and input
  * @property {string[]} [notices] what the runtime has to say about it
+ * @property {Grant} [grant] what let it through without a question
  * @property {string} [code] the program that it ran, where one was recorded
  * @property {More} [more]
  */
@@ -77,7 +78,15 @@
  * @property {boolean} [approved] absent while it is open
  * @property {string} [answer] what the person said with it
  * @property {boolean} [over] the call ended without an answer
+ * @property {boolean} [hidden] masks cover more than values: it cannot be approved here
+ * @property {number} [minutes] the yes is a grant for so long
+ * @property {number} [expiresAt] when the grant ends, in seconds since 1970
  * @property {number} [askedAt] in milliseconds since 1970
+ */
+
+/**
+ * What let a call through without a question.
+ * @typedef {{id: string, minutes: number, expiresAt: number}} Grant
  */
 
 /**
@@ -97,7 +106,7 @@
 /** @typedef {{kind: "thought", key: string, text: string, live: boolean, seconds?: number, member?: string}} Thought */
 /** @typedef {{kind: "batch", key: string, calls: Call[], failed: number, running: string, member?: string}} Batch */
 /** @typedef {{kind: "validation", key: string, text: string}} Validation */
-/** @typedef {{kind: "approval", key: string, approval: Approval, member?: string}} ApprovalSection */
+/** @typedef {{kind: "approval", key: string, approval: Approval, member?: string, at?: number, waiting?: readonly Approval[]}} ApprovalSection */
 /** @typedef {{kind: "artifact", key: string, artifact: Artifact}} ArtifactSection */
 /** @typedef {{kind: "file", key: string, file: FileRef}} FileSection */
 /** @typedef {{kind: "source", key: string, title: string, url: string}} SourceSection */

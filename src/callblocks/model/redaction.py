@@ -1,16 +1,22 @@
-r"""Secrets never reach a screen or a trace: what plainly is one becomes `[redacted]`.
+r"""Secrets never reach a screen or a trace: what plainly is one is covered by a mask.
 
-    api_key=abc123xyz              api_key=[redacted]
-    {"password": "hunter2"}        {"password": "[redacted]"}
-    Authorization: Basic dTpw      Authorization: [redacted]
-    git clone https://me:pw@host   git clone https://me:[redacted]@host
-    login --password hunter2       login --password [redacted]
-    Set-Cookie: sid=38afes7a8      Set-Cookie: [redacted]
-    <password>hunter2</password>   <password>[redacted]</password>
-    curl -u me:hunter2             curl -u me:[redacted]
-    ghp_… sk-… AKIA… eyJ….….…      [redacted]
+    api_key=abc123xyz              api_key=••••••••
+    {"password": "hunter2"}        {"password": "••••••••"}
+    Authorization: Basic dTpw; ls  Authorization: Basic ••••••••; ls
+    git clone https://me:pw@host   git clone https://me:••••••••@host
+    login --password hunter2       login --password ••••••••
+    Set-Cookie: sid=38afes7a8      Set-Cookie: sid=••••••••
+    <password>hunter2</password>   <password>••••••••</password>
+    curl -u me:hunter2             curl -u me:••••••••
+    ghp_… sk-… AKIA… eyJ….….…      ••••••••
 
 A token that only says where a list goes on is no secret: `nextPageToken`, `sync_token`.
+
+A mask covers one word and has one width. Blanks, line ends, quotes and all other signs that mean
+something to a shell stay in sight, also inside a secret: `"two words"` has two masks. `mask` also
+says whether a person who sees the masked text has seen all that could do something. It does not
+hold where a mask stands for more than one plain value: several words, a path, an address, or a
+word that could be run (`value_places`).
 
 This is a net for the obvious, not a proof: a secret of no known shape under a harmless
 name passes. Every pattern is linear: a run of characters is entered only at its edge and
@@ -26,12 +32,22 @@ from functools import cache
 from heapq import merge
 from typing import NamedTuple, TypeAlias
 
-__all__ = ("REDACTED", "is_secret_key", "redact", "redact_start")
+from callblocks.model.value_places import SCHEME, Judge, Place
 
-Replacement: TypeAlias = Callable[[re.Match[str]], str]
+__all__ = ("REDACTED", "Masked", "cover", "is_secret_key", "mask", "redact", "redact_start")
 
-REDACTED = "[redacted]"
-"""What stands in place of a secret."""
+Kept: TypeAlias = Callable[[re.Match[str]], str | None]
+
+REDACTED = "••••••••"
+"""The mask: what stands in place of each word of a secret, however long the word is."""
+
+
+class Masked(NamedTuple):
+    """A text whose secrets are covered; `is_whole` says that nothing else is."""
+
+    text: str
+    is_whole: bool
+
 
 # Inside JSON a line break is the two characters `\n`, and its letter is no part of a word.
 _EDGE = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
@@ -61,6 +77,9 @@ _KEY = (
 # Between a key and its value: the key's closing quote and bracket, then `:`, `=`, `:=`, `=>`.
 _IS = r"\\*[\"']?\]?[ \t]{0,8}(?::=|=>|[:=])[ \t]{0,8}"
 _BREAK = r"(?:\r?\n|(?:\\r)?\\n)"
+_SYNTAX = r";|&<>()$`{}\[\]*?\"'\\"
+# One word: no blank, no control, no invisible character, nothing that a shell acts on.
+_WORD = rf"[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff{_SYNTAX}]"
 _SHAPES = (
     r"sk-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{10,}+",
     r"[rs]k_(?:live|test)_[A-Za-z0-9]{10,}+",
@@ -76,7 +95,10 @@ _SHAPES = (
 # "Bearer authentication" is prose: a credential has a digit or is long.
 _BEARER = r"(?:(?=[A-Za-z._~+/=-]*+[0-9])[\w.~+/=-]{6,}+|[\w.~+/=-]{20,}+)"
 # A type after `token:` is source code, and so is a call after `token =`.
-_BARE = r"(?!(?i:string|number|boolean|optional|undefined)\b)[\w.+/=~$%^*!@#-]{6,}+(?P<call>[(\[])?"
+_BARE = (
+    rf"(?!(?i:string|number|boolean|optional|undefined)\b|{SCHEME}[ \t])"
+    r"[\w.+/=~$%^*!@#-]{6,}+(?P<call>[(\[])?"
+)
 _VALUE = rf"(?:(\")(?:[^\"\\\n]++|\\.)+|(')(?:[^'\\\n]++|\\.)+|(\\+[\"'])[^\"'\\\n]++|{_BARE})"
 
 
@@ -93,24 +115,23 @@ _SHAPE_STARTS = (
 _OPTION_START = rf"-(?=-(?:{'|'.join(_KEY_STARTS)}))"
 
 
-def _hide_all(match: re.Match[str]) -> str:
-    return REDACTED
+def _nothing(match: re.Match[str]) -> str:
+    return ""
 
 
-def _hide_rest(match: re.Match[str]) -> str:
-    """The name without what follows it."""
-    return match[1] + REDACTED
+def _name(match: re.Match[str]) -> str:
+    return match[1]
 
 
-def _hide_value(match: re.Match[str]) -> str:
-    """The name and the opening quote without the value; what is called is no value."""
+def _name_and_quote(match: re.Match[str]) -> str | None:
+    """Return the name and the opening quote; what is called is no value."""
     if match["call"]:
-        return match[0]
-    return "".join(part or "" for part in match.group(1, 2, 3, 4)) + REDACTED
+        return None
+    return "".join(part or "" for part in match.group(1, 2, 3, 4))
 
 
 class _Rule(NamedTuple):
-    """A pattern, what stands for a match, and patterns of how a match starts.
+    """A pattern, what stays of a match before its secret, and patterns of how a match starts.
 
     With `any_case` the starts are in small letters, and stand for large ones too. `needs` stands
     in every match.
@@ -118,80 +139,96 @@ class _Rule(NamedTuple):
 
     starts: tuple[str, ...]
     pattern: str
-    replacement: Replacement
+    kept: Kept
     any_case: bool = True
     needs: str = ""
+    place: Place = "named"
 
 
 _RULES = (
     _Rule(
         ("-----BEGIN ",),
-        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?"
-        r"(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
-        _hide_all,
+        r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)[\s\S]*?"
+        r"(?=-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+        _name,
         any_case=False,
+        place="none",
     ),
     _Rule(
         ("authorization",),
-        rf"((?i:authorization){_IS})[^\s\"'\\\[][^\"'\\\r\n]{{3,}}+",
-        _hide_rest,
+        rf"((?i:authorization){_IS}(?:{SCHEME}[ \t]{{1,8}}(?={_WORD})|(?={_WORD}{{4}}))){_WORD}++"
+        rf"(?:[ \t]{{1,8}}(?=[^\s0-9]{{0,255}}[0-9]){_WORD}{{6,}}+)?"
+        rf"(?:,?[ \t]{{1,8}}[\w-]{{1,64}}={_WORD}++){{0,16}}",
+        _name,
     ),
-    _Rule(_SHAPE_STARTS, rf"{_EDGE}(?:{'|'.join(_SHAPES)})", _hide_all, any_case=False),
-    _Rule(("bearer",), rf"\b((?i:bearer)[ \t]{{1,8}}){_BEARER}", _hide_rest),
-    _Rule(("://",), r"(://[^\s/:@]{0,64}:)[^\s/@]{1,256}+(?=@)", _hide_rest, any_case=False),
-    _Rule(_KEY_STARTS, rf"((?i:{_KEY}){_IS}){_VALUE}", _hide_value),
+    _Rule(
+        _SHAPE_STARTS,
+        rf"{_EDGE}(?:{'|'.join(_SHAPES)})",
+        _nothing,
+        any_case=False,
+        place="joined",
+    ),
+    _Rule(("bearer",), rf"\b((?i:bearer)[ \t]{{1,8}}){_BEARER}", _name),
+    _Rule(("://",), r"(://[^\s/:@]{0,64}:)[^\s/@]{1,256}+(?=@)", _name, any_case=False),
+    _Rule(_KEY_STARTS, rf"((?i:{_KEY}){_IS}){_VALUE}", _name_and_quote),
     # An option of a command takes its value after a blank; a cookie is what a login left.
     _Rule(
         (_OPTION_START,),
-        rf"(--(?i:{_KEY})[ \t]{{1,8}})(?!-)[^\s\"'\\]{{4,256}}+",
-        _hide_rest,
+        rf"(--(?i:{_KEY})[ \t]{{1,8}})(?!-){_WORD}{{4,256}}+",
+        _name,
     ),
     _Rule(
         ("cookie", "set-cookie"),
-        r"(?<![A-Za-z0-9])((?i:(?:set-)?cookie): ?)(?:[\w.-]{1,64}; ?){0,8}[\w.-]{1,64}="
-        r"[^\"'\\\r\n]{3,}+",
-        _hide_rest,
+        r"(?<![A-Za-z0-9])((?i:(?:set-)?cookie): ?(?:[\w.-]{1,64}; ?){0,8}[\w.-]{1,64}=)"
+        rf"{_WORD}{{3,}}+(?:; ?[\w.-]{{1,64}}={_WORD}++){{0,32}}",
+        _name,
     ),
     # On the line after its name a secret stands alone, and has a digit.
     _Rule(
         _KEY_STARTS,
         rf"((?i:{_KEY})\\*[\"']?:[ \t]{{0,8}}(?:[|>][+-]?[ \t]{{0,8}})?{_BREAK}[ \t]{{1,32}}[\"']?)"
         rf"(?=[^\s:]{{0,255}}[0-9])[^\s:\"'\\]{{6,256}}+(?=[\"']?[ \t]{{0,8}}(?:{_BREAK}|\Z))",
-        _hide_rest,
+        _name,
+        place="none",
     ),
     _Rule(
         _KEY_STARTS,
         rf"(((?i:{_KEY}))(?:[ \t][^<>]{{0,64}})?>\s{{0,8}})[^<>\s]{{4,256}}+"
         r"(?=\s{0,8}</[\w:.-]{0,32}(?i:\2)>)",
-        _hide_rest,
+        _name,
         needs="</",
+        # A shell takes the tags for redirections, and the secret for the name of a file.
+        place="none",
     ),
     # A name alone before the host is a name; with a digit, or long, it is a token.
     _Rule(
         ("://",),
         r"(?:(?<=http)|(?<=https))(://)(?:(?=[^\s/:@?#]{0,255}[0-9])[^\s/:@?#\"'<>]{8,256}+"
         r"|[^\s/:@?#\"'<>]{20,256}+)(?=@)",
-        _hide_rest,
+        _name,
         any_case=False,
         needs="@",
     ),
     _Rule(
         ("curl",),
         rf"({_EDGE}(?i:curl)(?![\w-])(?:(?!(?i:curl))[^\n|;]){{0,200}}?[ \t]"
-        r"(?:-u[ \t]{0,8}|--user[ \t=]{1,8})[\"']?[^\s:\"'/\\]{1,64}:)(?!\$)[^\s\"'\\]{1,256}+",
-        _hide_rest,
+        rf"(?:-u[ \t]{{0,8}}|--user[ \t=]{{1,8}})[\"']?[^\s:\"'/\\]{{1,64}}:){_WORD}{{1,256}}+",
+        _name,
+        place="option",
     ),
     _Rule(
         ("mysql",),
         rf"({_EDGE}(?i:mysql)(?:dump|admin)?(?![\w-])(?:(?!(?i:mysql))[^\n|;]){{0,200}}?[ \t]-p)"
-        r"(?![\s$-])[^\s\"'\\]{4,256}+",
-        _hide_rest,
+        rf"(?!-){_WORD}{{4,256}}+",
+        _name,
+        place="option",
     ),
     # A working directory has the same name, and is a path.
     _Rule(
         ("pwd=",),
-        r"((?i:pwd)=\\*[\"']?)(?![/~.$<{%\[=]|[A-Za-z]:|[\w.]{0,64}[(\[])[^\s;&,)\"'\\]{4,256}+",
-        _hide_rest,
+        r"((?i:pwd)=\\*[\"']?)(?![/~.$<{%\[=]|[A-Za-z]:|[\w.]{0,64}[(\[])(?:(?!,)"
+        rf"{_WORD}){{4,256}}+",
+        _name,
     ),
 )
 # No secret is missed for being cut, if it starts this far before the cut: those of open
@@ -199,8 +236,35 @@ _RULES = (
 _MARGIN = 512
 
 
+# An escape stays: inside JSON, `\n` is a line end.
+_COVERED = re.compile(rf"(\\[\s\S])|{_WORD}+")
+_AFTER_SCHEME = re.compile(rf"{SCHEME}[ \t]{{1,8}}(?=\S)")
+# A value that names nothing else: no path, no option, no file to be sent, no address.
+_VALUE_ALONE = re.compile(r"(?![/.~@-])(?:(?!\.\.|://)[\w.+/=~%^!@:,•-])+")
+
+
+def cover(secret: str) -> Masked:
+    """Cover each word of a secret; the name of a scheme stays: `Basic ••••••••`."""
+    scheme = _AFTER_SCHEME.match(secret)
+    start = scheme.end() if scheme else 0
+    rest = secret[start:]
+    covered = _COVERED.sub(lambda found: found[1] or REDACTED, rest)
+    return Masked(secret[:start] + covered, bool(_VALUE_ALONE.fullmatch(rest)))
+
+
 def redact(text: str) -> str:
-    """Replace every obvious secret in `text`, keeping the names and quotes around it."""
+    """Cover every obvious secret in `text`, keeping the names and quotes around it."""
+    return _mask(text, None)
+
+
+def mask(text: str) -> Masked:
+    """Cover every obvious secret, and say whether only plain values were covered."""
+    judge = Judge(text)
+    masked = _mask(text, judge)
+    return Masked(masked, masked is text or judge.end())
+
+
+def _mask(text: str, judge: Judge | None) -> str:
     small = ""
     found: dict[tuple[str, ...], list[str]] = {}
     for rule in _RULES:
@@ -211,9 +275,9 @@ def redact(text: str) -> str:
         looked = small if rule.any_case else text
         if rule.starts not in found:
             found[rule.starts] = [one for one in rule.starts if _compiled(one).search(looked)]
-        redacted = _replace(rule, found[rule.starts], text, looked)
-        if redacted is not text:
-            text, small, found = redacted, "", {}
+        masked = _replace(rule, found[rule.starts], text, looked, judge)
+        if masked is not text:
+            text, small, found = masked, "", {}
     return text
 
 
@@ -236,10 +300,10 @@ def is_secret_key(key: str) -> bool:
     return re.search(rf"{_KEY}\Z", key, re.IGNORECASE) is not None
 
 
-def _replace(rule: _Rule, firsts: list[str], text: str, looked: str) -> str:
-    """The text with every match replaced, as `re.sub` would; `firsts` are sought in `looked`.
+def _replace(rule: _Rule, firsts: list[str], text: str, looked: str, judge: Judge | None) -> str:
+    """Cover every match, as `re.sub` would; `firsts` are sought in `looked`.
 
-    The very same text comes back where nothing matches.
+    The very same text comes back where nothing matches, and where all that does is masked already.
     """
     if not firsts:
         return text
@@ -251,8 +315,18 @@ def _replace(rule: _Rule, firsts: list[str], text: str, looked: str) -> str:
             continue
         tried = at + 1
         if match := pattern.match(text, at):
-            parts += (text[said:at], rule.replacement(match))
-            said = tried = match.end()
+            kept = rule.kept(match)
+            tried = match.end()
+            if kept is None:
+                continue
+            secret = at + len(kept)
+            covered = cover(text[secret:tried])
+            if covered.text == text[secret:tried]:
+                continue
+            parts += (text[said:secret], covered.text)
+            said = tried
+            if judge is not None:
+                judge.add(text, at, secret, place=rule.place, is_value=covered.is_whole)
     return "".join((*parts, text[said:])) if parts else text
 
 

@@ -1,24 +1,25 @@
 """Secrets in values: what a name says of the value beside it, in all the ways to put the two.
 
-    {"password": ["hunter2"]}                           {"password": ["[redacted]"]}
-    ["login", "--password", "hunter2"]                  ["login", "--password", "[redacted]"]
-    [["DB_PASSWORD", "hunter2"]]                        [["DB_PASSWORD", "[redacted]"]]
+    {"password": ["hunter2"]}                           {"password": ["••••••••"]}
+    ["login", "--password", "hunter2"]                  ["login", "--password", "••••••••"]
+    [["DB_PASSWORD", "hunter2"]]                        [["DB_PASSWORD", "••••••••"]]
     {"name": "Authorization", "value": "Basic dTpw"}    {"name": "Authorization", "value": …}
-    {"Cookie": "sid=38afes7a8"}                         {"Cookie": "[redacted]"}
+    {"Cookie": "sid=38afes7a8"}                         {"Cookie": "••••••••"}
 
-Every text in the value is redacted by its look too. Truth values, null and empty texts stay: they
-say that there is no secret. Names that are equal once redacted are counted: `… (2)`.
+Every text in the value is masked by its look too. Truth values, null and empty texts stay: they
+say that there is no secret. Names that are equal once masked are counted: `… (2)`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from callblocks.model.redaction import REDACTED, is_secret_key, redact
+from callblocks.model.redaction import REDACTED, Masked, cover, is_secret_key, mask
+from callblocks.model.value_places import is_reference, read_json
 
-__all__ = ("without_secrets",)
+__all__ = ("MaskedValue", "mask_secrets", "without_secrets")
 
 _TYPES = frozenset(
     (
@@ -29,7 +30,7 @@ _TYPES = frozenset(
 _NAMES = ("name", "key", "header")
 _VALUES = ("value", "val")
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*")
-_LOGIN = re.compile(r"([^:/]{1,64}:).+", re.DOTALL)
+_LOGIN = re.compile(r"([^:/]{1,64}:)(.+)", re.DOTALL)
 _COOKIE = re.compile(r"(?:.*[_-])?cookies?", re.IGNORECASE | re.DOTALL)
 _PAIR = re.compile(r"[\w.-]{1,64}=\S{3}")
 # A working directory has the same name, and is a path.
@@ -39,87 +40,143 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PLACE = re.compile(r"[/~.$\\]|[A-Za-z]:|\Z")
 
 
+class MaskedValue(NamedTuple):
+    """A plain value whose secrets are covered; `is_whole` says that nothing else is."""
+
+    value: Any
+    is_whole: bool
+
+
 def without_secrets(value: Any) -> Any:
-    """A plain value with every obvious secret replaced."""
+    """Return a plain value with every obvious secret covered."""
+    return mask_secrets(value).value
+
+
+def mask_secrets(value: Any) -> MaskedValue:
+    """Cover every obvious secret in a plain value, and say whether only plain values were."""
+    masking = _Masking()
+    masked = masking.value(value)
+    return MaskedValue(masked, masking.is_whole and not (masking.is_covering and _refers(value)))
+
+
+class _Masking:
+    """Covers the secrets of one value; `is_whole` until a mask covers more than a value.
+
+    A word of a list can be a command or the name of a file, and one that is deep inside of a
+    secret can be anything: neither is a mere value.
+    """
+
+    def __init__(self) -> None:
+        self.is_whole = True
+        self.is_covering = False
+
+    def value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, dict):
+            return self._object(cast("dict[str, Any]", value))
+        if isinstance(value, list):
+            return list(self._items(cast("list[Any]", value)))
+        return value
+
+    def _text(self, text: str) -> str:
+        masked = mask(text)
+        # JSON in a text is judged by what it says.
+        if masked.text is not text and (said := read_json(text)) is not None:
+            self.value(said)
+        return self._take(masked)
+
+    def _take(self, masked: Masked) -> str:
+        self.is_whole = self.is_whole and masked.is_whole
+        self.is_covering = self.is_covering or REDACTED in masked.text
+        return masked.text
+
+    def _object(self, given: dict[str, Any]) -> dict[str, Any]:
+        named = next((given[name] for name in _NAMES if isinstance(given.get(name), str)), "")
+        kept: dict[str, Any] = {}
+        counts: dict[str, int] = {}
+        for key, item in given.items():
+            shown = self._take(mask(key))
+            while shown in kept:
+                counts[shown] = counts.get(shown, 1) + 1
+                shown = f"{mask(key).text} ({counts[shown]})"
+            kept[shown] = self._under(named if named and key in _VALUES else key, item)
+        return kept
+
+    def _under(self, key: str, value: Any) -> Any:
+        """Return a value under a name."""
+        if is_secret_key(key) and not (isinstance(value, dict) and _ADDRESS.match(key)):
+            return self.value(value) if _is_schema(value) else self._hidden(value)
+        if _COOKIE.fullmatch(key):
+            return self._cookies(value)
+        if isinstance(value, str) and _PWD.fullmatch(key) and not _PLACE.match(value):
+            return self._take(cover(value))
+        return self.value(value)
+
+    def _hidden(self, value: Any) -> Any:
+        """Cover a secret: all of it, in whatever it is wrapped."""
+        if isinstance(value, dict):
+            given = cast("dict[str, Any]", value)
+            self.is_whole = False
+            return {self._take(mask(key)): self._hidden(item) for key, item in given.items()}
+        if isinstance(value, list):
+            items = cast("list[Any]", value)
+            self.is_whole = self.is_whole and len(items) < 2
+            return [self._hidden(item) for item in items]
+        if isinstance(value, str):
+            return self._take(cover(value)) if value else value
+        return value if value is None or isinstance(value, bool) else REDACTED
+
+    def _cookies(self, value: Any) -> Any:
+        """Cover what stands under `cookie`: a header, or names and values; else it is food."""
+        if isinstance(value, str):
+            return self._take(cover(value) if _PAIR.search(value) else mask(value))
+        if isinstance(value, list):
+            return [self._cookies(item) for item in cast("list[Any]", value)]
+        if not isinstance(value, dict):
+            return value
+        said = cast("dict[str, Any]", value)
+        secret = [key for key in _VALUES if key in said] or list(said)
+        hidden = {key: self._take(cover(said[key])) for key in secret if _is_long(said[key])}
+        return self._object(said | hidden)
+
+    def _items(self, items: list[Any]) -> Iterator[Any]:
+        """Cover items of a list; one of two may be a name and its value, and so may neighbours."""
+        is_curl = bool(items) and isinstance(items[0], str) and items[0].endswith("curl")
+        before: Any = None
+        for item in items:
+            if isinstance(item, str) and _is_option(before) and not item.startswith("-"):
+                self.is_whole = False
+                yield self._hidden(item)
+            elif isinstance(item, str) and is_curl and before in ("-u", "--user"):
+                yield self._login(item)
+            elif _is_pair(item):
+                yield [self._take(mask(item[0])), self._take(cover(item[1]))]
+            else:
+                yield self.value(item)
+            before = item
+
+    def _login(self, item: str) -> str:
+        login = _LOGIN.fullmatch(item)
+        return item if login is None else login[1] + self._take(cover(login[2]))
+
+
+def _refers(value: Any) -> bool:
+    """Return whether a text in the value may stand for another one."""
     if isinstance(value, str):
-        return redact(value)
+        return is_reference(value)
     if isinstance(value, dict):
-        return _object(cast("dict[str, Any]", value))
-    if isinstance(value, list):
-        return list(_items(cast("list[Any]", value)))
-    return value
-
-
-def _object(given: dict[str, Any]) -> dict[str, Any]:
-    named = next((given[name] for name in _NAMES if isinstance(given.get(name), str)), "")
-    kept: dict[str, Any] = {}
-    counts: dict[str, int] = {}
-    for key, item in given.items():
-        shown = redact(key)
-        while shown in kept:
-            counts[shown] = counts.get(shown, 1) + 1
-            shown = f"{redact(key)} ({counts[shown]})"
-        kept[shown] = _under(named if named and key in _VALUES else key, item)
-    return kept
-
-
-def _under(key: str, value: Any) -> Any:
-    """A value under a name."""
-    if is_secret_key(key) and not (isinstance(value, dict) and _ADDRESS.match(key)):
-        return without_secrets(value) if _is_schema(value) else _hidden(value)
-    if _COOKIE.fullmatch(key):
-        return _cookies(value)
-    if isinstance(value, str) and _PWD.fullmatch(key) and not _PLACE.match(value):
-        return REDACTED
-    return without_secrets(value)
+        return any(map(_refers, cast("dict[str, Any]", value).values()))
+    return isinstance(value, list) and any(map(_refers, cast("list[Any]", value)))
 
 
 def _is_schema(value: Any) -> bool:
-    """Whether a value describes a parameter of that name."""
+    """Return whether a value describes a parameter of that name."""
     return isinstance(value, dict) and cast("dict[str, Any]", value).get("type") in _TYPES
-
-
-def _hidden(value: Any) -> Any:
-    """A secret: all of it, in whatever it is wrapped."""
-    if isinstance(value, dict):
-        return {redact(key): _hidden(item) for key, item in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [_hidden(item) for item in cast("list[Any]", value)]
-    return value if value is None or value in ("", True, False) else REDACTED
-
-
-def _cookies(value: Any) -> Any:
-    """What stands under `cookie`: a header, or names and values; else it is something to eat."""
-    if isinstance(value, str):
-        return REDACTED if _PAIR.search(value) else redact(value)
-    if isinstance(value, list):
-        return [_cookies(item) for item in cast("list[Any]", value)]
-    if not isinstance(value, dict):
-        return value
-    said = cast("dict[str, Any]", value)
-    secret = [key for key in _VALUES if key in said] or list(said)
-    hidden = {key: REDACTED for key in secret if _is_long(said[key])}
-    return _object(said | hidden)
 
 
 def _is_long(value: Any) -> bool:
     return isinstance(value, str) and len(value) > 5 and not re.search(r"\s", value)
-
-
-def _items(items: list[Any]) -> Iterator[Any]:
-    """The items of a list; one of two may be a name and its value, and so may neighbours."""
-    is_curl = bool(items) and isinstance(items[0], str) and items[0].endswith("curl")
-    before: Any = None
-    for item in items:
-        if isinstance(item, str) and _is_option(before) and not item.startswith("-"):
-            yield _hidden(item)
-        elif isinstance(item, str) and is_curl and before in ("-u", "--user"):
-            yield _LOGIN.sub(rf"\1{REDACTED}", item)
-        elif _is_pair(item):
-            yield [redact(item[0]), REDACTED]
-        else:
-            yield without_secrets(item)
-        before = item
 
 
 def _is_option(item: Any) -> bool:

@@ -1,8 +1,8 @@
 """What happens in a turn, as it happens: what the model says, and what becomes of its calls.
 
     TurnBegan
-      RoundBegan  Thought* Said*  CallOpened CallWriting* CallWritten | CallBroken  …
-      CallAsked CallAnswered  CallBegan CallTold*  CallEnded  …
+      RoundBegan  ModelQueued*  Thought* Said*  CallOpened CallWriting* CallWritten | CallBroken  …
+      CallAsked CallAnswered | CallGranted  CallBegan CallTold*  CallEnded  …
       RoundBegan  …
     TurnEnded
 
@@ -28,10 +28,12 @@ __all__ = (
     "CallBegan",
     "CallBroken",
     "CallEnded",
+    "CallGranted",
     "CallOpened",
     "CallTold",
     "CallWriting",
     "CallWritten",
+    "ModelQueued",
     "RoundBegan",
     "Said",
     "Status",
@@ -59,6 +61,12 @@ class RoundBegan(_Happened, frozen=True, kw_only=True, tag="round-began"):
     """The model is asked; the first time is round 1."""
 
     number: int
+
+
+class ModelQueued(_Happened, frozen=True, kw_only=True, tag="model-queued"):
+    """The turn waits for the model; `before` is how many others are served first."""
+
+    before: int
 
 
 class Said(_Happened, frozen=True, kw_only=True, tag="said"):
@@ -106,7 +114,8 @@ class CallBroken(_Happened, frozen=True, kw_only=True, tag="call-broken"):
 
 class CallAsked(_Happened, frozen=True, kw_only=True, tag="call-asked"):
     """A person is asked whether a call may run; `preview` is what it would change, `input` what
-    the tool takes where the model wrote it otherwise."""
+    the tool takes, both with secrets masked. Where masks hide more than values, it is `hidden`:
+    who sees only this cannot approve it."""
 
     id: str
     approval: str
@@ -114,15 +123,30 @@ class CallAsked(_Happened, frozen=True, kw_only=True, tag="call-asked"):
     preview: str = ""
     tainted: tuple[str, ...] = ()
     input: dict[str, Any] | None = None
+    hidden: bool = False
 
 
 class CallAnswered(_Happened, frozen=True, kw_only=True, tag="call-answered"):
-    """The person answered, or nobody did in time: then it is not approved."""
+    """The person answered, or nobody did in time: then it is not approved.
+
+    A yes for some minutes is a grant; `expires` is when it ends, in seconds since 1970.
+    """
 
     id: str
     approval: str
     approved: bool
     reason: str = ""
+    minutes: int = 0
+    expires: float = 0.0
+
+
+class CallGranted(_Happened, frozen=True, kw_only=True, tag="call-granted"):
+    """A grant that the person gave before lets a call through; nobody is asked."""
+
+    id: str
+    approval: str
+    minutes: int
+    expires: float
 
 
 class CallBegan(_Happened, frozen=True, kw_only=True, tag="call-began"):
@@ -132,7 +156,7 @@ class CallBegan(_Happened, frozen=True, kw_only=True, tag="call-began"):
 
 
 class CallTold(_Happened, frozen=True, kw_only=True, tag="call-told"):
-    """A running tool shows text; it is not its output."""
+    """A tool that runs, or waits for a place to run, shows text; it is not its output."""
 
     id: str
     text: str
@@ -159,6 +183,7 @@ class TurnEnded(_Happened, frozen=True, kw_only=True, tag="turn-ended"):
 TurnEvent: TypeAlias = (
     TurnBegan
     | RoundBegan
+    | ModelQueued
     | Said
     | Thought
     | CallOpened
@@ -167,6 +192,7 @@ TurnEvent: TypeAlias = (
     | CallBroken
     | CallAsked
     | CallAnswered
+    | CallGranted
     | CallBegan
     | CallTold
     | CallEnded

@@ -5,7 +5,7 @@ one question at a time. The answer goes into the book, and only what the book th
 an answer that came too late, for other arguments, or that was taken back is none. Two who ask
 about the same call at the same time have one question in the book: whoever finds its answer used
 up asks anew. Where the book cannot be used, nothing is approved. Nobody is asked about a call that
-cannot work: its tool says so when it tells what the call would change.
+cannot work: its tool says so by its precheck, or when it tells what the call would change.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from callblocks.runtime.approvals.approval import Approval, Taken
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approvals.faults import ApprovalsUnavailable, BadApproval
 from callblocks.runtime.approvals.fingerprint import fingerprint, grant_key
-from callblocks.runtime.asking import Answer, Asker, Question, Settled
-from callblocks.runtime.showing import preview_of, question_of, whole_call
+from callblocks.runtime.asking import Answer, Asker, Grant, LetThrough, Question, Settled, show_call
+from callblocks.runtime.showing import preview_of, question_of
 from callblocks.runtime.turn import Turn
 from callblocks.runtime.weighed import Weighed
 
@@ -33,9 +33,9 @@ __all__ = ("Approving",)
 class Approving:
     """`book` keeps what was approved, `asker` asks; `place` is the workspace it all counts for.
 
-    `settled` is told what came of every question that was asked and is not left open. `within` is
-    the conversation, or the turn of one, in which alone an answer for once counts; a grant counts
-    in all of the workspace.
+    `settled` is called with the answer to every question that is not left open, and `let_through`
+    with every call that a grant lets run without a question. `within` is the conversation, or the
+    turn of one, in which alone an answer for once counts; a grant counts in all of the workspace.
     """
 
     def __init__(
@@ -45,11 +45,13 @@ class Approving:
         place: str = "",
         settled: Settled | None = None,
         within: str = "",
+        let_through: LetThrough | None = None,
     ) -> None:
         self._book = book
         self._asker = asker
         self._place = place
         self._settled = _tell_nobody if settled is None else settled
+        self._let_through = let_through
         self._within = within
         self._asked: set[str] = set()
         self._one_at_a_time = asyncio.Lock()
@@ -65,12 +67,12 @@ class Approving:
         if self._book is None:
             preview = await preview_of(weighed, turn)
             required = _required(weighed, "and nobody can be asked here")
-            return preview if isinstance(preview, Failure) else required
+            return _unrunnable(weighed, preview) if isinstance(preview, Failure) else required
         try:
             async with self._one_at_a_time:
                 # The question before may have waited long for its answer.
                 if turn.stopped:
-                    return _failed(weighed, "cancelled", "the turn was stopped")
+                    return _failed(weighed, "cancelled", _STOPPED)
                 return await self._decide(self._book, weighed, turn)
         except (ApprovalsUnavailable, BadApproval) as error:
             return _required(weighed, f"but approvals cannot be kept: {error}")
@@ -85,6 +87,9 @@ class Approving:
     async def _decide(self, book: ApprovalBook, weighed: Weighed, turn: Turn) -> Failure | None:
         bond = self._bond(weighed)
         taken = book.take(*bond)
+        grant = _grant(taken)
+        if grant is not None and self._let_through is not None:
+            self._let_through(weighed.call, grant)
         while taken.status != "used" and not self._stands(taken):
             preview = await preview_of(weighed, turn)
             if isinstance(preview, Failure) or self._asker is None:
@@ -96,7 +101,8 @@ class Approving:
                 answer = await _answer(self._asker(question), turn)
                 words = "" if answer is None else answer.reason
                 if turn.stopped:
-                    return _failed(weighed, "cancelled", "the turn was stopped")
+                    words = _STOPPED
+                    return _failed(weighed, "cancelled", words)
                 if answer is None and _is_open(book, asked):
                     return _waiting(weighed, taken, asked)
                 if answer is not None and not self._noted(book, asked, answer):
@@ -112,7 +118,8 @@ class Approving:
                 raise
             finally:
                 if not is_cut:
-                    self._settled(question, taken.ok, _SPENT if is_spent else words)
+                    said = _SPENT if is_spent else words or _unanswered(taken)
+                    self._settled(question, taken.ok, said, _grant(taken))
             if not taken.ok and not is_spent:
                 break
         return None if taken.ok else _refused(weighed, taken)
@@ -127,7 +134,7 @@ class Approving:
     ) -> Failure:
         """Why a call does not run without a question: it cannot work, or nobody is there to ask."""
         if isinstance(preview, Failure):
-            return preview
+            return _unrunnable(weighed, preview)
         return _waiting(weighed, taken, self._request(book, weighed, bond, preview))
 
     def _noted(self, book: ApprovalBook, asked: Approval, answer: Answer) -> bool:
@@ -148,7 +155,9 @@ class Approving:
         tool, digest = weighed.tool, weighed.policy.digest
         facts, tainted = weighed.facts, bool(weighed.facts.tainted)
         # What a path leads to may change while a person is asked.
-        place = json.dumps([self._place, facts.paths, tainted, self._within])
+        bound = [self._place, facts.paths, tainted, self._within]
+        # A diff that was shown is one of the file as it was then.
+        place = json.dumps([*bound, *weighed.shown_files])
         return (
             fingerprint(tool, weighed.call.input, digest, place=place),
             grant_key(tool, digest, tainted, place=self._place),
@@ -157,12 +166,14 @@ class Approving:
     def _request(
         self, book: ApprovalBook, weighed: Weighed, bond: tuple[str, str], preview: str
     ) -> Approval:
+        shown = show_call(weighed.tool.name, weighed.call.input, preview)
         asked = book.request(
             fingerprint=bond[0],
             grant_key=bond[1],
             tool=weighed.tool.name,
-            shown=whole_call(weighed, preview),
+            shown=shown.text,
             tainted=bool(weighed.facts.tainted),
+            is_whole=shown.is_whole,
         )
         self._asked.add(asked.id)
         return asked
@@ -197,12 +208,15 @@ def _is_spent(book: ApprovalBook, asked: Approval, taken: Taken) -> bool:
 
 
 def _recorded(book: ApprovalBook, asked: Approval, answer: Answer) -> bool:
-    """Whether the book took the answer; not one for a question that is over by now."""
+    """Return whether the book took the answer; it takes none for a question that is over.
+
+    An asker who answers had the call itself to show, whatever the book shows of it.
+    """
     try:
         if answer.verdict == "once":
-            book.approve(asked.id)
+            book.approve(asked.id, saw_all=True)
         elif answer.verdict == "while":
-            book.approve_for(asked.id, answer.minutes)
+            book.approve_for(asked.id, answer.minutes, saw_all=True)
         else:
             book.deny(asked.id, answer.reason)
     except BadApproval:
@@ -211,14 +225,33 @@ def _recorded(book: ApprovalBook, asked: Approval, answer: Answer) -> bool:
 
 
 def _refused(weighed: Weighed, taken: Taken, reason: str = "") -> Failure:
-    words = _WORDS[taken.code].format(reason=reason or taken.reason)
+    words = _unanswered(taken) or _WORDS[taken.code].format(reason=reason or taken.reason)
     return _failed(weighed, taken.code, words.rstrip(": "))
 
 
-def _tell_nobody(_question: Question, _approved: bool, _words: str) -> None:
+def _grant(taken: Taken) -> Grant | None:
+    """Return the grant that lets a call run; `None` where it runs on a yes for once, or not."""
+    approval = taken.approval
+    if not taken.ok or approval is None or approval.minutes == 0:
+        return None
+    return Grant(approval=approval.id, minutes=approval.minutes, expires=approval.expires_at)
+
+
+def _tell_nobody(_question: Question, _approved: bool, _words: str, _granted: Grant | None) -> None:
     """Nobody wants to know."""
 
 
+def _unanswered(taken: Taken) -> str:
+    """Return in words how long a question waited in vain; "" for one that was answered."""
+    approval = taken.approval
+    if taken.status != "expired" or approval is None or approval.answered_at:
+        return ""
+    seconds = round(approval.expires_at - approval.asked_at)
+    count, unit = (seconds // 60, "minute") if seconds >= 60 else (seconds, "second")
+    return f"nobody answered in {count} {unit}{'' if count == 1 else 's'}"
+
+
+_STOPPED = "the turn was stopped"
 _SPENT = "another call used this approval; the question is asked again"
 _WORDS = {
     "approval_required": "a person must approve it",
@@ -241,6 +274,12 @@ def _required(weighed: Weighed, why: str) -> Failure:
     words = f"a person must approve it ({weighed.decision.reason}), {why}"
     words = "; ".join(filter(None, (words, weighed.decision.way_out)))
     return _failed(weighed, "approval_required", words)
+
+
+def _unrunnable(weighed: Weighed, failure: Failure) -> Failure:
+    """Say of a failure that it came before anybody was asked, and that nothing ran."""
+    words = f"{weighed.tool.name} did not run: {failure.message}"
+    return msgspec.structs.replace(failure, message=words)
 
 
 def _failed(weighed: Weighed, code: str, why: str) -> Failure:

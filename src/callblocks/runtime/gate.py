@@ -17,6 +17,9 @@ import msgspec
 from callblocks.model.calls import Call
 from callblocks.model.outcomes import Failure
 from callblocks.runtime.approving import Approving
+from callblocks.runtime.files.pins import CallFiles, in_call
+from callblocks.runtime.origins.origins import Origins
+from callblocks.runtime.origins.tracking import carried_taints
 from callblocks.runtime.policy.facts import gather
 from callblocks.runtime.policy.policy import Decision, Policy
 from callblocks.runtime.taken_call import TakenCall, take_call
@@ -40,11 +43,13 @@ class Gate:
         policy: Policy,
         approving: Approving,
         resolve: Resolve | None = None,
+        origins: Origins | None = None,
     ) -> None:
         self.registry = registry
         self.policy = policy
         self._approving = approving
         self._resolve: Resolve = resolve or (lambda path: None)
+        self._origins = origins
 
     def weigh(self, call: Call, turn: Turn) -> Weighed | Failure:
         """What the policy says of a call; nobody is asked and nothing is used up."""
@@ -58,15 +63,19 @@ class Gate:
 
     def _judge(self, taken: TakenCall, turn: Turn) -> Weighed:
         call, tool = taken.call, taken.tool
-        facts = gather(
-            tool,
-            call.input,
-            resolve=self._resolve,
-            tainted=turn.tainted,
-            person=self._approving.person,
-            through=taken.through,
-            reached=self.policy.looks_at_paths,
-        )
+        with in_call(CallFiles()) as pinned:
+            facts = gather(
+                tool,
+                call.input,
+                resolve=self._resolve,
+                tainted=turn.tainted,
+                person=self._approving.person,
+                through=taken.through,
+                reached=self.policy.looks_at_paths,
+            )
+            if carried := carried_taints(self._origins, tool, facts):
+                tainted = tuple(dict.fromkeys((*facts.tainted, *carried)))
+                facts = msgspec.structs.replace(facts, tainted=tainted)
         if facts.traits != tool.traits:
             # Who is asked, and what is approved, is about a tool that does what this call does.
             tool = msgspec.structs.replace(tool, traits=facts.traits)
@@ -78,6 +87,7 @@ class Gate:
             decision=self.policy.decide(facts),
             policy=self.policy,
             read=taken.read,
+            pinned=pinned,
         )
 
     async def refusal(self, weighed: Weighed, turn: Turn) -> Failure | None:
@@ -91,14 +101,16 @@ class Gate:
         return refusal or self._changed(weighed, turn)
 
     def _changed(self, weighed: Weighed, turn: Turn) -> Failure | None:
-        """What was approved must still be what is meant.
+        """Return a failure where a call no longer means what was approved.
 
-        Meanwhile a link may have been turned, or text of others may have come into the turn.
+        Meanwhile a link may have been turned, a file changed that the person saw the change of, or
+        text of others may have come into the turn.
         """
         now = self._weigh(weighed.call, turn, weighed.facts.through)
         if isinstance(now, Failure):
             return now
-        if now.decision.asked and now.facts == weighed.facts:
+        is_same = now.facts == weighed.facts and now.shown_files == weighed.shown_files
+        if now.decision.asked and is_same:
             return None
         words = f"{weighed.tool.name} did not run: what it means changed after it was approved"
         return Failure(code="approval_mismatch", message=words)

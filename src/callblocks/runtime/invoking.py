@@ -8,10 +8,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from callblocks.model.errors import ToolError
+from callblocks.runtime.files.pins import CallFiles, in_call
 from callblocks.runtime.isolating import run_isolated
 from callblocks.runtime.threads import run_in_thread
 from callblocks.runtime.turn import Turn
-from callblocks.tools.context import Context
+from callblocks.tools.context import Context, running_as
 from callblocks.tools.tool import Tool
 
 __all__ = ("invoke",)
@@ -21,10 +22,20 @@ _GRACE = 1.0
 
 
 async def invoke(
-    tool: Tool, values: dict[str, Any], context: Context, turn: Turn, seconds: float
+    tool: Tool,
+    values: dict[str, Any],
+    context: Context,
+    turn: Turn,
+    seconds: float,
+    files: CallFiles | None = None,
 ) -> Any:
-    """The value of the function; whatever it raises; or `ToolError` timeout or cancelled."""
-    task = _start(tool, values, context)
+    """Return the value of the function; raise what it raises, or `ToolError` timeout or cancelled.
+
+    `files` are those of the call: its paths lead where they led when they were judged.
+    """
+    # Only what is started here gets them: a task or thread keeps the context that it was made in.
+    with running_as(context), in_call(files or CallFiles()):
+        task = _start(tool, values, context)
     try:
         if await turn.wait(task, seconds):
             return _result(task)

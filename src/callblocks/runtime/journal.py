@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager, suppress
@@ -76,6 +77,8 @@ class Journal:
     ) -> None:
         self._file = Path(path)
         self._clock = clock
+        # A turn is taken and settled in a thread that waits for the disk.
+        self._lock = threading.Lock()
         with self._told():
             self._store = _open(self._file)
 
@@ -135,6 +138,17 @@ class Journal:
             self._store.execute("delete from intents where key = ?", found)
         return True
 
+    def forget_old(self, seconds: float) -> int:
+        """Delete intents that ended longer ago than that; return how many.
+
+        Intents that never ended stay: a person has to look at them.
+        """
+        with self._told():
+            gone = self._store.execute(
+                "delete from intents where ended < ?", (self._clock() - seconds,)
+            )
+        return gone.rowcount
+
     def close(self) -> None:
         """Close the file."""
         self._store.close()
@@ -146,9 +160,10 @@ class Journal:
 
     @contextmanager
     def _told(self) -> Generator[None, None, None]:
-        """Turn what went wrong into words that name the file."""
+        """Turn what went wrong into words that name the file; one thread at a time."""
         try:
-            yield
+            with self._lock:
+                yield
         # What cannot be encoded is a `ValueError`, or one of msgspec.
         except (sqlite3.Error, OSError, ValueError, msgspec.MsgspecError) as error:
             raise JournalUnavailable(f"journal in {self._file}: {error}") from error
@@ -159,7 +174,7 @@ def _open(file: Path) -> sqlite3.Connection:
     # One that is there is not opened: closing it would drop the locks of this process on it.
     with suppress(FileExistsError):
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
-    store = sqlite3.connect(file, timeout=10, isolation_level=None)
+    store = sqlite3.connect(file, timeout=10, isolation_level=None, check_same_thread=False)
     try:
         store.execute("pragma journal_mode = wal")
         store.execute("pragma synchronous = full")

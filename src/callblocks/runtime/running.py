@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from typing import Any
 
 import msgspec
@@ -15,13 +17,16 @@ from callblocks.model.errors import ToolError
 from callblocks.model.outcomes import Failure, Notice, Outcome
 from callblocks.model.redaction import redact
 from callblocks.model.secret_values import without_secrets
+from callblocks.runtime.budgets import Budgets, TellPlace
 from callblocks.runtime.invoking import invoke
 from callblocks.runtime.journal import Intent, Journal, JournalUnavailable
 from callblocks.runtime.keys import idempotency_key
+from callblocks.runtime.origins.origins import Origins
+from callblocks.runtime.origins.tracking import tracking
 from callblocks.runtime.plain import plain
 from callblocks.runtime.policy.met_paths import path_refusal
 from callblocks.runtime.policy.redirects import redirect_refusal
-from callblocks.runtime.policy.taints import taint_by
+from callblocks.runtime.policy.taints import ContainedTaint, taint_by
 from callblocks.runtime.progress import Began, Listener, Said
 from callblocks.runtime.spilling import spill
 from callblocks.runtime.told import safe_failure, safe_notice, safe_text, told, words_of
@@ -46,18 +51,57 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
 class Running:
     """Runs one call after another, or side by side; holds nothing of them."""
 
-    def __init__(self, limits: RunLimits, *, journal: Journal | None, keep: Keep | None) -> None:
+    def __init__(
+        self,
+        limits: RunLimits,
+        *,
+        journal: Journal | None,
+        keep: Keep | None,
+        budgets: Budgets | None = None,
+        origins: Origins | None = None,
+    ) -> None:
         self._limits = limits
+        self._budgets = budgets
         self._journal = journal
         self._keep = keep
+        self._origins = origins
 
     async def run(self, weighed: Weighed, turn: Turn, listen: Listener | None) -> Outcome:
-        """Run a call that was let through; nothing but a stop of the program raises."""
+        """Run a call that was let through; nothing but a stop of the program raises.
+
+        A call that starts a process waits for a place first. That is not recorded: until it has
+        one, nothing has begun.
+        """
+        budget = self._budgets and self._budgets.of_tool(weighed.tool)
+        if budget is None:
+            return await self._run(weighed, turn, listen)
+        async with AsyncExitStack() as stack:
+            tell = _place_teller(weighed.call.id, listen)
+            place = budget.place(turn.user, tell)
+            entering = asyncio.ensure_future(stack.enter_async_context(place))
+            try:
+                has_place = await turn.wait(entering)
+            finally:
+                # It waits no more where the turn was stopped, or its program ends.
+                entering.cancel()
+                await asyncio.gather(entering, return_exceptions=True)
+            if not has_place:
+                words = f"{weighed.tool.name} was stopped while it waited for a place"
+                return _refused(weighed.call, "cancelled", words)
+            if entering.exception() is not None:
+                words = f"too many calls wait for a place already; try {weighed.tool.name} later"
+                return _refused(weighed.call, "limit_reached", words)
+            return await self._run(weighed, turn, listen)
+
+    async def _run(self, weighed: Weighed, turn: Turn, listen: Listener | None) -> Outcome:
         call, tool = weighed.call, weighed.tool
         # What changes nothing needs no name to be told from its repetition.
         key = "" if tool.traits.read_only else idempotency_key(turn.id, call)
         recorded = not tool.traits.read_only and self._journal is not None
         if recorded and (past := self._begin(weighed, turn, key)) is not None:
+            if past.error is None or past.error.code not in ("not_kept", "indeterminate"):
+                # The journal does not know whether it holds text of others.
+                turn.taint(f"the result of {tool.name} in the journal")
             return past
         outcome = await self._perform(weighed, turn, listen, key)
         return self._end(key, outcome) if recorded else outcome
@@ -73,12 +117,13 @@ class Running:
             keep=self._keep,
             judge=lambda url: redirect_refusal(weighed.policy, weighed.facts, url),
             judge_path=lambda path: path_refusal(weighed.policy, weighed.facts, path),
+            tainted=lambda: (*turn.tainted, *_taints(tool, context)),
         )
         if listen is not None:
             listen(Began(call.id))
-        output, failure = await self._answer(tool, weighed.values, context, turn)
+        output, failure = await self._answer(weighed, context, turn)
         for why in _taints(tool, context):
-            turn.taint(taint_by(tool, tool.traits, safe_text(why)))
+            turn.taint(why)
         spilled = spill(output, call.id, self._limits.output, self._keep)
         return Outcome(
             id=call.id,
@@ -91,11 +136,14 @@ class Running:
         )
 
     async def _answer(
-        self, tool: Tool, values: dict[str, Any], context: Context, turn: Turn
+        self, weighed: Weighed, context: Context, turn: Turn
     ) -> tuple[Any, Failure | None]:
         """The output as it may be kept, and what went wrong."""
+        tool = weighed.tool
+        seconds = tool.timeout or self._limits.seconds
         try:
-            value = await invoke(tool, values, context, turn, tool.timeout or self._limits.seconds)
+            with tracking(self._origins, weighed, context):
+                value = await invoke(tool, weighed.values, context, turn, seconds, weighed.files)
             output, failure = unwrap(plain(value), tool.origin)
         except ToolError as error:
             return None, told(tool, error)
@@ -142,6 +190,18 @@ def _refused(call: Call, code: str, message: str) -> Outcome:
     return Outcome(id=call.id, name=call.name, error=Failure(code=code, message=message))
 
 
+def _place_teller(id: str, listen: Listener | None) -> TellPlace | None:
+    if listen is None:
+        return None
+
+    def tell(before: int) -> None:
+        others = "1 other call" if before == 1 else f"{before} other calls"
+        words = f"waits behind {others}" if before else "waits, and is the next"
+        listen(Said(id, f"{words}\n"))
+
+    return tell
+
+
 def _reporter(id: str, listen: Listener | None) -> Callable[[str], None] | None:
     if listen is None:
         return None
@@ -154,7 +214,17 @@ def _reporter(id: str, listen: Listener | None) -> Callable[[str], None] | None:
 
 def _taints(tool: Tool, context: Context) -> list[str]:
     """Where text of others came from: the tool says so, or it is one that brings such text."""
-    return context.taints or ([tool.name] if tool.brings_text_of_others else [])
+    said = list(context.taints)
+    is_known = any(not isinstance(why, ContainedTaint) for why in said)
+    if tool.brings_text_of_others and not is_known:
+        said.append(tool.name)
+    return [taint_by(tool, tool.traits, _safe_taint(why)) for why in said]
+
+
+def _safe_taint(why: str) -> str:
+    """Return a reason as text; a tool may have given anything."""
+    text = safe_text(why)
+    return ContainedTaint(text) if isinstance(why, ContainedTaint) else text
 
 
 def _unexpected(tool: Tool, error: Exception) -> Failure:

@@ -21,9 +21,11 @@ from callblocks.model.errors import BadPolicy
 from callblocks.model.outcomes import Failure, Outcome
 from callblocks.model.specs import ToolSpecs
 from callblocks.runtime.approving import Approving
+from callblocks.runtime.budgets import Budgets
 from callblocks.runtime.gate import Gate, Resolve
 from callblocks.runtime.journal import Journal
 from callblocks.runtime.order import batches
+from callblocks.runtime.origins.origins import Origins
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.progress import Judged, Listener
 from callblocks.runtime.running import RunLimits, Running
@@ -40,7 +42,8 @@ class Runtime:
 
     `approving` is how a person is asked; without it, what the policy does not allow is refused.
     `journal` records each change before it happens. `keep` takes files and outputs that are too
-    long. `resolve` gives the real path that a policy judges.
+    long. `resolve` gives the real path that a policy judges. `origins` are those of the workspace:
+    which of its files hold text of others. `budgets` are shared with others who start processes.
     """
 
     def __init__(
@@ -52,15 +55,19 @@ class Runtime:
         journal: Journal | None = None,
         keep: Keep | None = None,
         resolve: Resolve | None = None,
+        origins: Origins | None = None,
         limits: RunLimits | None = None,
+        budgets: Budgets | None = None,
     ) -> None:
         registry = registry if isinstance(registry, Registry) else Registry(registry)
         if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
             raise BadPolicy(f"{brief(policy)} is no Policy; Policy.from_file(path) reads one")
         self.registry = registry
-        self.gate = Gate(registry, policy or Policy(), approving or Approving(), resolve)
+        self.gate = Gate(registry, policy or Policy(), approving or Approving(), resolve, origins)
         self._limits = limits or RunLimits()
-        self._running = Running(self._limits, journal=journal, keep=keep)
+        self._running = Running(
+            self._limits, journal=journal, keep=keep, budgets=budgets, origins=origins
+        )
 
     def plan(self, calls: Iterable[Call], turn: Turn | None = None) -> list[Judged]:
         """What would become of calls, in the order they would run; nothing is run or asked."""

@@ -1,32 +1,24 @@
-"""A call as a person sees it before it runs: every argument, and what it would change.
-
-    file_write
-      "path": notes/a.md
-      "content": first line
-          second line
-      | --- notes/a.md
-      | +++ notes/a.md
-
-No line of a value can look like another argument: it stands further in.
-"""
+"""What a person is asked before a call runs: the call, why, and what it would change."""
 
 from __future__ import annotations
 
-import json
+import asyncio
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 from callblocks.model.errors import ToolError
 from callblocks.model.outcomes import Failure
-from callblocks.model.secret_values import without_secrets
-from callblocks.model.shown import to_compact_text
 from callblocks.runtime.asking import Question
-from callblocks.runtime.plain import plain
+from callblocks.runtime.files.pins import in_call
 from callblocks.runtime.threads import run_in_thread
 from callblocks.runtime.told import told
 from callblocks.runtime.turn import Turn
 from callblocks.runtime.weighed import Weighed
+from callblocks.tools.context import Context, running_as
+from callblocks.tools.tool import Precheck, Tool
 
-__all__ = ("preview_of", "question_of", "whole_call")
+__all__ = ("preview_of", "question_of")
 
 _SECONDS = 10.0
 """How long a tool may take to tell what it would change."""
@@ -35,7 +27,14 @@ _SECONDS = 10.0
 _OWN_FAULTS = frozenset(
     (
         *("invalid_input", "not_found", "invalid_url", "unsafe_path", "protected_path"),
-        *("path_not_found", "path_exists", "wrong_file_type", "file_too_large", "not_text"),
+        *(
+            "path_not_found",
+            "path_exists",
+            "path_changed",
+            "wrong_file_type",
+            "file_too_large",
+            "not_text",
+        ),
     )
 )
 """The codes of faults of a call itself: it fails whoever says yes to it. Others may pass."""
@@ -46,10 +45,50 @@ async def preview_of(weighed: Weighed, turn: Turn) -> str | Failure:
 
     "" where the tool does not tell. Words of the tool's about a fault taint as its outcome would.
     """
+    refusal = await _prechecked(weighed, turn)
+    return refusal or await _previewed(weighed, turn)
+
+
+async def _prechecked(weighed: Weighed, turn: Turn) -> Failure | None:
+    """Return why the call cannot work, as far as its tool can tell beforehand."""
+    tool, precheck = weighed.tool, weighed.tool.precheck
+    if precheck is None:
+        return None
+    context = Context(tainted=lambda: turn.tainted)
+    with running_as(context), in_call(weighed.files):
+        checked = _started(lambda: precheck(**weighed.values), precheck)
+    try:
+        if await turn.wait(checked, _SECONDS):
+            checked.result()
+    except ToolError as error:
+        _taint(turn, tool, context)
+        return told(tool, error)
+    except Exception:  # whatever else it does, the person is still asked
+        return None
+    finally:
+        checked.cancel()
+    return None
+
+
+def _taint(turn: Turn, tool: Tool, context: Context) -> None:
+    """Taint a turn by the words of a tool about a fault, as its outcome would."""
+    for why in (*context.taints, *([tool.name] if tool.brings_text_of_others else [])):
+        turn.taint(why)
+
+
+def _started(begin: Callable[[], Any], function: Precheck) -> asyncio.Future[Any]:
+    if inspect.iscoroutinefunction(function):
+        return asyncio.ensure_future(begin())
+    return run_in_thread(begin)
+
+
+async def _previewed(weighed: Weighed, turn: Turn) -> str | Failure:
     tool, preview = weighed.tool, weighed.tool.preview
     if preview is None:
         return ""
-    shown = run_in_thread(lambda: str(preview(**weighed.values)))
+    context = Context(tainted=lambda: turn.tainted)
+    with running_as(context), in_call(weighed.files):
+        shown = run_in_thread(lambda: str(preview(**weighed.values)))
     try:
         if not await turn.wait(shown, _SECONDS):
             return _unknown("that takes too long")
@@ -58,8 +97,7 @@ async def preview_of(weighed: Weighed, turn: Turn) -> str | Failure:
         failure = told(tool, error)
         if failure.code not in _OWN_FAULTS:
             return _unknown(failure.message)
-        if tool.brings_text_of_others:
-            turn.taint(tool.name)
+        _taint(turn, tool, context)
         return failure
     except Exception as error:  # whatever else a preview does, the person is still asked
         return _unknown(_words(error))
@@ -78,17 +116,6 @@ def question_of(weighed: Weighed, approval_id: str, preview: str) -> Question:
         tainted=weighed.facts.tainted,
         read=weighed.read,
     )
-
-
-def whole_call(weighed: Weighed, preview: str) -> str:
-    """The whole call in words, for whoever answers later; without secrets."""
-    given: dict[str, Any] = without_secrets(plain(weighed.call.input))
-    lines = [weighed.tool.name]
-    for key, value in given.items():
-        text = to_compact_text(value).replace("\n", "\n      ")
-        lines.append(f"  {json.dumps(key, ensure_ascii=False)}: {text}")
-    lines += [f"  | {line}" for line in preview.splitlines()]
-    return "\n".join(lines)
 
 
 def _unknown(why: str) -> str:

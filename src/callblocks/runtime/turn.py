@@ -10,7 +10,7 @@ import asyncio
 import secrets
 from typing import Any
 
-from callblocks.runtime.policy.taints import add_taint
+from callblocks.runtime.policy.taints import ContainedTaint, add_taint
 
 __all__ = ("Turn",)
 
@@ -18,15 +18,20 @@ __all__ = ("Turn",)
 class Turn:
     """What the calls of one turn share: an id, why it is tainted, and whether it was stopped.
 
-    `stop` is called in the thread of the event loop.
+    `user` is whose turn it is, where several share a program. `stop` is called in the thread of the
+    event loop.
     """
 
-    def __init__(self, id: str | None = None, *, tainted: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, id: str | None = None, *, tainted: tuple[str, ...] = (), user: str = ""
+    ) -> None:
         self.id = id or secrets.token_hex(8)
+        self.user = user
         self.stopped = False
         self._taints: dict[str, str] = {}
         for why in tainted:
             self.taint(why)
+        self._taken = set(self._weights())
         self._signal: asyncio.Future[None] | None = None
 
     @property
@@ -37,6 +42,18 @@ class Turn:
     def taint(self, why: str) -> None:
         """Say that text of others came in; a `ContainedTaint` counts for fewer calls."""
         add_taint(self._taints, why)
+
+    def take_new_taints(self) -> list[str]:
+        """Return the reasons that came since the last time, for whoever writes them down.
+
+        One that was contained and now counts for all calls is new.
+        """
+        new = [why for weight, why in self._weights().items() if weight not in self._taken]
+        self._taken.update(self._weights())
+        return new
+
+    def _weights(self) -> dict[tuple[str, bool], str]:
+        return {(str(why), isinstance(why, ContainedTaint)): why for why in self._taints.values()}
 
     def stop(self) -> None:
         """End what runs, and start nothing more: each call left gets the outcome `cancelled`."""

@@ -46,7 +46,9 @@ class Worker:
             pass_fds=tuple(fds),
             env={**told, **env},
             cwd=cwd,
-            start_new_session=True,
+            # Ctrl-C on the terminal is for us alone. Not a new session: Linux lets the priorities
+            # of processes count within one session only (autogroups).
+            process_group=0,
         )
         assert self.child.stdin is not None
         assert self.child.stdout is not None

@@ -46,7 +46,7 @@ class Asked:
 
 
 def _row(asked: list[Attempt]) -> Iterator[Bit]:
-    for number, attempt in enumerate(asked):
+    for number, attempt in enumerate(_once_each(asked)):
         yield "quiet", "; " if number else ""
         yield "plain", attempt.owner
         refusal = attempt.refusal
@@ -61,3 +61,13 @@ def _row(asked: list[Attempt]) -> Iterator[Bit]:
             yield "quiet", "the end of the text"
     if asked[-1].refusal:
         yield "quiet", ". It is text"
+
+
+def _once_each(asked: list[Attempt]) -> Iterator[Attempt]:
+    """Leave out that a dialect refused again: the first reason is about its own grammar."""
+    refused: set[str] = set()
+    for attempt in asked:
+        if attempt.refusal is None or attempt.owner not in refused:
+            yield attempt
+        if attempt.refusal:
+            refused.add(attempt.owner)

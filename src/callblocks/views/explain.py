@@ -10,9 +10,11 @@
         │       ^^^^^^^^
         │       ⚠ emoji-bracket.stray-end: no block is open here
 
-A line is drawn when nothing more can be said of it. With what the parser tried, a marker that
-several dialects know has a note too: who refused it, and why. A text that begins with bare JSON and
-has no call says that it was taken for an answer, and with `advice` what would make it a call.
+A line is drawn when nothing more can be said of it. Where tools are declared, a parser may name a
+call in prose when the text is over (`unread-call`), so all lines wait until then. With what the
+parser tried, a marker that several dialects know has a note too: who refused it, and why. A text
+that begins with bare JSON and has no call says that it was taken for an answer, and with `advice`
+what would make it a call.
 """
 
 from __future__ import annotations
@@ -54,11 +56,14 @@ class Explained:
         attempts: Sequence[Attempt] = (),
         preferred: str = "",
         advice: str = "",
+        *,
+        has_tools: bool = False,
     ) -> None:
         self.tally = Tally()
         self._asked = Asked(attempts)
         self._preferred = preferred
         self._advice = advice
+        self._has_tools = has_tools
         self._start = ""
         self._width = width
         self._sheet = Sheet(width)
@@ -77,6 +82,8 @@ class Explained:
             start = self._solid((offset, self._said))
             head: Row = (("mark", visible_line(marker)), ("quiet", f" at {self._place(start)}: "))
             self._sheet.note(start, (*head, *who))
+        if self._has_tools:
+            return []
         # A block that is open may turn out to be none, so all of it waits.
         return self._sheet.draw(self._said if self._opening is None else self._opening[0])
 

@@ -1,8 +1,9 @@
 """Consecutive tool calls drawn as one collapsible group.
 
-    🔧 3 tool calls, 1 failed (hide details)
+    🔧 4 tool calls, 1 failed, 1 not run (hide details)
       run_shell_command(args=["pwd"]) → /app
       read_file(file_name=gone.toml) → ❌ no such file
+      write_file(file_name=b.md) → denied by you: not today
       read_file(file_name=pyproject.toml)
         [name]
         version = "0.3.1"
@@ -22,6 +23,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from callblocks.model.shown import split_cut
+from callblocks.model.verdicts import Verdict, verdict_of
 
 __all__ = (
     "LINES_BELOW",
@@ -59,6 +61,11 @@ class Entry(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """The name of the tool: what stands before the first `(`."""
         return _plain(self.call).partition("(")[0]
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Who or what kept the call from running, and why."""
+        return verdict_of(self.result or "") if self.failed else None
 
     @property
     def pending(self) -> bool:
@@ -110,7 +117,7 @@ def group(parts: Iterable[Part]) -> list[str | Group | Validation]:
 
 
 def header(part: Group | Validation, expanded: bool = False) -> str:
-    """Say what is inside, how many failed and, while collapsed, which call still runs."""
+    """Say what is inside, how many failed or did not run, and which call runs while collapsed."""
     hint = "(hide details)" if expanded else "(show details)"
     if isinstance(part, Validation):
         return f"✅ Validation {hint}"
@@ -143,10 +150,11 @@ def _label(entries: list[Entry]) -> str:
 
 
 def _failures(entries: list[Entry]) -> list[str]:
-    count = sum(entry.failed for entry in entries)
-    if not count:
-        return []
-    return ["failed" if len(entries) == 1 else f"{count} failed"]
+    failed = [entry.verdict for entry in entries if entry.failed]
+    unrun = sum(verdict is not None for verdict in failed)
+    counts = ((len(failed) - unrun, "failed"), (unrun, "not run"))
+    is_one = len(entries) == 1
+    return [word if is_one else f"{count} {word}" for count, word in counts if count]
 
 
 def _running(entries: list[Entry]) -> list[str]:
@@ -163,13 +171,14 @@ def _draw_entry(entry: Entry, width: int) -> list[Line]:
     call = _indented(2, "call", _plain(entry.call))
     if entry.pending:
         return [(*call, Styled("mark", " ⏳"))]
-    shown, size = split_cut(entry.result or "")
+    verdict = entry.verdict
+    shown, size = split_cut(verdict.text if verdict else entry.result or "")
     texts = _split(shown)
     if not texts and size is None:
         return [(*call, Styled("error", " ❌") if entry.failed else Styled("mark", " ✓"))]
-    if entry.failed:
+    if entry.failed and verdict is None:
         texts[:1] = [f"❌ {''.join(texts[:1])}".rstrip()]
-    kind = "error" if entry.failed else "result"
+    kind = "error" if entry.failed and verdict is None else "result"
     if size is None and len(texts) == 1 and _fits(entry, texts[0], width):
         return [(*call, Styled("mark", " → "), Styled(kind, texts[0]))]
     return [call, *_below(kind, texts, size)]

@@ -128,8 +128,10 @@ class Listing:
         return [*rows, *self._rows(None, "", ("quiet", _more(more)))] if more > 0 else rows
 
     def _note(self, event: Problem) -> list[Row]:
-        """A problem of a line of prose waits until the line is over."""
+        """A problem of a line of prose waits until that is over; one of earlier lines ends it."""
         rows = self._problem(event)
+        if self._window.line(event.place[1]) < self._number:
+            return [*self._hush(), *rows]
         if not self._line:
             return rows
         self._notes += rows
@@ -171,10 +173,10 @@ class Listing:
 
     def _problem(self, event: Malformed | Problem) -> list[Row]:
         place = event.place if isinstance(event, Problem) else event.span
-        # A block that was open began where it was said to, which the window may have forgotten.
-        began = isinstance(event, Malformed) and event.index is not None
-        known = not began and place[0] >= self._window.base
-        number = self._first_line(place) if known else self._block_line
+        # A block that was open began where it was said to: the window may have forgotten its text.
+        in_block = event.index is not None
+        began = in_block and (isinstance(event, Malformed) or place[0] < self._window.base)
+        number = self._block_line if began else self._first_line(place)
         detail = f": {visible_line(event.detail)}" if event.detail else ""
         return self._rows(number, "problem", ("warning", event.code), ("plain", detail))
 

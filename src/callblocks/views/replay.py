@@ -20,6 +20,7 @@ from callblocks.model.turn_events import (
     CallBegan,
     CallBroken,
     CallEnded,
+    CallGranted,
     CallOpened,
     CallWritten,
     RoundBegan,
@@ -159,6 +160,13 @@ class _Turn:
             _words(said.get(one)) for one in ("approval", "reason", "answer")
         )
         approved, given = said.get("approved") is True, said.get("tainted")
+        minutes, expires = (_number(said.get(one)) for one in ("minutes", "expires"))
+        # A question is written with its reason; a grant that was given before asks none.
+        if approved and minutes and "reason" not in said:
+            yield CallGranted(
+                id=id, approval=approval, minutes=int(minutes), expires=expires, member=member
+            )
+            return
         tainted = cast("list[object]", given) if isinstance(given, list) else []
         yield CallAsked(
             id=id,
@@ -167,7 +175,15 @@ class _Turn:
             tainted=tuple(map(_words, tainted)),
             member=member,
         )
-        yield CallAnswered(id=id, approval=approval, approved=approved, reason=words, member=member)
+        yield CallAnswered(
+            id=id,
+            approval=approval,
+            approved=approved,
+            reason=words,
+            minutes=int(minutes),
+            expires=expires,
+            member=member,
+        )
 
     def _tell(self, block: Block) -> Iterator[TurnEvent]:
         """What the model was told of its reply as a whole."""
@@ -177,6 +193,10 @@ class _Turn:
             code, detail = str(said.get("problem", "")), str(said.get("message", ""))
             # Its text stayed in the prose.
             yield CallBroken(code=code, text="", detail=detail, member=_member(block))
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _words(value: object) -> str:

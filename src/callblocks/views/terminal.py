@@ -33,7 +33,8 @@ _KINDS: dict[str, Kind] = {
     "more": "quiet",
 }
 _HEADER = re.compile(
-    r"(?P<head>🔧 |✅ )(?P<label>.*?)(?P<failed>(?:, \d+|,) failed)?(?P<running>, running.*)?"
+    r"(?P<head>🔧 |✅ )(?P<label>.*?)(?P<failed>(?:, \d+|,) failed)?(?P<unrun>(?:, \d+|,) not run)?"
+    r"(?P<running>, running.*)?"
     r"(?P<hint> \((?:show|hide) details\))"
 )
 _BROKEN_LINES = 5
@@ -128,6 +129,7 @@ def _header(text: str) -> Row:
         ("plain", "head"),
         ("name", "label"),
         ("error", "failed"),
+        ("quiet", "unrun"),
         ("mark", "running"),
         ("quiet", "hint"),
     )

@@ -1,12 +1,13 @@
 """The last stretch of a text, with its line numbers: enough to point at what is spoken of.
 
-Lines and columns count from one, in characters. What is forgotten is gone; a line that is
-forgotten in part keeps its number and its columns.
+Lines and columns count from one, in characters. Text that is forgotten is gone, but its lines keep
+their numbers: a problem may be reported long after the line it is about.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
 
 __all__ = ("Window",)
@@ -21,19 +22,18 @@ class Window:
         self.base = 0
         self.end = 0
         self._parts: list[str] = []
-        # The offsets at which the kept lines start; the first may lie before `base`.
-        self._starts = [0]
-        self._first_line = 1
+        # The offsets at which all lines start, eight bytes a line.
+        self._starts = array("Q", (0,))
 
     def add(self, piece: str) -> None:
         """Take more text."""
         self._parts.append(piece)
-        self._starts += [self.end + found.end() for found in _LINE_END.finditer(piece)]
+        self._starts.extend(self.end + found.end() for found in _LINE_END.finditer(piece))
         self.end += len(piece)
 
     def line(self, offset: int) -> int:
         """The number of the line that an offset stands in."""
-        return self._first_line + self._at(offset)
+        return self._at(offset) + 1
 
     def column(self, offset: int) -> int:
         """The column of an offset."""
@@ -51,13 +51,10 @@ class Window:
         return self._parts[0][max(0, start - self.base) : max(0, end - self.base)]
 
     def forget(self, offset: int) -> None:
-        """Let go of all before an offset. It costs what is kept, so forget seldom and much."""
+        """Let go of the text before an offset. It costs what is kept: forget seldom and much."""
         if offset <= self.base:
             return
-        kept = self.text(offset, self.end)
-        at = self._at(offset)
-        self._parts, self.base = [kept], offset
-        self._starts, self._first_line = self._starts[at:], self._first_line + at
+        self._parts, self.base = [self.text(offset, self.end)], offset
 
     def _at(self, offset: int) -> int:
         return max(0, bisect_right(self._starts, offset) - 1)

@@ -32,7 +32,6 @@ SHAPES = (
     "hf_abcdefghijklmnopqrstuvwxyz",
     "sk_live_abcdefghij1234",
     JWT,
-    KEY_BLOCK,
 )
 
 
@@ -44,34 +43,42 @@ def test_a_secret_is_known_by_its_shape(secret: str, before: str, after: str) ->
     assert redact(before + secret + after) == before + REDACTED + after
 
 
+def test_each_line_of_a_private_key_is_covered() -> None:
+    begin, first, second, end = KEY_BLOCK.split("\n")
+    assert redact(f"x={KEY_BLOCK},") == f"x={begin}\n{REDACTED}\n{REDACTED}\n{end},"
+    assert redact(json.dumps(f"{begin}\n{first}\n{end}\n")) == json.dumps(
+        f"{begin}\n{REDACTED}\n{end}\n", ensure_ascii=False
+    )
+    assert redact(f"{begin}\n{second}") == f"{begin}\n{REDACTED}"
+
+
 @pytest.mark.parametrize("secret", SHAPES)
 def test_a_secret_on_its_own_line_is_found_inside_json_too(secret: str) -> None:
     assert redact(json.dumps({"stdout": f"first\n{secret}\nlast"})) == (
-        '{"stdout": "first\\n[redacted]\\nlast"}'
+        '{"stdout": "first\\n••••••••\\nlast"}'
     )
 
 
 @pytest.mark.parametrize(
     ("text", "redacted"),
     [
-        ("api_key=abc123xyz", "api_key=[redacted]"),
-        ("API_KEY: abc123xyz", "API_KEY: [redacted]"),
-        ("GITHUB_TOKEN=abc123xyz ls", "GITHUB_TOKEN=[redacted] ls"),
-        ('{"password": "hunter2", "user": "me"}', '{"password": "[redacted]", "user": "me"}'),
-        ('{"password": "a\\"b c"}', '{"password": "[redacted]"}'),
-        ("{'clientSecret': 'x y'}", "{'clientSecret': '[redacted]'}"),
-        (r"{\"token\": \"abc\"}", r"{\"token\": \"[redacted]\"}"),
-        ('os.environ["API_KEY"] = "abc"', 'os.environ["API_KEY"] = "[redacted]"'),
-        ("https://host/?token=abc123xyz&page=2", "https://host/?token=[redacted]&page=2"),
-        ("https://me:pw@host/path", "https://me:[redacted]@host/path"),
-        ("Authorization: Basic dXNlcjpwdw==", "Authorization: [redacted]"),
-        ('-H "authorization: Token abc" url', '-H "authorization: [redacted]" url'),
-        ('{"Authorization": "Bearer a b"}', '{"Authorization": "[redacted]"}'),
-        ("use Bearer abc123def456 here", "use Bearer [redacted] here"),
-        ("token: Bearer abc123def456", "token: [redacted] [redacted]"),
-        ('password="cut off in the mid', 'password="[redacted]'),
-        ("-----BEGIN PRIVATE KEY-----\nMIIE", "[redacted]"),
-        ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx", "[redacted]"),
+        ("api_key=abc123xyz", "api_key=••••••••"),
+        ("API_KEY: abc123xyz", "API_KEY: ••••••••"),
+        ("GITHUB_TOKEN=abc123xyz ls", "GITHUB_TOKEN=•••••••• ls"),
+        ('{"password": "hunter2", "user": "me"}', '{"password": "••••••••", "user": "me"}'),
+        ('{"password": "a\\"b c"}', '{"password": "••••••••\\"•••••••• ••••••••"}'),
+        ("{'clientSecret': 'x y'}", "{'clientSecret': '•••••••• ••••••••'}"),
+        (r"{\"token\": \"abc\"}", r"{\"token\": \"••••••••\"}"),
+        ('os.environ["API_KEY"] = "abc"', 'os.environ["API_KEY"] = "••••••••"'),
+        ("https://host/?token=abc123xyz&page=2", "https://host/?token=••••••••&page=2"),
+        ("https://me:pw@host/path", "https://me:••••••••@host/path"),
+        ("Authorization: Basic dXNlcjpwdw==", "Authorization: Basic ••••••••"),
+        ('-H "authorization: Token abc" url', '-H "authorization: Token ••••••••" url'),
+        ('{"Authorization": "Bearer a b"}', '{"Authorization": "Bearer •••••••• ••••••••"}'),
+        ("use Bearer abc123def456 here", "use Bearer •••••••• here"),
+        ("token: Bearer abc123def456", "token: Bearer ••••••••"),
+        ('password="cut off', 'password="•••••••• ••••••••'),
+        ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx", "••••••••"),
     ],
 )
 def test_a_secret_is_known_by_what_stands_before_it(text: str, redacted: str) -> None:
@@ -159,19 +166,19 @@ def test_a_token_that_says_where_a_list_goes_on_is_no_secret(key: str) -> None:
 )
 def test_a_token_of_any_other_name_stays_a_secret(key: str) -> None:
     assert is_secret_key(key)
-    assert redact(f'{{"{key}": "CAUQAA-0123456789"}}') == f'{{"{key}": "[redacted]"}}'
+    assert redact(f'{{"{key}": "CAUQAA-0123456789"}}') == f'{{"{key}": "••••••••"}}'
 
 
 def test_a_secret_is_hidden_under_the_name_of_a_place_too() -> None:
-    for secret in SHAPES[:-1]:
-        assert redact(f"pageToken={secret}") == "pageToken=[redacted]"
-    assert redact("pageToken: token=abc123xyz") == "pageToken: token=[redacted]"
+    for secret in SHAPES:
+        assert redact(f"pageToken={secret}") == "pageToken=••••••••"
+    assert redact("pageToken: token=abc123xyz") == "pageToken: token=••••••••"
 
 
 @given(
     st.integers(0, 3000),
     st.integers(0, 3000),
-    st.sampled_from([*SHAPES, "eyJhbGciOiJIUzI1NiJ9." + "a" * 5000 + ".b"]),
+    st.sampled_from([*SHAPES, KEY_BLOCK, "eyJhbGciOiJIUzI1NiJ9." + "a" * 5000 + ".b"]),
 )
 def test_the_start_of_a_long_text_shows_no_secret(before: int, after: int, secret: str) -> None:
     text = "." * before + secret + "." * after
@@ -181,7 +188,8 @@ def test_the_start_of_a_long_text_shows_no_secret(before: int, after: int, secre
 def test_a_start_that_shrinks_is_made_from_more_text() -> None:
     blocks = KEY_BLOCK.replace("IBAAKC", "A" * 5000) + " "
     text = blocks * 20 + "the end"
-    assert redact_start(text, 500) == redact(text) == "[redacted] " * 20 + "the end"
+    masked = KEY_BLOCK.replace("MIIEow", REDACTED).replace("IBAAKC", REDACTED) + " "
+    assert redact_start(text, 500) == redact(text) == masked * 20 + "the end"
 
 
 @given(st.text(alphabet="abc \n\"'\\:=.-_[](){}0123@/", max_size=60))
@@ -203,33 +211,33 @@ def test_what_is_called_is_no_secret_and_costs_nothing() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("login --password hunter2 now", "login --password [redacted] now"),
-        ("deploy --api-key abcd1234", "deploy --api-key [redacted]"),
+        ("login --password hunter2 now", "login --password •••••••• now"),
+        ("deploy --api-key abcd1234", "deploy --api-key ••••••••"),
         ("deploy --token --force", "deploy --token --force"),
-        ("Set-Cookie: sid=38afes7a8; Path=/", "Set-Cookie: [redacted]"),
-        ("cookie: a=bcdef\nhost: x", "cookie: [redacted]\nhost: x"),
+        ("Set-Cookie: sid=38afes7a8; Path=/", "Set-Cookie: sid=••••••••; ••••••••"),
+        ("cookie: a=bcdef\nhost: x", "cookie: a=••••••••\nhost: x"),
         ("the cookie: yes, it is good", "the cookie: yes, it is good"),
-        ("DB_PASS=hunter2x", "DB_PASS=[redacted]"),
+        ("DB_PASS=hunter2x", "DB_PASS=••••••••"),
         ("compass=north", "compass=north"),
-        ("Cookie: a; sid=38afes7a8", "Cookie: [redacted]"),
-        ("password:\n  hunter2hunter2\n", "password:\n  [redacted]\n"),
-        ("password: >-\r\n    hunter2hunter2", "password: >-\r\n    [redacted]"),
-        ('"password:\\n  hunter2hunter2\\n"', '"password:\\n  [redacted]\\n"'),
-        ("token:\n  'hunter2hunter2'", "token:\n  '[redacted]'"),
-        ("Server=x;Pwd=hunter2x;Uid=me", "Server=x;Pwd=[redacted];Uid=me"),
-        ('pwd="hunter2x"', 'pwd="[redacted]"'),
-        ("Passwort: hunter2x", "Passwort: [redacted]"),
-        ("<password>hunter2</password>", "<password>[redacted]</password>"),
+        ("Cookie: a; sid=38afes7a8", "Cookie: a; sid=••••••••"),
+        ("password:\n  hunter2hunter2\n", "password:\n  ••••••••\n"),
+        ("password: >-\r\n    hunter2hunter2", "password: >-\r\n    ••••••••"),
+        ('"password:\\n  hunter2hunter2\\n"', '"password:\\n  ••••••••\\n"'),
+        ("token:\n  'hunter2hunter2'", "token:\n  '••••••••'"),
+        ("Server=x;Pwd=hunter2x;Uid=me", "Server=x;Pwd=••••••••;Uid=me"),
+        ('pwd="hunter2x"', 'pwd="••••••••"'),
+        ("Passwort: hunter2x", "Passwort: ••••••••"),
+        ("<password>hunter2</password>", "<password>••••••••</password>"),
         (
             '<ns:dbPassword a="b">\n hunter2 </ns:dbPassword>',
-            '<ns:dbPassword a="b">\n [redacted] </ns:dbPassword>',
+            '<ns:dbPassword a="b">\n •••••••• </ns:dbPassword>',
         ),
-        ("curl -s -u me:hunter2 https://h", "curl -s -u me:[redacted] https://h"),
-        ("/usr/bin/curl --user 'me:hunter2' h", "/usr/bin/curl --user 'me:[redacted]' h"),
-        ("curl -ume:hunter2 h", "curl -ume:[redacted] h"),
-        ("mysqldump -h x -phunter2 db", "mysqldump -h x -p[redacted] db"),
-        ("https://hunter2hunter2@host/", "https://[redacted]@host/"),
-        (f"http://{'a' * 20}@host/", "http://[redacted]@host/"),
+        ("curl -s -u me:hunter2 https://h", "curl -s -u me:•••••••• https://h"),
+        ("/usr/bin/curl --user 'me:hunter2' h", "/usr/bin/curl --user 'me:••••••••' h"),
+        ("curl -ume:hunter2 h", "curl -ume:•••••••• h"),
+        ("mysqldump -h x -phunter2 db", "mysqldump -h x -p•••••••• db"),
+        ("https://hunter2hunter2@host/", "https://••••••••@host/"),
+        (f"http://{'a' * 20}@host/", "http://••••••••@host/"),
     ],
 )
 def test_options_of_commands_cookies_and_pass_are_secrets(text: str, shown: str) -> None:
@@ -237,7 +245,7 @@ def test_options_of_commands_cookies_and_pass_are_secrets(text: str, shown: str)
 
 
 PIECES = (
-    *SHAPES,
+    *(*SHAPES, KEY_BLOCK),
     *("Authorization", "Bearer ", "bearer\t", "Basic dTpw", "://", "https://me:", "pw@host", "@"),
     *("api", "API_", "-key", "Key", "access", "private", "signing", "encryption", "SECRET"),
     *("secret", "toKen", "toKEN", "token", "paſſword", "password", "passwd", "passphrase"),
@@ -271,7 +279,7 @@ def test_looking_only_where_a_secret_can_start_finds_the_same_as_looking_everywh
     assert redact(text) == plainly_redacted(text)
 
 
-@given(st.text(max_size=300), st.sampled_from(SHAPES), st.text(max_size=300))
+@given(st.text(max_size=300), st.sampled_from([*SHAPES, KEY_BLOCK]), st.text(max_size=300))
 def test_a_planted_secret_is_found_in_any_text_as_by_looking_everywhere(
     before: str, secret: str, after: str
 ) -> None:
@@ -290,4 +298,4 @@ def test_each_character_that_a_pattern_takes_for_a_letter_is_found() -> None:
 
 def test_a_text_in_small_letters_keeps_its_places() -> None:
     every = "".join(map(chr, range(sys.maxunicode + 1)))
-    assert len(redact(f"{every} token=abc123xyz")) == len(f"{every} token=[redacted]")
+    assert len(redact(f"{every} token=abc123xyz")) == len(f"{every} token=••••••••")

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.secret_values import without_secrets
+from callblocks.model.secret_values import mask_secrets, without_secrets
 
 SECRET = "hunter2hunter2"
-HIDDEN = "[redacted]"
+HIDDEN = "••••••••"
 
 
 def test_secrets_go_by_their_key_and_by_their_look() -> None:
@@ -28,7 +28,7 @@ def test_secrets_go_by_their_key_and_by_their_look() -> None:
     assert "hunter2" not in str(found)
     assert "x1x2x3x4" not in str(found)
     assert (found["api_key"], found["secret"], found["count"]) == ("", True, 3)
-    assert found["token"] == found["password"] == "[redacted]"
+    assert found["token"] == found["password"] == "••••••••"
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_secrets_go_by_their_key_and_by_their_look() -> None:
         ({"env": [["DB_PASSWORD", SECRET]]}, {"env": [["DB_PASSWORD", HIDDEN]]}),
         (
             [{"name": "Authorization", "value": f"Basic {SECRET}"}],
-            [{"name": "Authorization", "value": HIDDEN}],
+            [{"name": "Authorization", "value": f"Basic {HIDDEN}"}],
         ),
         ({"key": "API_TOKEN", "val": 12345}, {"key": "API_TOKEN", "val": HIDDEN}),
         ({"name": "Cookie", "value": f"sid={SECRET}"}, {"name": "Cookie", "value": HIDDEN}),
@@ -96,10 +96,10 @@ def test_names_that_are_equal_once_redacted_are_counted() -> None:
 
 
 def test_a_page_about_passwords_is_no_password() -> None:
-    page = {"content": "choose a long one", "token": SECRET}
+    page = {"content": "choose one", "token": SECRET}
     shown = without_secrets({"https://a.example/reset-password": page, "my-password": page})
     assert shown["https://a.example/reset-password"] == {**page, "token": HIDDEN}
-    assert shown["my-password"] == {"content": HIDDEN, "token": HIDDEN}
+    assert shown["my-password"] == {"content": f"{HIDDEN} {HIDDEN}", "token": HIDDEN}
     assert without_secrets({"https://a.example/token": SECRET}) == {
         "https://a.example/token": HIDDEN
     }
@@ -119,3 +119,13 @@ values = st.recursive(
 def test_what_is_redacted_stays_as_it_is(value: Any) -> None:
     once = without_secrets(value)
     assert without_secrets(once) == once
+
+
+def test_json_in_a_text_is_judged_by_what_it_says() -> None:
+    for text in ('{"token": "abc123 | sh"}', '{"user": "a", "password": "hunter2"}'):
+        assert mask_secrets({"body": text}).value["body"] != text
+
+
+def test_the_head_of_a_key_alone_covers_nothing() -> None:
+    text = "http:// -----BEGIN PRIVATE KEY-----"
+    assert mask_secrets({"body": text}).value["body"] == text

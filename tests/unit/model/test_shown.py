@@ -87,8 +87,8 @@ def deep(levels: int) -> list[Any]:
         ("f", {"x": {1: "a", "b": 2}}, "f(x={1: 'a', 'b': 2})"),
         ("f", {"x": Unsayable()}, "f(x=<Unsayable>)"),
         ("f", {"x": deep(100_000)}, "f(x=<list>)"),
-        ("f", {"api_key": "two words", "token": None}, "f(api_key=[redacted], token=null)"),
-        ("f", {"headers": {"Authorization": "x"}}, 'f(headers={"Authorization": "[redacted]"})'),
+        ("f", {"api_key": "two words", "token": None}, "f(api_key=••••••••, token=null)"),
+        ("f", {"headers": {"Authorization": "x"}}, 'f(headers={"Authorization": "••••••••"})'),
     ],
 )
 def test_a_call_is_shown_in_one_line(name: str, input: dict[str, object], shown: str) -> None:
@@ -131,8 +131,8 @@ def test_a_long_result_is_cut_and_says_its_whole_size_in_bytes() -> None:
 
 
 def test_secrets_are_redacted_before_the_cut() -> None:
-    text = "x" * 490 + " ghp_abcdefghijklmnopqrstuvwxyz0123456789"
-    assert show_result(text) == ("x" * 490 + " [redacted… (truncated, 531B)", True)
+    text = "x" * 494 + " ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    assert show_result(text) == ("x" * 494 + " •••••… (truncated, 535B)", True)
 
 
 def test_a_cut_never_parts_a_surrogate_pair() -> None:

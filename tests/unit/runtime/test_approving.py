@@ -480,7 +480,7 @@ def test_nobody_is_asked_about_a_call_that_cannot_work(book: ApprovalBook, code:
         )
         assert outcome.error is not None
         assert (outcome.error.code, outcome.error.where) == (code, "write")
-        assert outcome.error.message == "token=[redacted] is no number"
+        assert outcome.error.message == "write did not run: token=•••••••• is no number"
         assert outcome.error.details == {"number": "no number"}
     assert (person.questions, book.list(), turn.tainted) == ([], (), ())
 
@@ -499,9 +499,7 @@ def test_a_preview_that_fails_for_another_reason_does_not_keep_from_asking(
     assert outcome.error is not None
     assert outcome.error.code == "approval_denied"
     (question,) = person.questions
-    assert question.preview == (
-        "(what it would change is not known: token=[redacted] is no number)"
-    )
+    assert question.preview == ("(what it would change is not known: token=•••••••• is no number)")
 
 
 def test_the_words_of_a_preview_that_fails_taint_as_an_outcome_would(book: ApprovalBook) -> None:

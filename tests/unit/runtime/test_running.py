@@ -48,7 +48,7 @@ def test_the_intent_is_written_before_the_effect(journal: Journal, tmp_path: Pat
     outcome = run_one([act], acting, journal=journal, turn=Turn("t"))
     (before,), (after,) = seen, journal.entries()
     assert (before.state, before.intent.turn, before.intent.call) == ("running", "t", "c1")
-    assert before.intent.input == {"password": "[redacted]", "what": "x"}
+    assert before.intent.input == {"password": "••••••••", "what": "x"}
     assert (after.state, after.outcome) == ("ended", outcome)
 
 
@@ -342,7 +342,7 @@ def test_an_answer_in_an_envelope_is_unwrapped() -> None:
     assert bad.error
     assert (bad.error.code, bad.error.message, bad.error.managed) == (
         "no_table",
-        "token=[redacted]",
+        "token=••••••••",
         True,
     )
     assert code(bare) == "bad_envelope"
@@ -415,5 +415,5 @@ def test_what_a_tool_says_is_heard_without_its_secrets() -> None:
 
     heard: list[Progress] = []
     run_one([talk], call("talk"), listen=heard.append)
-    assert [one.text for one in heard if isinstance(one, Said)] == ["password=[redacted]"]
+    assert [one.text for one in heard if isinstance(one, Said)] == ["password=••••••••"]
     assert run_one([talk], call("talk")).ok

@@ -261,7 +261,7 @@ def test_a_listener_hears_what_is_judged_begun_and_said() -> None:
     run([talk], call("talk"), listen=heard.append)
     assert [type(one) for one in heard] == [Judged, Began, Said]
     assert isinstance(heard[2], Said)
-    assert heard[2].text == "half way, token=[redacted]"
+    assert heard[2].text == "half way, token=••••••••"
 
 
 def test_a_long_output_is_kept_whole_and_the_outcome_says_where(tmp_path: Any) -> None:

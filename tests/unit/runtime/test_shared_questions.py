@@ -10,7 +10,7 @@ import pytest
 from callblocks.model.outcomes import Outcome
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approving import Approving
-from callblocks.runtime.asking import Answer, Asker, Question
+from callblocks.runtime.asking import Answer, Asker, Grant, Question
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.runtime import Runtime
 from callblocks.tools.declare import tool
@@ -39,7 +39,7 @@ def book() -> Iterator[ApprovalBook]:
 class Settlings(list[tuple[str, bool, str]]):
     """What came of questions: the approval, whether the call runs on it, and words."""
 
-    def __call__(self, question: Question, approved: bool, words: str) -> None:
+    def __call__(self, question: Question, approved: bool, words: str, grant: Grant | None) -> None:
         self.append((question.approval_id, approved, words))
 
     @property

@@ -19,7 +19,7 @@ from callblocks.views.exact import exact, exact_line
         ("a" + "\n" * 10 + "b", "a\n⟨9 empty lines⟩\nb"),
         ("a\n" + "  \t\n" * 9 + "b", "a\n⟨9 empty lines⟩\nb"),
         ("a\n" + " " * 80 + "\n\n\n\nb", "a\n⟨4 empty lines⟩\nb"),
-        ("a\r\n" + "\r\n" * 6 + "b", "a\n⟨6 empty lines⟩\nb"),
+        ("a\r\n" + "\r\n" * 6 + "b", "a␍\n⟨6 empty lines⟩\nb"),
         ("naïve café, 日本語, 👍🏽, ✂️", "naïve café, 日本語, 👍🏽, ✂️"),
     ],
 )
@@ -45,7 +45,7 @@ def test_controls_are_shown_as_pictures() -> None:
 
 
 def test_a_line_has_no_line_ends() -> None:
-    assert exact_line("a\nb\r\n" + "\n" * 9) == "a␊b␊⟨9 empty lines⟩␊"
+    assert exact_line("a\nb\r\n" + "\n" * 9) == "a␊b␍␊⟨9 empty lines⟩␊"
 
 
 @given(st.text())

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
+from callblocks.model.specs import ToolSpec
 from callblocks.parser import Parser
+from callblocks.views.asked import Asked
 from callblocks.views.explain import Explained
 from callblocks.views.rows import Row, columns, plain, runs
 from support.texts import EXAMPLES, cut, places
@@ -46,6 +48,26 @@ def test_a_problem_is_drawn_under_its_place() -> None:
         "",
         "  0 calls, 1 problem",
     ]
+
+
+def test_a_call_that_was_not_read_is_drawn_at_its_line_however_the_text_comes() -> None:
+    text = "Well.\n<tool_call read(path=1)\nSo.\nEnd.\n"
+    for size in (1, 7, len(text)):
+        view, parser = Explained(100, has_tools=True), Parser("hermes", tools=[ToolSpec("read")])
+        for at in range(0, len(text), size):
+            assert view.feed(text[at : at + size], parser.feed(text[at : at + size])) == []
+        found = [*view.feed("", parser.close()), *view.close()]
+        assert [plain(row).rstrip() for row in found] == [
+            "    1 │ Well.",
+            "    2 │ <tool_call read(path=1)",
+            "      │            ^^^^",
+            "      │            ⚠ unread-call: read stands here in the form of a call, and was not "
+            "read as one",
+            "    3 │ So.",
+            "    4 │ End.",
+            "",
+            "  0 calls, 1 problem",
+        ]
 
 
 def test_carets_count_columns_not_characters() -> None:
@@ -129,3 +151,13 @@ def test_a_further_call_of_an_array_is_opened_by_its_own_bracket() -> None:
     drawn = "\n".join(plain(row) for row in rows(f"[{call},\n {call}]\n✂️🐱\n"))
     assert "opened by [ at 1:1" in drawn
     assert "opened by { at 2:2" in drawn
+
+
+def test_a_dialect_that_refuses_twice_gives_its_first_reason() -> None:
+    parser = Parser("auto", tools=[ToolSpec("now")])
+    parser.attempts = []
+    parser.feed("<tool_call>now: soon</tool_call>")
+    parser.close()
+    told = ["".join(text for _, text in row) for _, _, row in Asked(parser.attempts).tell(99)]
+    assert told[0].count("hermes expected") == 1
+    assert "hermes expected `{` or `[`" in told[0]

@@ -5,14 +5,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
+from callblocks.model.specs import ToolSpec, ToolSpecs
 from callblocks.parser import Parser
 from callblocks.views.listing import Listing
 from callblocks.views.rows import Row, plain
 from support.texts import EXAMPLES, cut, places
 
 
-def draw(*pieces: str, width: int = 100, dialect: str = "auto") -> list[str]:
-    listing, parser = Listing(width), Parser(dialect)
+def draw(*pieces: str, width: int = 100, dialect: str = "auto", tools: ToolSpecs = ()) -> list[str]:
+    listing, parser = Listing(width), Parser(dialect, tools=tools)
     rows: list[Row] = []
     for piece in pieces:
         rows += listing.feed(piece, parser.feed(piece))
@@ -34,6 +35,22 @@ def test_each_event_has_its_line() -> None:
         "   10  prose    Done.",
         "",
         "  1 call, 1 result",
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 9, 99])
+def test_a_problem_that_is_reported_late_has_the_number_of_its_line(size: int) -> None:
+    text = "Well.\n<tool_call read(path=1)\nSo.\nAnd.\nEnd."
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    assert draw(*pieces, dialect="hermes", tools=[ToolSpec("read")]) == [
+        "    1  prose    Well.",
+        "    2           <tool_call read(path=1)",
+        "    3           So.",
+        "                … 2 more lines",
+        "    2  problem  unread-call: read stands here in the form of a call, and was not read "
+        "as one",
+        "",
+        "  0 calls, 1 problem",
     ]
 
 

@@ -1,14 +1,14 @@
 /**
  * A batch of calls: one fold, its header and the lines in it.
  *
- *     🔧 7 tool calls, 1 failed (show details)             ⏳ run_shell_command
+ *     🔧 7 tool calls, 1 failed, 3 not run (show details)             ⏳ run_shell_command
  *
  * The lines are made when the fold opens.
  *
  * @module
  */
 
-import { batchLabel, failedLabel } from "../display.js";
+import { batchLabel, failedLabel, notRunLabel } from "../display.js";
 import { h, set, setText } from "../dom.js";
 import { visibleLine } from "../safe.js";
 import { CallList } from "./call-list.js";
@@ -89,12 +89,14 @@ export function toggleWords() {
 function relabel(label, { calls }) {
   const said = visibleLine(batchLabel(calls));
   const failed = failedLabel(calls);
-  if (label.textContent === [said, failed].filter(Boolean).join(", ")) return;
+  const unrun = notRunLabel(calls);
+  if (label.textContent === [said, failed, unrun].filter(Boolean).join(", ")) return;
   label.replaceChildren(calls.length === 1 ? h("code", {}, said) : said);
   if (failed) label.append(", ", h("span", { class: "batch-failed" }, failed));
+  if (unrun) label.append(", ", h("span", { class: "batch-quiet" }, unrun));
 }
 
 /** @param {Batch} batch */
 function spoken({ calls }) {
-  return [visibleLine(batchLabel(calls)), failedLabel(calls)].filter(Boolean).join(", ");
+  return [visibleLine(batchLabel(calls)), failedLabel(calls), notRunLabel(calls)].filter(Boolean).join(", ");
 }

@@ -12,10 +12,13 @@
  * @module
  */
 
-import { lineOf, resultLayout } from "../display.js";
+import { lineOf, resultLayout, verdictFor } from "../display.js";
 import { h, set } from "../dom.js";
-import { visible, visibleLine } from "../safe.js";
+import { objectOf } from "../notes.js";
+import { redactStart } from "../redact.js";
+import { exactText, visible, visibleLine } from "../safe.js";
 import { count, duration, secondsSince, stopCounting } from "./clock.js";
+import { grantWords } from "./grant.js";
 import { moreOf } from "./more.js";
 
 /** @typedef {import("../types.js").Call} Call */
@@ -26,9 +29,11 @@ import { moreOf } from "./more.js";
 /** @type {Fields} */
 const DRAWN = [
   "name", "input", "state", "output", "error", "shown", "startedAt", "progress", "more", "notices",
-  "code",
+  "code", "grant",
 ];
 const PROGRESS_LINES = 3;
+const COMMAND_LINES = 12;
+const COMMAND_LENGTH = 4000;
 
 /**
  * @param {Host} host
@@ -38,11 +43,14 @@ export function callView(host) {
   const node = h("li", { class: "call" });
   /** @type {Call | undefined} */
   let shown;
+  let isRevoked = false;
   const time = h("span", { class: "call-time" });
   return {
     node,
     update(call) {
-      if (shown && DRAWN.every((field) => isSame(shown?.[field], call[field]))) return;
+      const wasRevoked = isRevoked;
+      isRevoked = call.grant !== undefined && host.revoked(call.grant.id);
+      if (shown && wasRevoked === isRevoked && DRAWN.every((field) => isSame(shown?.[field], call[field]))) return;
       shown = { ...call };
       stopCounting(time);
       set(node, "data-state", stateOf(call));
@@ -64,7 +72,8 @@ function isSame(one, other) {
 
 /** @param {Call} call */
 function stateOf(call) {
-  if (call.state === "failed" || call.state === "denied") return "failed";
+  if (verdictFor(call)) return "not-run";
+  if (call.state === "failed") return "failed";
   if (call.state === "done") return "done";
   return call.state === "waiting" ? "waiting" : "pending";
 }
@@ -79,7 +88,8 @@ function draw(call, host, time) {
   const line = h("p", { class: "call-line" }, ...named(call));
   line.append(...behind(call, layout, time));
   const notices = (call.notices ?? []).map((one) => h("p", { class: "notice" }, visibleLine(one)));
-  return [line, ...notices, ...programOf(call), ...below(call, layout, host)];
+  const grant = call.grant ? [grantWords(call.grant, host)] : [];
+  return [line, ...commandOf(call), ...grant, ...notices, ...programOf(call), ...below(call, layout, host)];
 }
 
 /** @param {Call} call */
@@ -101,7 +111,8 @@ function behind(call, layout, time) {
   const state = stateOf(call);
   if (state === "waiting") return [" ", h("span", { class: "call-time" }, "waiting for an answer")];
   if (state === "pending") return pending(call, time);
-  if (state === "failed") return arrow(failure(call, layout));
+  if (state === "not-run") return arrow(...unrun(call, layout));
+  if (state === "failed") return arrow(failure(layout));
   if (layout.kind === "empty") return arrow("✓", h("span", { class: "sr" }, " done, no output"));
   if (layout.kind === "inline") return arrow(visibleLine(layout.text));
   return [];
@@ -119,15 +130,23 @@ function pending(call, time) {
   return ["\u00a0", glass, "\u00a0", time];
 }
 
+/** @param {Layout} layout */
+function failure(layout) {
+  const why = layout.kind === "below" ? "" : visibleLine(layout.text);
+  if (!why || why === "failed") return "✗ failed";
+  return why.startsWith("failed: ") ? `✗ ${why}` : `✗ failed: ${why}`;
+}
+
 /**
+ * Why a call did not run; a long reason stands below.
  * @param {Call} call
  * @param {Layout} layout
+ * @returns {(Node | string)[]}
  */
-function failure(call, layout) {
-  const why = layout.kind === "below" ? "" : visibleLine(layout.text.replace(/^approval_denied: /, ""));
-  const word = call.state === "denied" ? "denied" : "failed";
-  if (!why || why === word) return `✗ ${word}`;
-  return why.startsWith(`${word}: `) ? `✗ ${why}` : `✗ ${word}: ${why}`;
+function unrun(call, layout) {
+  const { lead, why } = verdictFor(call) ?? { lead: "not run", why: "" };
+  const first = h("b", {}, visibleLine(lead));
+  return why && layout.kind !== "below" ? [first, `: ${visibleLine(why)}`] : [first];
 }
 
 /** @param {...(Node | string)} said */
@@ -147,8 +166,27 @@ function below(call, layout, host) {
   if (stateOf(call) === "pending") return progress(call);
   if (layout.kind !== "below") return [];
   const result = h("pre", { class: "call-result", "data-cut": Boolean(layout.more) });
-  result.textContent = visible(layout.lines.join("\n"));
+  const lead = verdictFor(call)?.lead;
+  const text = layout.lines.join("\n");
+  result.textContent = visible(lead && text.startsWith(`${lead}: `) ? text.slice(lead.length + 2) : text);
   return layout.more ? [result, moreOf(call, layout.more, result, host)] : [result];
+}
+
+/**
+ * A command of several lines, with its lines as they are.
+ * @param {Call} call
+ */
+function commandOf(call) {
+  const { command } = objectOf(call.input);
+  if (typeof command !== "string" || !command.includes("\n") || call.shown !== undefined) return [];
+  const text = redactStart(command, COMMAND_LENGTH);
+  const lines = text.replace(/\n$/, "").split("\n");
+  const left = lines.length - COMMAND_LINES;
+  const shown = lines.slice(0, COMMAND_LINES).map(exactText).join("\n");
+  const isCut = left > 0 || text.length < command.length;
+  const all = command.replace(/\n$/, "").split("\n").length;
+  const more = isCut ? `\n... (${all - Math.min(lines.length, COMMAND_LINES)} more lines)` : "";
+  return [h("pre", { class: "call-command" }, shown + more)];
 }
 
 /** @param {Call} call */

@@ -41,11 +41,13 @@ function tick() {
 }
 
 /**
- * Whole seconds since a moment.
+ * Whole seconds since a moment; none before it, unless `signed` wants them below zero.
  * @param {number} moment in milliseconds since 1970
+ * @param {boolean} [signed]
  */
-export function secondsSince(moment) {
-  return Math.max(0, Math.floor((Date.now() - moment) / 1000));
+export function secondsSince(moment, signed = false) {
+  const seconds = Math.floor((Date.now() - moment) / 1000);
+  return signed ? seconds : Math.max(0, seconds);
 }
 
 /**

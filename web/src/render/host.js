@@ -17,6 +17,7 @@
  * @property {(thing: Artifact | FileRef, href: string) => string | Promise<string>} pictureHref
  * @property {(id: string) => string} failure why an answer could not be given, or nothing
  * @property {(id: string) => void} retry another answer is given
+ * @property {(id: string) => boolean} revoked whether a grant was taken back
  */
 
 /**

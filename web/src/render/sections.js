@@ -5,7 +5,7 @@
  */
 
 import { keyed } from "../dom.js";
-import { approvalView } from "./approval.js";
+import { approvalView, isOpen } from "./approval.js";
 import { artifactView } from "./artifact.js";
 import { batchView } from "./batch.js";
 import { fileView } from "./file.js";
@@ -59,10 +59,23 @@ export class Sections {
    */
   show(sections, hasCursor = false) {
     /** @type {Drawn[]} */
-    const drawn = withSpeakers(sections).filter(({ kind }) => Object.hasOwn(VIEWS, kind));
+    const drawn = numbered(withSpeakers(sections)).filter(({ kind }) => Object.hasOwn(VIEWS, kind));
     if (hasCursor && !sections.some(isGoing)) drawn.push(CURSOR);
     keyed(this.place, this.#views, drawn, keyOf, (one) => VIEWS[one.kind](one, this.host));
   }
+}
+
+/**
+ * The questions that wait, each with its place among them.
+ * @param {Section[]} sections
+ * @returns {Section[]}
+ */
+function numbered(sections) {
+  const waiting = sections.flatMap((one) => (one.kind === "approval" && isOpen(one.approval) ? [one.approval] : []));
+  let at = 0;
+  return sections.map((one) =>
+    one.kind === "approval" && isOpen(one.approval) ? { ...one, at: (at += 1), waiting } : one,
+  );
 }
 
 /** @param {Drawn} section */

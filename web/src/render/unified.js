@@ -15,7 +15,7 @@
  */
 
 /** @typedef {" " | "+" | "-" | "@"} Sign what is no line of a file has `@` */
-/** @typedef {{sign: Sign, number: number, text: string}} Line */
+/** @typedef {{sign: Sign, number: number, text: string, at?: number}} Line `at`: the next number after it */
 /** @typedef {{name: string, lines: Line[]}} Change */
 
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
@@ -69,7 +69,8 @@ class Reader {
   #body(change, row) {
     const sign = /** @type {Sign} */ (row[0]);
     const side = sign === "-" ? this.#left : this.#right;
-    change.lines.push({ sign, number: side.at, text: row.slice(1) });
+    const at = this.#right.at;
+    change.lines.push({ sign, number: side.at, text: row.slice(1), at });
     for (const one of sign === " " ? [this.#left, this.#right] : [side]) {
       one.at += 1;
       one.due -= 1;

@@ -34,9 +34,10 @@ _CODES: dict[Status, str] = {
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
     """One question to a person, and the answer.
 
-    `shown` is what the person saw, without secrets. Times are seconds since 1970; `answered_at`
-    is 0 while there is no answer. `minutes` is 0 for an approval that counts once, otherwise it
-    is a grant: for every input of the tool, for that long.
+    `shown` is what the person saw, with secrets masked. `is_whole` is false where a mask covers
+    more than a value: nobody who sees only `shown` can approve it. Times are seconds since 1970;
+    `answered_at` is 0 while there is no answer. `minutes` is 0 for an approval that counts once,
+    otherwise it is a grant: for every input of the tool, for that long.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     minutes: int = 0
     tainted: bool = False
+    is_whole: bool = True
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):

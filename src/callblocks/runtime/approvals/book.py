@@ -10,6 +10,7 @@
   revoked.
 - A no to a call stands for `ttl` seconds, also against a grant, unless the same call is asked
   again and gets a yes.
+- A call that is not shown whole gets no yes from anybody who sees only what is shown: `HiddenCall`.
 - What expired stays expired, whatever the clock says later.
 """
 
@@ -22,9 +23,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from callblocks.model.brief import brief
-from callblocks.model.redaction import redact
+from callblocks.model.redaction import mask, redact
 from callblocks.runtime.approvals.approval import MINUTES, Approval, State, Status, Taken
-from callblocks.runtime.approvals.faults import BadApproval
+from callblocks.runtime.approvals.faults import BadApproval, HiddenCall
 from callblocks.runtime.approvals.moment import Moment, boot_id, steady_time
 from callblocks.runtime.approvals.records import Records
 from callblocks.runtime.approvals.store import Store
@@ -78,13 +79,23 @@ class ApprovalBook:
         self._store.close()
 
     def request(
-        self, *, fingerprint: str, grant_key: str, tool: str, shown: str, tainted: bool = False
+        self,
+        *,
+        fingerprint: str,
+        grant_key: str,
+        tool: str,
+        shown: str,
+        tainted: bool = False,
+        is_whole: bool = True,
     ) -> Approval:
         """Ask about a call, or give the question that is open already.
+
+        `is_whole` is false where `shown` hides more of the call than the values of secrets.
 
         One that was asked about the same call in a turn of the other kind, tainted or not, is
         closed: its answer would grant something else.
         """
+        kept = mask(_writable(shown))
         with self._records() as records:
             open_one = records.pending(fingerprint)
             if open_one is not None and open_one.grant_key == grant_key:
@@ -96,23 +107,35 @@ class ApprovalBook:
                 fingerprint=fingerprint,
                 grant_key=grant_key,
                 tool=_kept(tool),
-                shown=_kept(shown),
+                shown=kept.text,
                 tainted=tainted,
+                is_whole=is_whole and kept.is_whole,
             )
 
-    def approve(self, id: str) -> Approval:
-        """Let the call run once."""
-        return self._answer(id, "approved", seconds=self._ttl)
+    def forget_old(self, seconds: float) -> int:
+        """Delete questions that are older and let nothing run any more; return how many."""
+        before = self._clock() - seconds
+        with self._store.transaction() as connection:
+            gone = connection.execute(
+                "DELETE FROM approvals WHERE asked_at < ? AND expires_at < ?", (before, before)
+            )
+            return gone.rowcount
 
-    def approve_for(self, id: str, minutes: int) -> Approval:
+    def approve(self, id: str, *, saw_all: bool = False) -> Approval:
+        """Let the call run once; `saw_all` says that the person saw more than `shown` tells."""
+        return self._answer(id, "approved", seconds=self._ttl, saw_all=saw_all)
+
+    def approve_for(self, id: str, minutes: int, *, saw_all: bool = False) -> Approval:
         """Let every call of this tool run for 5, 10 or 30 minutes."""
         if minutes not in MINUTES:
             raise BadApproval(f"a grant is for 5, 10 or 30 minutes, not {brief(minutes)}")
-        return self._answer(id, "approved", seconds=minutes * 60, minutes=minutes)
+        seconds = minutes * 60
+        return self._answer(id, "approved", seconds=seconds, minutes=minutes, saw_all=saw_all)
 
     def deny(self, id: str, reason: str = "") -> Approval:
         """Refuse the call; the model is told the reason."""
-        return self._answer(id, "denied", seconds=self._ttl, reason=_kept(reason))
+        words = _kept(reason)
+        return self._answer(id, "denied", seconds=self._ttl, reason=words, saw_all=True)
 
     def revoke(self, id: str) -> Approval:
         """Take back a question, or an approval that was not used up."""
@@ -161,11 +184,20 @@ class ApprovalBook:
             return records.all(state)
 
     def _answer(
-        self, id: str, state: State, *, seconds: float, minutes: int = 0, reason: str = ""
+        self,
+        id: str,
+        state: State,
+        *,
+        seconds: float,
+        saw_all: bool,
+        minutes: int = 0,
+        reason: str = "",
     ) -> Approval:
         with self._records() as records:
             before = records.get(id)
             if before is not None and before.state == "pending":
+                if not (before.is_whole or saw_all):
+                    raise HiddenCall(_HIDDEN.format(id=id))
                 return records.answer(id, state, seconds=seconds, minutes=minutes, reason=reason)
         raise _refusal(before, id, "be answered")
 
@@ -199,6 +231,17 @@ def _refusal(approval: Approval | None, id: str, what: str) -> BadApproval:
     return BadApproval(f"approval {id} is {approval.state}: it cannot {what} any more")
 
 
+_HIDDEN = (
+    "a part of the call {id} is covered as a secret and could do something; deny it, or approve it"
+    " where all of it is shown: callblocks run --ask"
+)
+
+
 def _kept(text: str) -> str:
-    """The text as it may be kept: no secrets, and no half characters, which no file can hold."""
-    return redact(text.encode("utf-8", "backslashreplace").decode())
+    """Return the text as it may be kept: no secrets."""
+    return redact(_writable(text))
+
+
+def _writable(text: str) -> str:
+    """Return the text without half characters, which no file can hold."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -92,8 +92,8 @@ class Records:
         """Write down a new question."""
         (asked,) = self._run(
             """INSERT INTO approvals (id, state, fingerprint, grant_key, tool, shown, tainted,
-                asked_at, since, expires_at, boot, steady_expires)
-            VALUES (:id, 'pending', :fingerprint, :grant_key, :tool, :shown, :tainted,
+                is_whole, asked_at, since, expires_at, boot, steady_expires)
+            VALUES (:id, 'pending', :fingerprint, :grant_key, :tool, :shown, :tainted, :is_whole,
                 :wall, :wall, :wall + :seconds, :boot, :steady + :seconds)
             RETURNING *""",
             id=os.urandom(8).hex(),
@@ -135,4 +135,5 @@ class Records:
 
 
 def _approval(row: dict[str, Any]) -> Approval:
-    return msgspec.convert({**row, "tainted": bool(row["tainted"])}, Approval)
+    flags = {name: bool(row[name]) for name in ("tainted", "is_whole")}
+    return msgspec.convert({**row, **flags}, Approval)

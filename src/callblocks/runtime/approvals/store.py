@@ -27,7 +27,7 @@ MEMORY = ":memory:"
 """The name of a store that is gone when it is closed."""
 
 _APPLICATION = 0x63626C6B
-_VERSION = 1
+_VERSION = 2
 _WAIT_SECONDS = 5.0
 _OTHERS_WRITE = 0o022
 _OTHERS = 0o077
@@ -48,6 +48,7 @@ CREATE TABLE approvals (
     reason TEXT NOT NULL DEFAULT '',
     minutes INTEGER NOT NULL DEFAULT 0,
     tainted INTEGER NOT NULL,
+    is_whole INTEGER NOT NULL DEFAULT 1,
     since REAL NOT NULL,
     boot TEXT NOT NULL,
     steady_expires REAL NOT NULL
@@ -59,6 +60,12 @@ _SET_UP = (
     "CREATE INDEX by_fingerprint ON approvals (fingerprint, number)",
     "CREATE INDEX by_grant ON approvals (grant_key, number) WHERE minutes > 0",
     f"PRAGMA application_id = {_APPLICATION}",
+    f"PRAGMA user_version = {_VERSION}",
+)
+# Of a question of the first version nobody knows what stood where a part is missing.
+_SECOND = (
+    "ALTER TABLE approvals ADD COLUMN is_whole INTEGER NOT NULL DEFAULT 1",
+    "UPDATE approvals SET is_whole = 0 WHERE instr(shown, '[redacted]')",
     f"PRAGMA user_version = {_VERSION}",
 )
 
@@ -102,11 +109,15 @@ class Store:
     def _set_up(self) -> None:
         with self.transaction() as connection:
             found = (_pragma(connection, "application_id"), _pragma(connection, "user_version"))
+            statements: tuple[str, ...] = ()
             if found == (0, 0) and not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-                for statement in _SET_UP:
-                    connection.execute(statement)
+                statements = _SET_UP
+            elif found == (_APPLICATION, 1):
+                statements = _SECOND
             elif found != (_APPLICATION, _VERSION):
                 raise OSError("not a file of approvals that this version can read")
+            for statement in statements:
+                connection.execute(statement)
 
     @contextmanager
     def _told(self) -> Generator[None, None, None]:

@@ -98,6 +98,18 @@ class Client:
                 f"{request.url.origin} did not finish within {self.limits.deadline:g} seconds",
             ) from error
 
+    def check(
+        self,
+        url: str,
+        method: str = "GET",
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+    ) -> None:
+        """Raise what `request` would raise before it connects; nothing is sent or looked up."""
+        request = read_request(url, method, headers or {}, body, self.limits)
+        self._guard.refuse_inside(request.url.host, request.url.port)
+
     def with_limits(self, **limits: float) -> Client:
         """A client into the same network, with some limits of its own."""
         return Client(

@@ -57,6 +57,17 @@ class Guard(httpcore2.AsyncNetworkBackend):
         self._resolver = resolver or resolve
         self._backend = backend or cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
 
+    def refuse_inside(self, host: str, port: int) -> None:
+        """Raise what connecting would raise by the text of host and port alone.
+
+        No name is looked up: that would carry the name out before anybody let the request go.
+        """
+        if (host, port) in self._allow:
+            return
+        _check_name(host, port)
+        if _is_address(host):
+            _check_address(host, host)
+
     async def connect_tcp(
         self,
         host: str,
@@ -89,11 +100,9 @@ class Guard(httpcore2.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
     async def _addresses(self, host: str, port: int, timeout: float | None) -> Sequence[str]:
-        opened = (host, port) in self._allow
-        if not opened:
-            _check_name(host, port)
+        self.refuse_inside(host, port)
         found = await self._resolve(host, port, timeout)
-        for address in () if opened else found:
+        for address in () if (host, port) in self._allow else found:
             _check_address(host, address)
         return found[:_TRIED]
 

@@ -6,13 +6,15 @@ it: a rule that keeps `file_read` from a path, or asks before, keeps every such 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from callblocks.runtime.policy.facts import Facts
-from callblocks.runtime.policy.policy import Policy
+from callblocks.runtime.policy.policy import Decision, Policy
 from callblocks.tools.traits import Traits
 
-__all__ = ("path_refusal",)
+__all__ = ("is_denied", "path_refusal")
 
 _READ = "file_read"
 _READS = Traits(read_only=True, destructive=False, idempotent=True)
@@ -24,15 +26,26 @@ def path_refusal(policy: Policy, facts: Facts, path: str) -> str | None:
     Nobody is asked in the middle of a call: what would be asked is refused, unless the call as a
     whole was asked about.
     """
-    met = msgspec.structs.replace(facts, paths=(path,), person=False)
-    read = Facts(
-        tool=_READ, traits=_READS, input={"path": path}, paths=(path,), tainted=facts.tainted
-    )
-    judged, of_reading = [policy.decide(met)], policy.decide(read)
-    if of_reading.rule is not None and of_reading.rule.path:
-        judged.append(of_reading)
     was_asked = policy.decide(facts).asked
-    for decision in judged:
+    for decision in _decisions(policy, facts, path):
         if decision.verdict != "allow" and not (decision.asked and was_asked):
             return f"{path} was not read: {decision.reason}"
     return None
+
+
+def is_denied(policy: Policy, facts: Facts, path: str) -> bool:
+    """Return whether a rule denies this path to the call or to `file_read`; then it has no name.
+
+    A path that a rule asks about is listed: whoever wants to read it must be able to ask for it.
+    """
+    return any(not one.asked and one.code for one in _decisions(policy, facts, path))
+
+
+def _decisions(policy: Policy, facts: Facts, path: str) -> Iterator[Decision]:
+    """Yield the decisions about the call with this path and, by path rules, about reading it."""
+    yield policy.decide(msgspec.structs.replace(facts, paths=(path,), person=False))
+    of_reading = policy.decide(
+        Facts(tool=_READ, traits=_READS, input={"path": path}, paths=(path,), tainted=facts.tainted)
+    )
+    if of_reading.rule is not None and of_reading.rule.path:
+        yield of_reading

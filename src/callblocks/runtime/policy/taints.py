@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from callblocks.tools.tool import Tool
 from callblocks.tools.traits import Traits
 
-__all__ = ("ContainedTaint", "add_taint", "counting_taints", "taint_by")
+__all__ = ("ContainedTaint", "add_taint", "counting_taints", "may_leave_by", "taint_by")
 
 
 class ContainedTaint(str):
@@ -26,9 +26,11 @@ class ContainedTaint(str):
 def taint_by(tool: Tool, traits: Traits, why: str) -> str:
     """Return the reason for what a tool brought, by the traits that this call of it has.
 
-    With a network a command may have brought in anything.
+    With a network a command may have brought in anything. What came of a file that has only a
+    contained taint has no more than that.
     """
-    return ContainedTaint(why) if tool.is_sandboxed and not traits.open_world else why
+    contained = isinstance(why, ContainedTaint) or tool.is_sandboxed
+    return ContainedTaint(why) if contained and not traits.open_world else str(why)
 
 
 def add_taint(known: dict[str, str], why: str) -> None:
@@ -40,8 +42,16 @@ def add_taint(known: dict[str, str], why: str) -> None:
 def counting_taints(tool: Tool, traits: Traits, reasons: Iterable[str]) -> tuple[str, ...]:
     """Return the reasons that count for a call; `traits` are those that this call has.
 
-    Something may leave by a call that reaches out. A tool that comes with callblocks tells that; of
-    any other nobody knows what it does with what it is given.
+    A contained one counts for those by which something may leave.
     """
-    leaves = traits.open_world or tool.origin != "builtin"
+    leaves = may_leave_by(tool, traits)
     return tuple(str(why) for why in reasons if leaves or not isinstance(why, ContainedTaint))
+
+
+def may_leave_by(tool: Tool, traits: Traits) -> bool:
+    """Return whether something may leave by a call: it reaches out, or nobody knows.
+
+    A tool that comes with callblocks tells that it reaches out; of any other nobody knows what it
+    does with what it is given.
+    """
+    return traits.open_world or tool.origin != "builtin"

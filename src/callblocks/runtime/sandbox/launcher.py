@@ -1,10 +1,18 @@
-"""Becomes the sandboxed program: `python -I -S launcher.py FD`, with a plan to read from FD.
+"""Starts the sandboxed program and guards it: `python -I -S launcher.py FD`, a plan is in FD.
 
 It stands alone: it runs before there is a sandbox, as the host's user, and imports nothing that
 it does not need. The steps go from what needs rights to what gives them up: join the control
 groups, put file descriptors in place, set limits, give up the user, lock the doors, execute.
 
 A step that fails ends it with code 125 and one line on stderr: nothing runs half-locked.
+
+The process that was started stays behind as the guardian; its child becomes the program. If the
+host is killed, nobody else is left to clear away. Bubblewrap's `--die-with-parent` alone does not
+do it: its processes tie themselves to their parents one after the other, and one whose parent dies
+before that lives on. The guardian adopts what loses its parent (it is a subreaper), so that all
+descend from it, whenever the host dies: it kills until there is no child left, and reaps them all.
+While the host lives, the guardian only waits for the program, and ends as that did: what else is
+left then is the host's to kill.
 """
 
 from __future__ import annotations
@@ -20,6 +28,8 @@ FAILED = 125
 _ANNOUNCE = 3  # where a plan wants to hear that all doors are locked
 _SPARE = 100  # above every place that a plan names
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
+_PR_SET_CHILD_SUBREAPER = 36
+_PAUSE = 0.005
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _LANDLOCK_CREATE, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT = 444, 445, 446
@@ -30,6 +40,7 @@ def main() -> None:
     """Read the plan and carry it out; returns only if that failed."""
     plan = _read_plan(int(sys.argv[1]))
     try:
+        _stay_as_guardian(plan)
         _carry_out(plan)
     except (OSError, ValueError) as error:
         os.write(2, f"launcher: {type(error).__name__}: {error}\n".encode())
@@ -39,6 +50,95 @@ def main() -> None:
 def _read_plan(fd: int) -> dict[str, Any]:
     with os.fdopen(fd, "rb") as file:
         return marshal.load(file)
+
+
+def _stay_as_guardian(plan: dict[str, Any]) -> None:
+    """Return in a child alone, which becomes the program; this process guards it to its end."""
+    import ctypes
+    import signal
+
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    heard = {signal.SIGTERM, signal.SIGCHLD}
+    # What comes while nobody waits for it is kept, so that no death is missed.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, heard)
+    prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    if os.getppid() != plan["parent"]:
+        raise OSError("the host has gone")
+    plan["parent"] = os.getpid()
+    program = os.fork()
+    if not program:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return
+    # Pipes must end when the program does.
+    os.closerange(0, max([_SPARE, *plan["fds"]]) + 1)
+    while signal.sigwait(heard) is not signal.SIGTERM:
+        status = _reap(program)
+        if status is not None:
+            code = os.waitstatus_to_exitcode(status)
+            os._exit(code if code >= 0 else 128 - code)
+    _end_all(plan["user"])
+    os._exit(FAILED)
+
+
+def _reap(program: int) -> int | None:
+    """Reap all dead children; return the status of the program, or `None` if it still runs."""
+    ended = None
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return ended
+        if pid == program:
+            ended = status
+        elif not pid:
+            return ended
+
+
+def _end_all(user: int | None) -> None:
+    """Kill until no child is left; each that loses its parent becomes one of ours."""
+    import time
+
+    while True:
+        if user is not None and not os.fork():
+            _kill_all_of(user)
+        for pid in _children():
+            _kill(pid)
+        time.sleep(_PAUSE)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+
+
+def _kill_all_of(user: int) -> None:
+    """Kill all of a user as one of its processes: the kernel kills at once, none can fork away."""
+    try:
+        _become(user)
+        os.kill(-1, _SIGKILL)
+    finally:
+        os._exit(0)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, _SIGKILL)
+    except OSError:
+        return  # It is dead, or changing its user right now: then it is met again.
+
+
+def _children() -> list[int]:
+    own = str(os.getpid()).encode()
+    return [int(name) for name in os.listdir("/proc") if name.isdecimal() and _parent(name) == own]
+
+
+def _parent(pid: str) -> bytes:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b") ")[2].split()[1]
+    except OSError:
+        return b""
 
 
 def _carry_out(plan: dict[str, Any]) -> None:

@@ -35,6 +35,7 @@ class ShownCall(msgspec.Struct):
     result: str | None = None
     failed: bool = False
     approved: bool = False
+    granted: int = 0
     notices: list[str] = []
     files: list[ShownFile] = []
 
@@ -50,7 +51,7 @@ class Results:
     def take(self, block: Block) -> None:
         """Take a result, a digest or a notice of the call, or what a person answered about it."""
         if block.type == "timeline.approval":
-            self._call.approved |= block.meta.get("approved") is True
+            self._answered(block)
         elif block.type == "react.notice":
             self._notice(block)
         elif (digest := read_digest(block)) is not None:
@@ -59,6 +60,12 @@ class Results:
             self._files.fill(block)
         else:
             self._content(block.text or "")
+
+    def _answered(self, block: Block) -> None:
+        minutes, is_yes = block.meta.get("minutes"), block.meta.get("approved") is True
+        if is_yes and isinstance(minutes, int):
+            self._call.granted = minutes
+        self._call.approved |= is_yes
 
     def _digest(self, digest: dict[str, Any]) -> None:
         if isinstance(digest.get("error"), dict):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import html
 
 from callblocks.model.shown import format_size
+from callblocks.model.verdicts import Verdict, verdict_of
 from callblocks.views.timeline.calls import ShownCall
 from callblocks.views.timeline.chat import Batch
 from callblocks.views.timeline.page_text import line, lines, text
@@ -26,46 +27,50 @@ _TOGGLE = (
     '<span class="when-open">(hide details)</span></span>'
 )
 _EMPTY = '✓<span class="sr"> done, no output</span>'
-_DENIED, _SAID_NO = "approval_denied: ", "a person said no: "
-_ANSWERS = {
-    "approval_denied": "denied",
-    "approval_expired": "not answered",
-    "approval_revoked": "taken back",
-}
 
 
 def batch_html(batch: Batch) -> str:
-    """A batch, folded; what a person answered stands outside the fold."""
+    """Return a batch, folded; the approval of a person stands on the line of its call."""
     calls = batch.calls
     return (
         f'<details class="batch" data-state="done"><summary>'
         f'<span class="batch-icon" aria-hidden="true">🔧</span>'
         f'<span class="batch-label">{_label(calls)}</span>{_TOGGLE}</summary>\n'
         f'<ol class="calls">\n{"".join(map(_call, calls))}</ol></details>\n'
-        f"{''.join(map(_answer, calls))}"
     )
 
 
 def _label(calls: list[ShownCall]) -> str:
-    failed = sum(call.failed for call in calls)
-    if len(calls) == 1:
-        label, words = f"<code>{line(calls[0].name)}</code>", "failed"
-    else:
-        label, words = f"{len(calls)} tool calls", f"{failed} failed"
-    return f'{label}, <span class="batch-failed">{words}</span>' if failed else label
+    verdicts = [_verdict(call) for call in calls if call.failed]
+    unrun = sum(verdict is not None for verdict in verdicts)
+    failed = len(verdicts) - unrun
+    is_one = len(calls) == 1
+    label = f"<code>{line(calls[0].name)}</code>" if is_one else f"{len(calls)} tool calls"
+    if failed:
+        words = "failed" if is_one else f"{failed} failed"
+        label += f', <span class="batch-failed">{words}</span>'
+    if unrun:
+        words = "not run" if is_one else f"{unrun} not run"
+        label += f', <span class="batch-quiet">{words}</span>'
+    return label
+
+
+def _verdict(call: ShownCall) -> Verdict | None:
+    return verdict_of(call.result or "") if call.failed else None
 
 
 def _call(call: ShownCall) -> str:
-    state = "failed" if call.failed else "done"
+    verdict = _verdict(call)
+    state = "not-run" if verdict else "failed" if call.failed else "done"
     name, paren, rest = call.line.partition("(")
-    result = lines(call.result or "").strip("\n")
-    result = result.removeprefix(_DENIED) if call.failed else result
+    result = lines(verdict.why if verdict else call.result or "").strip("\n")
     is_inline = _fits(call, result)
     parts = [
         f'<li class="call" data-state="{state}"><p class="call-line">',
         f'<span class="call-name">{line(name)}</span>',
         f'<span class="call-args">{line(paren + rest)}</span>',
         f"{_mark(call, result if is_inline else '')}</p>",
+        _yes(call) if call.approved and not verdict else "",
         *(f'<p class="notice">{line(notice)}</p>' for notice in call.notices),
     ]
     if call.code:
@@ -73,6 +78,11 @@ def _call(call: ShownCall) -> str:
     if not is_inline:
         parts.append(_below(result))
     return "".join((*parts, "</li>\n"))
+
+
+def _yes(call: ShownCall) -> str:
+    words = f"allowed by your {call.granted}-minute grant" if call.granted else "approved by you"
+    return f'<p class="verdict">{words}</p>'
 
 
 def _fits(call: ShownCall, result: str) -> bool:
@@ -85,14 +95,16 @@ def _fits(call: ShownCall, result: str) -> bool:
 def _fault(call: ShownCall) -> str:
     if not call.failed:
         return ""
-    return "✗ denied" if (call.result or "").startswith(_DENIED) else "✗ failed"
+    verdict = _verdict(call)
+    return verdict.lead if verdict else "✗ failed"
 
 
 def _mark(call: ShownCall, result: str) -> str:
     """What stands behind a call on its line: a short result, or what there is to say of it."""
     said = html.escape(result)
     if call.failed:
-        said = f"{_fault(call)}: {said}" if said else _fault(call)
+        lead = f"<b>{_fault(call)}</b>" if _verdict(call) else _fault(call)
+        said = f"{lead}: {said}" if said else lead
     elif call.result is None and not call.files:
         said = "no result"
     elif not call.result and not call.files:
@@ -125,19 +137,3 @@ def _pre(escaped: str, kind: str = "", label: str = "", *, cut: bool = False) ->
     said += " data-cut" if cut else ""
     # A line feed that begins a `pre` is not shown: one more is.
     return f'<pre class="call-result{kind}"{said}>\n{escaped}</pre>'
-
-
-def _answer(call: ShownCall) -> str:
-    code, _, reason = (call.result or "").partition(": ")
-    if call.failed and code in _ANSWERS:
-        why = line(reason.removeprefix(_SAID_NO))
-        state, said = "denied", f"{_ANSWERS[code]}: {why}" if why else _ANSWERS[code]
-    elif call.approved:
-        state = said = "approved"
-    else:
-        return ""
-    return (
-        f'<p class="answered" data-state="{state}"><span class="batch-label">'
-        f"<code>{line(call.name)}</code></span>"
-        f' <span class="answered-word">{said}</span></p>\n'
-    )

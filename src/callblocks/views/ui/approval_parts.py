@@ -3,6 +3,7 @@
     data-approval                               every version: all that is to be known of it
     tool-approval-request                       from 6 on: the state of the call
     tool-approval-response                      from 7 on
+    data-grant                                  every version: a grant let a call through
 
 The answer replaces the question, because it has the same id. Two members of a team may wait for
 the same answer: then a client is not told whose it was, but what comes of each.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias, cast
 
-from callblocks.model.turn_events import CallAnswered, CallAsked
+from callblocks.model.turn_events import CallAnswered, CallAsked, CallGranted
 from callblocks.timeline.plain_json import plain, whole
 from callblocks.views.ui.chunks import Chunk, Version
 from callblocks.views.ui.tool_parts import ToolState
@@ -79,6 +80,8 @@ class ApprovalParts:
             return []
         reason = whole(event.reason)
         answer = {"approved": event.approved, **({"answer": reason} if reason else {})}
+        if event.minutes:
+            answer |= {"minutes": event.minutes, "expiresAt": event.expires}
         chunks = [self._data(key, {**question, **answer})]
         is_alone = len(self._calls[event.approval]) == 1
         if self._version > 6 and "toolName" in question and is_alone:
@@ -86,6 +89,13 @@ class ApprovalParts:
             response = {"type": "tool-approval-response", "approvalId": whole(event.approval)}
             chunks.append({**response, **said})
         return chunks
+
+    def granted(self, event: CallGranted) -> list[Chunk]:
+        """Return the chunk that says which grant let a call through."""
+        approval, call = whole(event.approval), whole(event.id)
+        data = {"id": approval, "toolCallId": call}
+        lasting = {"minutes": event.minutes, "expiresAt": event.expires}
+        return [{"type": "data-grant", "id": f"{approval}:{call}", "data": {**data, **lasting}}]
 
     def _data(self, key: _Key, question: dict[str, Any]) -> Chunk:
         approval, call = key
@@ -102,6 +112,8 @@ def _question(event: CallAsked, call: ToolState | None) -> dict[str, Any]:
         question["preview"] = whole(event.preview)
     if event.tainted:
         question["tainted"] = [whole(one) for one in event.tainted]
+    if event.hidden:
+        question["hidden"] = True
     return question
 
 

@@ -27,9 +27,11 @@ from callblocks.model.turn_events import (
     CallBegan,
     CallBroken,
     CallEnded,
+    CallGranted,
     CallOpened,
     CallTold,
     CallWritten,
+    ModelQueued,
     RoundBegan,
     Said,
     Thought,
@@ -141,8 +143,8 @@ class UiStream:
                 return self._say(event)
             case CallBroken():
                 return self._broken(event)
-            case CallAnswered():
-                return self._approvals.answered(event)
+            case CallAnswered() | CallGranted():
+                return self._let_through(event)
             case TurnEnded():
                 return self._end(event)
             case _:
@@ -162,10 +164,12 @@ class UiStream:
         return self._shown(self._texts.add(kind, event.text, event.member))
 
     def _called(self, event: TurnEvent) -> list[Chunk]:
-        """What happens to a call, after the text before it."""
+        """Return the chunks of an event of a call, after the text before it, or of a wait."""
         if isinstance(event, CallTold):
             told = {"toolCallId": whole(event.id), "text": whole(event.text)}
             return [{"type": "data-progress", "data": told, "transient": True}]
+        if isinstance(event, ModelQueued):
+            return [{"type": "data-queue", "data": {"before": event.before}, "transient": True}]
         chunks = self._told(event)
         return self._shown([*self._texts.end(event.member), *chunks]) if chunks else []
 
@@ -188,6 +192,12 @@ class UiStream:
         call = self._tools.get(event.id)
         shown = [] if call is None else self._tools.asked(call)
         return [*shown, *self._approvals.asked(event, call)]
+
+    def _let_through(self, event: CallAnswered | CallGranted) -> list[Chunk]:
+        """Return the chunks of an approval: a person answered now, or gave a grant before."""
+        if isinstance(event, CallAnswered):
+            return self._approvals.answered(event)
+        return self._shown(self._approvals.granted(event))
 
     def _broken(self, event: CallBroken) -> list[Chunk]:
         """What is no call after all is prose, and a problem beside it."""

@@ -13,7 +13,7 @@ import pytest
 from callblocks.model.errors import CallblocksError, CallerError
 from callblocks.runtime.approvals import store
 from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.runtime.approvals.faults import ApprovalsUnavailable, BadApproval
+from callblocks.runtime.approvals.faults import ApprovalsUnavailable, BadApproval, HiddenCall
 from callblocks.runtime.approvals.store import Store
 
 
@@ -155,7 +155,7 @@ def database(path: Path, *statements: str) -> None:
         ("PRAGMA application_id = 7",),
         ("PRAGMA user_version = 1",),
         ("PRAGMA user_version = 1", "CREATE TABLE other (a)"),
-        ("PRAGMA application_id = 1667394667", "PRAGMA user_version = 2"),
+        ("PRAGMA application_id = 1667394667", "PRAGMA user_version = 3"),
     ],
 )
 def test_a_database_of_others_or_of_later_is_refused(
@@ -169,11 +169,30 @@ def test_a_database_of_others_or_of_later_is_refused(
         ApprovalBook(path)
 
 
+def test_a_file_of_the_first_version_is_read_and_its_hidden_parts_stay_hidden(path: Path) -> None:
+    with ApprovalBook(path) as book:
+        ids = [
+            book.request(fingerprint=word, grant_key="g", tool="act", shown=word).id
+            for word in ("all of it", "authorization: [redacted]")
+        ]
+    connection = sqlite3.connect(path)
+    connection.execute("ALTER TABLE approvals DROP COLUMN is_whole")
+    connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    with ApprovalBook(path) as book:
+        assert book.approve(ids[0]).state == "approved"
+        with pytest.raises(HiddenCall, match="is covered as a secret"):
+            book.approve(ids[1])
+        with pytest.raises(HiddenCall):
+            book.approve_for(ids[1], 10)
+        assert book.deny(ids[1]).state == "denied"
+
+
 def test_a_file_says_what_it_is(path: Path) -> None:
     ApprovalBook(path).close()
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA application_id").fetchone() == (0x63626C6B,)
-    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (2,)
     connection.close()
 
 
@@ -211,8 +230,8 @@ def test_a_call_cannot_have_two_open_questions(path: Path) -> None:
         ):
             connection.execute(
                 "INSERT INTO approvals SELECT 9, 'x', state, fingerprint, grant_key, tool, "
-                "shown, asked_at, answered_at, expires_at, reason, minutes, tainted, since, "
-                "boot, steady_expires FROM approvals"
+                "shown, asked_at, answered_at, expires_at, reason, minutes, tainted, "
+                "is_whole, since, boot, steady_expires FROM approvals"
             )
         assert len(book.list()) == 1
 
@@ -290,7 +309,7 @@ def test_whatever_stops_a_transaction_leaves_nothing_of_it() -> None:
     with pytest.raises(KeyboardInterrupt):
         stopped()
     with opened.transaction() as connection:
-        assert connection.execute("PRAGMA user_version").fetchone()[0] == 1
+        assert connection.execute("PRAGMA user_version").fetchone()[0] == 2
     opened.close()
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from callblocks.runtime.policy.facts import Facts
-from callblocks.runtime.policy.met_paths import path_refusal
+from callblocks.runtime.policy.met_paths import is_denied, path_refusal
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.policy.rules import Rule
 from callblocks.tools.traits import Traits
@@ -49,3 +49,21 @@ def test_what_a_person_was_asked_about_is_not_asked_again() -> None:
 def test_a_search_that_was_asked_about_may_read_what_is_asked_about() -> None:
     rules = (Rule(decide="ask", tool=("file_read",), path=("keys/**",)), Rule(decide="ask"))
     assert path_refusal(Policy(rules), FACTS, "keys/k") is None
+
+
+@pytest.mark.parametrize(
+    ("rules", "denied"),
+    [
+        ((ALLOW,), False),
+        ((Rule(decide="deny", path=("keys/**",)), ALLOW), True),
+        ((Rule(decide="deny", tool=("file_read",), path=("keys/**",)), ALLOW), True),
+        ((Rule(decide="deny", path=("notes/**",)), ALLOW), False),
+        # What can be asked for must have a name.
+        ((Rule(decide="ask", path=("keys/**",)), ALLOW), False),
+        ((Rule(decide="allow", tool=("search",), path=(".", "notes/**")),), False),
+        # A rule without a path says nothing of this one.
+        ((ALLOW, Rule(decide="deny", tool=("file_read",))), False),
+    ],
+)
+def test_only_what_a_rule_denies_has_no_name(rules: tuple[Rule, ...], denied: bool) -> None:
+    assert is_denied(Policy(rules), FACTS, "keys/k") is denied

@@ -311,24 +311,29 @@ def test_what_was_thought_stands_folded_before_what_was_said() -> None:
     assert "Hm" not in page([noted, call])
 
 
-def test_an_approved_call_says_so_outside_its_fold() -> None:
-    meta = {"approval": "a1", "approved": True}
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [({}, "approved by you"), ({"minutes": 10}, "allowed by your 10-minute grant")],
+)
+def test_an_approved_call_says_so_on_its_line(more: dict[str, int], words: str) -> None:
+    meta = {"approval": "a1", "approved": True, **more}
     yes = replace(called("c"), type="timeline.approval", text=None, path="", meta=meta)
     html = page([called("c"), yes, *gave("c", "3")])
-    line = '</details>\n<p class="answered" data-state="approved"><span class="batch-label">'
-    assert f'{line}<code>add</code></span> <span class="answered-word">approved</span>' in html
-    assert '<p class="answered"' not in page([called("c"), *gave("c", "3")])
+    assert f'<p class="verdict">{words}</p>' in html
+    assert 'class="verdict"' not in page([called("c"), *gave("c", "3")])
 
 
-def test_a_denied_call_says_so_outside_its_fold() -> None:
+def test_a_denied_call_did_not_run_and_did_not_fail() -> None:
     denied = [
         replace(one, text=(one.text or "").replace("no_tea", "approval_denied"))
         for one in failed("c", "a person said no: <b>")
     ]
     html = page([called("c"), *denied])
-    assert '→</span> <span class="call-out">✗ denied: a person said no: &lt;b&gt;</span>' in html
-    line = '</details>\n<p class="answered" data-state="denied"><span class="batch-label">'
-    assert f'{line}<code>add</code></span> <span class="answered-word">denied: &lt;b&gt;</' in html
+    assert '→</span> <span class="call-out"><b>denied by you</b>: &lt;b&gt;</span>' in html
+    assert '<span class="batch-quiet">not run</span>' in html
+    many = page([called("c"), *denied, called("d"), *failed("d", "no tea")])
+    assert '<span class="batch-failed">1 failed</span>' in many
+    assert '<span class="batch-quiet">1 not run</span>' in many
 
 
 def test_files_stand_outside_the_fold_with_what_can_be_seen_of_them() -> None:

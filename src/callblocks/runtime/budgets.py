@@ -1,0 +1,192 @@
+"""A limited number of places, shared by users: a limit in all, a limit for each, and a queue.
+
+    budget = Budget(4, share=2)
+    async with budget.place("anna", lambda before: …):     called with how many are served before
+        ...
+
+Users take turns: whoever asks for a hundred places does not make the others wait for a hundred.
+Within one user, whoever came first is served first. A budget is used in one event loop; nothing in
+it awaits while its queues change, so it needs no lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import TypeAlias
+
+import msgspec
+
+from callblocks.tools.tool import Tool
+
+__all__ = ("Budget", "BudgetFull", "Budgets", "TellPlace")
+
+TellPlace: TypeAlias = Callable[[int], None]
+"""Called with how many are served before, each time that the number changes."""
+
+
+class BudgetFull(Exception):
+    """The queue is full; `is_own` where it is the queue of this user."""
+
+    def __init__(self, *, is_own: bool) -> None:
+        super().__init__("too many wait for a place")
+        self.is_own = is_own
+
+
+class Budget:
+    """`limit` places at once, `share` of them for one user.
+
+    `waiting` may wait, and `waiting_share` of one user; `None` is any number.
+    """
+
+    def __init__(
+        self,
+        limit: int,
+        share: int | None = None,
+        *,
+        waiting: int | None = None,
+        waiting_share: int | None = None,
+    ) -> None:
+        self._limit = limit
+        self._share = limit if share is None else min(share, limit)
+        self._most = waiting
+        self._most_of_one = waiting_share
+        self._held: Counter[str] = Counter()
+        self._queues: OrderedDict[str, deque[_Waiter]] = OrderedDict()
+        """Waiters by user. The first user is served next."""
+
+    @property
+    def held(self) -> int:
+        """How many places are taken."""
+        return self._held.total()
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a place."""
+        return sum(map(len, self._queues.values()))
+
+    @asynccontextmanager
+    async def place(
+        self, user: str = "", tell: TellPlace | None = None
+    ) -> AsyncGenerator[None, None]:
+        """Hold a place, once there is one; `BudgetFull` where too many wait already."""
+        await self._take(user, tell)
+        try:
+            yield
+        finally:
+            self._release(user)
+
+    async def _take(self, user: str, tell: TellPlace | None) -> None:
+        if user not in self._queues and self._has_room(user):
+            self._held[user] += 1
+            return
+        own = len(self._queues.get(user, ()))
+        if self._most_of_one is not None and own >= self._most_of_one:
+            raise BudgetFull(is_own=True)
+        if self._most is not None and self.waiting >= self._most:
+            raise BudgetFull(is_own=False)
+        waiter = _Waiter(asyncio.get_running_loop(), tell)
+        self._queues.setdefault(user, deque()).append(waiter)
+        self._tell()
+        try:
+            await waiter.served
+        except asyncio.CancelledError:
+            self._leave(user, waiter)
+            raise
+
+    def _release(self, user: str) -> None:
+        """Give a place back, and to whoever is next."""
+        self._held[user] -= 1
+        if not self._held[user]:
+            del self._held[user]
+        self._serve()
+
+    def _leave(self, user: str, waiter: _Waiter) -> None:
+        """Take a cancelled waiter out; release the place that it was given at the same moment."""
+        queue = self._queues.get(user)
+        if queue is not None and waiter in queue:
+            queue.remove(waiter)
+            if not queue:
+                del self._queues[user]
+            self._tell()
+        elif not waiter.served.cancelled():
+            self._release(user)
+
+    def _has_room(self, user: str) -> bool:
+        return self.held < self._limit and self._held[user] < self._share
+
+    def _serve(self) -> None:
+        """Give free places to waiters, to one user after another."""
+        while (user := next(filter(self._has_room, self._queues), None)) is not None:
+            queue = self._queues.pop(user)
+            waiter = queue.popleft()
+            if queue:
+                self._queues[user] = queue
+            if not waiter.served.done():
+                self._held[user] += 1
+                waiter.served.set_result(None)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Tell each waiter how many are served before: each round serves one of every user."""
+        before, at = 0, 0
+        queues = [list(queue) for queue in self._queues.values()]
+        while queues:
+            for queue in queues:
+                queue[at].tell_place(before)
+                before += 1
+            at += 1
+            queues = [queue for queue in queues if len(queue) > at]
+
+
+class _Waiter:
+    """A task that waits for a place, and the last number that it was told."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, tell: TellPlace | None) -> None:
+        self.served = loop.create_future()
+        self._loop = loop
+        self._tell = tell
+        self._last = -1
+
+    def tell_place(self, before: int) -> None:
+        """Tell a new number, soon: an error of a listener must not hit whoever moved the queue."""
+        if self._tell is not None and before != self._last:
+            self._last = before
+            self._loop.call_soon(self._tell_now, before)
+
+    def _tell_now(self, before: int) -> None:
+        if self._tell is not None and not self.served.done():
+            self._tell(before)
+
+
+class Budgets(msgspec.Struct, frozen=True):
+    """The budgets that all turns of one program share: processes, and streams of models.
+
+    `sandboxes` run programs, `renderers` make documents and run isolated tools.
+    """
+
+    sandboxes: Budget
+    renderers: Budget
+    streams: Budget
+
+    @classmethod
+    def of(
+        cls,
+        sandboxes: tuple[int, int] = (4, 1),
+        renderers: tuple[int, int] = (4, 1),
+        streams: tuple[int, int] = (500, 400),
+    ) -> Budgets:
+        """Return budgets of so many places each: for the program, and for one user.
+
+        However many chats a user has, they start no more processes at once than one chat does.
+        """
+        return cls(Budget(*sandboxes), Budget(*renderers), Budget(*streams))
+
+    def of_tool(self, tool: Tool) -> Budget | None:
+        """Return the budget of what a tool starts; `None` where it starts no process."""
+        if tool.traits.kind == "exec":
+            return self.sandboxes
+        is_apart = tool.isolated or tool.traits.result == "rendering"
+        return self.renderers if is_apart else None
