@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from callblocks.runtime.approvals.faults import BadApproval
+from callblocks.runtime.approvals.faults import BadApproval, HiddenCall
 from callblocks.server.approvals import AnswerBody, answer_book
 from callblocks.server.faults import ApiFault
 from callblocks.server.running_turn import RunningTurn
@@ -30,25 +30,37 @@ class Answered(NamedTuple):
 async def answer_questions(
     service: Service, name: str, answers: Sequence[PostedAnswer]
 ) -> Answered:
-    """Answer what the turn of a chat asks; an answer to anything else is a fault."""
+    """Answer what the turn of a chat asks; an answer to anything else is a fault.
+
+    So is a yes to a call that is not shown whole, where no other answer was taken.
+    """
     running = service.chats.get(name)
     if running is None:
         words = "no turn of this chat waits for an answer; one that was interrupted can be resumed"
         raise ApiFault("approval_answered", words)
     waiting = running.waiting
-    taken = [
-        one.approval for one in answers if one.approval in waiting and await _take(service, one)
-    ]
+    taken: list[str] = []
+    hidden: HiddenCall | None = None
+    for one in answers:
+        try:
+            if one.approval in waiting and await _take(service, one):
+                taken.append(one.approval)
+        except HiddenCall as error:
+            hidden = error
+    if not taken and hidden is not None:
+        raise hidden
     if not taken:
         raise ApiFault("approval_answered", "the turn of this chat asks no such question any more")
     return Answered(running, taken, running.after(taken))
 
 
 async def _take(service: Service, answer: PostedAnswer) -> bool:
-    """Whether the book took it."""
+    """Return whether the book took it; `HiddenCall` for a yes to a call not shown whole."""
     said = AnswerBody("once" if answer.approved else "deny", reason=answer.reason[:2000])
     try:
         await service.read(lambda: answer_book(service.host.book, answer.approval, said))
+    except HiddenCall:
+        raise
     except (ApiFault, BadApproval):
         return False
     service.chats.asker.wake(answer.approval)

@@ -4,8 +4,11 @@
     POST /api/approvals/a1b2   {"verdict": "once"}
                                {"verdict": "while", "minutes": 10}
                                {"verdict": "deny", "reason": "not today"}
+                               {"verdict": "revoke"}
 
-A question has one answer: a second one is a 409, and changes nothing.
+A question has one answer: a second one is a 409, and changes nothing. So is a yes to a call that is
+not `is_whole`: a part of it that could do something is covered as a secret (`approval_hidden`). A
+grant, and a yes that nothing ran on yet, can be taken back.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from callblocks.runtime.asking import Verdict
 from callblocks.server.faults import ApiFault, answer_json
 from callblocks.server.reading import read_body, read_query
 from callblocks.server.service import Service, service_of
+from callblocks.views.exact import exact
 
 __all__ = (
     "AnswerBody",
@@ -38,7 +42,8 @@ __all__ = (
 class ShownApproval(msgspec.Struct, frozen=True, kw_only=True):
     """A question and what came of it; times are seconds since 1970, 0 for none yet.
 
-    `chat` is the one whose turn runs here and asked; "" where there is none.
+    `shown` names all that cannot be seen. `chat` is the one whose turn runs here and asked; ""
+    where there is none.
     """
 
     id: str
@@ -51,6 +56,7 @@ class ShownApproval(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     minutes: int
     tainted: bool
+    is_whole: bool
     chat: str = ""
 
 
@@ -67,9 +73,10 @@ class ApprovalQuery(msgspec.Struct, frozen=True):
 
 
 class AnswerBody(msgspec.Struct, frozen=True):
-    """Once; for some minutes, every call of the tool; or no, with a reason for the model."""
+    """Once; for some minutes, every call of the tool; no, with a reason for the model; or taken
+    back."""
 
-    verdict: Verdict
+    verdict: Verdict | Literal["revoke"]
     minutes: Literal[5, 10, 30] | None = None
     reason: Annotated[str, msgspec.Meta(max_length=2000)] = ""
 
@@ -95,6 +102,8 @@ def answer_book(book: ApprovalBook, id: str, answer: AnswerBody) -> Approval:
     known = book.get(id)
     if known is None:
         raise ApiFault("unknown_approval", "no approval has that id; list them to see the ids")
+    if answer.verdict == "revoke":
+        return book.revoke(id)
     if known.state != "pending":
         words = f"the approval {id} is {known.state}: it cannot be answered any more"
         raise ApiFault("approval_answered", words)
@@ -112,4 +121,5 @@ def answer_book(book: ApprovalBook, id: str, answer: AnswerBody) -> Approval:
 def _shown(service: Service, approval: Approval) -> ShownApproval:
     """Without what ties it to its call: that is nobody's business."""
     shown = msgspec.convert(approval, ShownApproval, from_attributes=True)
-    return replace(shown, chat=service.chats.asking(approval.id))
+    words = exact(approval.shown)
+    return replace(shown, shown=words, chat=service.chats.asking(approval.id))

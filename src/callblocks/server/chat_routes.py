@@ -18,8 +18,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from callblocks.server.answering import answer_questions
-from callblocks.server.faults import answer_json
+from callblocks.server.faults import ApiFault, answer_json
 from callblocks.server.last_turn import ChatStatus, standing
+from callblocks.server.limits import client_name
 from callblocks.server.reading import read_body
 from callblocks.server.running_turn import RunningTurn
 from callblocks.server.service import Service, service_of
@@ -112,7 +113,8 @@ async def post_chat(request: Request) -> Response:
         running, answered, start = await answer_questions(service, body.id, posted.answers)
         return ui_response(service, running.log, running.turn, client, start, answered)
     files = [Attachment(file.name, file.content) for file in posted.files]
-    running = service.chats.start(body.id, posted.text, files, body.choice)
+    user = client_name(request.scope)
+    running = service.chats.start(body.id, posted.text, files, body.choice, user)
     running.client = client
     await running.begun()
     return ui_response(service, running.log, running.turn, client)
@@ -143,8 +145,10 @@ async def resume_chat(request: Request) -> Response:
     service, name = service_of(request), request.path_params["id"]
     await read_body(request, Nothing, service.settings)
     await service.existing(name)
-    running = service.chats.resume(name)
+    running = service.chats.resume(name, client_name(request.scope))
     await running.begun()
+    if not running.turn:
+        raise ApiFault("nothing_to_resume", "the turn was left without a message; say it again")
     return answer_json(Resumed(name, running.turn))
 
 

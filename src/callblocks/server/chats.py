@@ -64,18 +64,21 @@ class Chats:
         prompt: str,
         attachments: Sequence[Attachment],
         choice: Choice = NO_CHOICE,
+        user: str = "",
     ) -> RunningTurn:
-        """Begin a turn; one that runs is a `turn_running` fault."""
+        """Begin a turn of a user; one that runs is a `turn_running` fault."""
         self._check_free(name)
         session = self.session(name)
+        session.user = user
         running = RunningTurn(session, self._metrics.count)
         self._begin(name, running, session.run(prompt, attachments, choice, tell=running.tell))
         return running
 
-    def resume(self, name: str) -> RunningTurn:
+    def resume(self, name: str, user: str = "") -> RunningTurn:
         """Go on with a turn that was interrupted."""
         self._check_free(name)
         session = self.session(name)
+        session.user = user
         entries = list(session.recorder.timeline.entries())
         if status_of(entries) != "interrupted":
             raise ApiFault("nothing_to_resume")

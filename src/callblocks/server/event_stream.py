@@ -22,7 +22,7 @@ from callblocks.server.dropping import drop
 from callblocks.server.faults import encode_json
 from callblocks.server.settings import ServerSettings
 
-__all__ = ("DONE", "PIECE", "EventStream", "comment", "event_bytes")
+__all__ = ("DONE", "PIECE", "EventStream", "comment", "event_bytes", "until_gone")
 
 DONE = b"data: [DONE]\n\n"
 """The last event of a UI message stream."""
@@ -85,7 +85,7 @@ class EventStream(Response):
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         pump = asyncio.create_task(self._pump(send))
         watch = asyncio.create_task(self._watch(send))
-        gone = asyncio.create_task(_until_gone(receive))
+        gone = asyncio.create_task(until_gone(receive))
         try:
             done, _ = await asyncio.wait((pump, watch, gone), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -124,6 +124,7 @@ class EventStream(Response):
                 await self._send(send, comment("…"))
 
 
-async def _until_gone(receive: Receive) -> None:
+async def until_gone(receive: Receive) -> None:
+    """Wait until the client goes away."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -26,11 +26,12 @@ from callblocks.model.errors import (
     TurnRunning,
     UnknownTool,
 )
-from callblocks.runtime.approvals.faults import ApprovalsUnavailable, BadApproval
+from callblocks.runtime.approvals.faults import ApprovalsUnavailable, BadApproval, HiddenCall
 
 __all__ = (
     "FAULTS",
     "HANDLED",
+    "NOT_KEPT",
     "ApiFault",
     "ErrorBody",
     "ErrorWords",
@@ -56,14 +57,20 @@ FAULTS = {
     "turn_running": (409, "a turn of the chat runs"),
     "nothing_to_resume": (409, "no turn of the chat was interrupted"),
     "approval_answered": (409, "the question has its answer, or none is waited for"),
+    "approval_hidden": (
+        409,
+        "a part of the call is hidden; where all of it is shown it can be approved",
+    ),
     "conflict": (409, "another writer was first"),
     "body_too_large": (413, "the body passes the limit"),
     "wrong_content_type": (415, "the body is not sent as application/json"),
     "bad_range": (416, "the range is outside of the file"),
     "invalid_request": (422, "a field of the request is missing, or not as it should be"),
+    "too_much_work": (422, "reading the text takes too long, or too much room"),
     "too_many_requests": (429, "the client asks too often"),
     "internal": (500, "a fault of the server"),
     "artifact_damaged": (500, "the file is not what its digest says"),
+    "too_busy": (503, "as much work waits as may"),
     "too_many_streams": (503, "as many streams are open as may be"),
     "too_many_turns": (503, "as many turns run as may"),
     "shutting_down": (503, "the server ends"),
@@ -74,6 +81,7 @@ FAULTS = {
 _KINDS: dict[type[Exception], str] = {
     TurnRunning: "turn_running",
     UnknownTool: "unknown_tool",
+    HiddenCall: "approval_hidden",
     BadApproval: "approval_answered",
     CallerError: "invalid_request",
     ApprovalsUnavailable: "store_unavailable",
@@ -122,11 +130,15 @@ class ApiFault(Exception):
         return answer_json(body, self.status, self.headers)
 
 
+NOT_KEPT = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+"""The headers of what no cache keeps."""
+
+
 def answer_json(
     value: object, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
     """A value as JSON; it is never kept by a cache."""
-    known = {"cache-control": "no-store", "x-content-type-options": "nosniff", **(headers or {})}
+    known = {**NOT_KEPT, **(headers or {})}
     return Response(encode_json(value), status, known, "application/json")
 
 

@@ -10,25 +10,35 @@
 - With a token, every request carries it: `Authorization: Bearer …`. Only the state of health is
   told without, and the pages are sent: they are the same for all, and hold nothing. A link on a
   page of another site may lead to them, too.
+- A browser exchanges the token once for a cookie (POST /api/sign-in), which scripts cannot read.
+  The cookie counts only for requests of our own pages. Its value is derived from the token and is
+  not the token: it is good for this server, as long as the server has that token. Browsers send a
+  cookie to every port of a host, so its name has the port: two servers do not take each other's.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from urllib.parse import urlsplit
 
+import msgspec
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from callblocks.server.addresses import host_of, is_loopback, name_of
-from callblocks.server.faults import ApiFault
+from callblocks.server.dropping import welcome
+from callblocks.server.faults import ApiFault, answer_json
 from callblocks.server.pages import PAGES, is_page
+from callblocks.server.service import service_of
 from callblocks.server.settings import ServerSettings
 
-__all__ = ("HEALTH", "Guard", "knows_token")
+__all__ = ("HEALTH", "Guard", "SignedIn", "knows_token", "sign_in")
 
 HEALTH = "/api/health"
+_COOKIE_SECONDS = 30 * 24 * 3600
 _METHODS = "GET, HEAD, POST, OPTIONS"
 _SENT = "authorization, content-type, last-event-id, x-callblocks-sdk-version, range, user-agent"
 _SHOWN = "x-vercel-ai-ui-message-stream, content-range, etag, retry-after"
@@ -57,7 +67,7 @@ class Guard:
             if scope["method"] == "OPTIONS" and foreign:
                 await _allowed(foreign)(scope, receive, send)
                 return
-            self._check_token(headers, scope["path"])
+            self._check_token(scope, foreign)
         except ApiFault as fault:
             await fault.refusal(scope)(scope, receive, _showing(send, foreign))
             return
@@ -104,22 +114,69 @@ class Guard:
         name = host_of(host) or ""
         return is_same and (is_loopback(name) or name_of(name) not in self._public_names)
 
-    def _check_token(self, headers: Headers, path: str) -> None:
-        is_open = path == HEALTH or is_page(path)
-        if not is_open and not knows_token(headers, self._settings.token):
-            words = "send the token of this server: `Authorization: Bearer …`"
+    def _check_token(self, scope: Scope, foreign: str) -> None:
+        path = scope["path"]
+        if knows_token(HTTPConnection(scope), self._settings.token, is_foreign=bool(foreign)):
+            welcome(scope)
+        elif path != HEALTH and not is_page(path):
+            words = (
+                "send the token of this server, `Authorization: Bearer …`; in a browser, open the"
+                " address that the server printed at its start"
+            )
             raise ApiFault("unauthorized", words, {"www-authenticate": "Bearer"})
 
 
-def knows_token(headers: Headers, token: str) -> bool:
-    """Whether a request carries the token; always, where there is none."""
+def knows_token(connection: HTTPConnection, token: str, *, is_foreign: bool = False) -> bool:
+    """Return whether a request carries the token or its cookie; always, where there is no token."""
     if not token:
         return True
-    given = headers.getlist("authorization")
+    given = connection.headers.getlist("authorization")
+    if not given:
+        return not is_foreign and _has_cookie(connection, token)
     scheme, _, said = given[0].partition(" ") if len(given) == 1 else ("", "", "")
     # The time that this takes tells nothing of how much of it is right.
     is_right = hmac.compare_digest(said.strip().encode(), token.encode())
     return is_right and scheme.lower() == "bearer"
+
+
+class SignedIn(msgspec.Struct, frozen=True):
+    """The browser has its cookie; without a token it needs none."""
+
+    cookie: bool
+
+
+async def sign_in(request: Request) -> Response:
+    """Exchange the token for a cookie that only this server reads."""
+    settings = service_of(request).settings
+    if not settings.token:
+        return answer_json(SignedIn(False))
+    is_secure = request.headers.get("origin", "").startswith("https://")
+    cookie = _cookie(request, settings.token, is_secure=is_secure)
+    return answer_json(SignedIn(True), headers={"set-cookie": cookie})
+
+
+def _cookie(connection: HTTPConnection, token: str, *, is_secure: bool) -> str:
+    """Return the `Set-Cookie` header that lets a browser in."""
+    secure = "; Secure" if is_secure else ""
+    flags = f"Path=/; Max-Age={_COOKIE_SECONDS}; HttpOnly; SameSite=Strict{secure}"
+    return f"{_cookie_name(connection)}={_cookie_value(token)}; {flags}"
+
+
+def _has_cookie(connection: HTTPConnection, token: str) -> bool:
+    # Another port of this machine is the same site, and not our page.
+    if connection.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        return False
+    given = connection.cookies.get(_cookie_name(connection), "")
+    return hmac.compare_digest(given.encode(), _cookie_value(token).encode())
+
+
+def _cookie_name(connection: HTTPConnection) -> str:
+    server = connection.scope.get("server")
+    return f"callblocks-{server[1] if server else 0}"
+
+
+def _cookie_value(token: str) -> str:
+    return hmac.digest(token.encode(), b"callblocks cookie", hashlib.sha256).hex()
 
 
 def _is_visit(headers: Headers, path: str) -> bool:

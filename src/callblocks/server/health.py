@@ -1,6 +1,6 @@
 """Whether the server works, and what it counted.
 
-    GET /api/health     200 {"status": "ok", …}, or 503 where the store does not answer
+    GET /api/health     200 {"status": "ok", …}, or 503 where nothing can be kept
     GET /metrics        for Prometheus
 
 Without the token, the state of health says nothing but that.
@@ -8,16 +8,14 @@ Without the token, the state of health says nothing but that.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from callblocks import __version__
-from callblocks.model.errors import TimelineError
 from callblocks.server.faults import answer_json
 from callblocks.server.guard import knows_token
+from callblocks.server.health_check import State
 from callblocks.server.metrics import METRICS_TYPE
 from callblocks.server.service import service_of
 
@@ -25,9 +23,9 @@ __all__ = ("Health", "show_health", "show_metrics")
 
 
 class Health(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`ok`, or what is wrong: the store does not answer."""
+    """`ok`, or what is wrong: the store does not answer, or the disk takes nothing more."""
 
-    status: Literal["ok", "store_unavailable"]
+    status: State
     version: str = ""
     model: str = ""
     sdk_version: int = 0
@@ -37,13 +35,9 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
 async def show_health(request: Request) -> Response:
     """Whether the server works."""
     service = service_of(request)
-    try:
-        await service.read(lambda: service.host.store.head("health"))
-        status = "ok"
-    except TimelineError:
-        status = "store_unavailable"
+    status = await service.health.state()
     health = Health(status)
-    if knows_token(request.headers, service.settings.token):
+    if knows_token(request, service.settings.token):
         health = Health(
             status,
             __version__,

@@ -4,6 +4,9 @@ Each client has a bucket of `burst` requests that fills again with `rate` a seco
 address; of IPv6 the first half, which is what one household gets. With public URLs, a proxy on this
 machine asks for many clients, and says for which: the last address of `X-Forwarded-For`.
 
+Requests without the token have a bucket of their own: on a loopback address all users of a machine
+are one client, and a stranger must not use up what the owner may ask.
+
 Buckets that are full again are forgotten, so they need no more memory than there are busy clients.
 """
 
@@ -19,10 +22,13 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from callblocks.server.addresses import is_loopback
+from callblocks.server.dropping import is_welcome
 from callblocks.server.faults import ApiFault
 from callblocks.server.settings import ServerSettings
 
-__all__ = ("Buckets", "RateLimit", "Slots")
+__all__ = ("Buckets", "RateLimit", "Slots", "client_name")
+
+_CLIENT = "callblocks.client"
 
 _MAX_CLIENTS = 10_000
 _HALF = 64
@@ -62,6 +68,15 @@ class Buckets:
             del self._left[client]
 
 
+def client_name(scope: Scope) -> str:
+    """Return which client sends a request, as `RateLimit` tells them apart."""
+    return scope.get(_CLIENT, "")
+
+
+def _bucket(scope: Scope) -> str:
+    return scope[_CLIENT] if is_welcome(scope) else f"stranger {scope[_CLIENT]}"
+
+
 class RateLimit:
     """Refuses requests of a client that asks too often."""
 
@@ -71,7 +86,9 @@ class RateLimit:
         self._has_proxy = bool(settings.public_urls)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (wait := self._buckets.take(self._client(scope))):
+        if scope["type"] == "http":
+            scope[_CLIENT] = self._client(scope)
+        if scope["type"] == "http" and (wait := self._buckets.take(_bucket(scope))):
             words = "this client asks too often; wait as long as Retry-After says"
             fault = ApiFault("too_many_requests", words, {"retry-after": str(int(wait) + 1)})
             await fault.refusal(scope)(scope, receive, send)

@@ -3,7 +3,12 @@
 - The line of the request and its headers together pass `max_headers` bytes: 400.
 - A connection whose request, body and all, does not arrive in time is cut off, unless the answer
   to it is under way: whoever reads the body then has a time of their own for it.
-- One connection more than `max_connections` is told so, and closed.
+- A connection on which no request had the token is a stranger's. Beyond `max_strangers` the oldest
+  idle one of the address with the most is cut off, so a client with the token always gets in. An
+  idle stranger is cut off after `stranger_timeout`.
+- A stranger that asks again before the answer is there is cut off: no browser does that, and an
+  answer that nobody takes would keep the connection from being idle.
+- A connection beyond `max_connections` gets a 503 and is closed, unless a stranger can be cut off.
 - A client that takes nothing, or next to nothing, for `send_timeout` is cut off, with all that
   waits to be sent to it.
 """
@@ -19,11 +24,11 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from callblocks.server.dropping import droppable
+from callblocks.server.dropping import extensions
 from callblocks.server.faults import ApiFault
 from callblocks.server.settings import ServerSettings
 
-__all__ = ("LimitedHttp", "limited_http")
+__all__ = ("LimitedHttp", "Strangers", "limited_http")
 
 
 _TAKEN = 64 * 1024
@@ -59,6 +64,50 @@ class Patience:
         self._late()
 
 
+class Strangers:
+    """The connections of one server on which no request had the token yet, the oldest first."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._by_address: dict[str, dict[LimitedHttp, None]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, connection: LimitedHttp) -> None:
+        """Add a new connection; beyond the limit, cut off another."""
+        self._by_address.setdefault(connection.address, {})[connection] = None
+        self._count += 1
+        if self._count > self._limit:
+            self.make_room(but=connection)
+
+    def discard(self, connection: LimitedHttp) -> None:
+        """Remove a connection that showed the token, or was lost."""
+        of_address = self._by_address.get(connection.address, {})
+        if connection in of_address:
+            del of_address[connection]
+            self._count -= 1
+            if not of_address:
+                del self._by_address[connection.address]
+
+    def make_room(self, but: LimitedHttp) -> bool:
+        """Cut off the oldest idle stranger of the address with the most; False if there is none."""
+        largest_first = sorted(self._by_address.values(), key=len, reverse=True)
+        idle = (
+            connection
+            for of_address in largest_first
+            for connection in of_address
+            if not connection.is_answering and connection is not but
+        )
+        victim = next(idle, None)
+        if victim is None:
+            return False
+        self.discard(victim)
+        victim.transport.abort()
+        return True
+
+
 class LimitedHttp(HttpToolsProtocol):
     """One connection."""
 
@@ -70,21 +119,30 @@ class LimitedHttp(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         settings: ServerSettings,
+        strangers: Strangers,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._settings = settings
         self._head = 0
         self._is_crowded = False
+        self._strangers = strangers
+        self._is_stranger = True
+        self._waiting = Patience(self.loop, settings.stranger_timeout, self._cut_off_stranger)
         self._reading = Patience(self.loop, settings.read_timeout, self._late)
         self._sending = Patience(self.loop, settings.send_timeout, self._deaf)
         self._unsent = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
-        self._is_crowded = len(self.connections) > self._settings.max_connections
+        self._strangers.add(self)
+        is_crowded = len(self.connections) > self._settings.max_connections
+        self._is_crowded = is_crowded and not self._strangers.make_room(but=self)
         self._reading.begin()
+        self._waiting.begin()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._strangers.discard(self)
+        self._waiting.end()
         self._reading.end()
         self._sending.end()
         super().connection_lost(exc)
@@ -102,12 +160,15 @@ class LimitedHttp(HttpToolsProtocol):
         super().data_received(data)
 
     def on_message_begin(self) -> None:
+        if self._is_stranger and self.is_answering:
+            self.transport.abort()
+            raise ValueError("a stranger asks again before the answer is there")
         super().on_message_begin()
         self._head = 0
         self._reading.begin()
         if not self.flow.write_paused:
             self._sending.end()
-        self.scope["extensions"] = droppable(self.transport.abort)
+        self.scope["extensions"] = extensions(self.transport.abort, self._welcome)
 
     def on_url(self, url: bytes) -> None:
         self._count(url)
@@ -132,7 +193,7 @@ class LimitedHttp(HttpToolsProtocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         self._sending.end()
-        if not self._is_answering:
+        if not self.is_answering:
             self._watch_sending()
 
     def send_400_response(self, msg: str) -> None:
@@ -146,11 +207,30 @@ class LimitedHttp(HttpToolsProtocol):
             raise ValueError("the headers pass the limit")
 
     @property
-    def _is_answering(self) -> bool:
+    def address(self) -> str:
+        """Where the client is, without its port."""
+        return self.client[0] if self.client else ""
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether the answer to a request is under way."""
         return bool(self.cycle and not self.cycle.response_complete)
 
+    def _welcome(self) -> None:
+        if self._is_stranger:
+            self._is_stranger = False
+            self._waiting.end()
+            self._strangers.discard(self)
+
+    def _cut_off_stranger(self) -> None:
+        """Cut off a stranger that has no request under way."""
+        if self.is_answering:
+            self._waiting.begin()
+        else:
+            self.transport.abort()
+
     def _late(self) -> None:
-        if self._is_answering:
+        if self.is_answering:
             self._reading.begin()
         else:
             self.transport.abort()
@@ -170,7 +250,8 @@ class LimitedHttp(HttpToolsProtocol):
 
 def limited_http(settings: ServerSettings) -> Any:
     """The protocol for uvicorn's `http`."""
-    return partial(LimitedHttp, settings=settings)
+    strangers = Strangers(settings.max_strangers)
+    return partial(LimitedHttp, settings=settings, strangers=strangers)
 
 
 def _response(status: str, fault: ApiFault) -> bytes:

@@ -43,17 +43,16 @@ from callblocks.server.chat_routes import (
     show_chat,
     stop_chat,
 )
+from callblocks.server.cpu_program import Converted, ParsedText
 from callblocks.server.endpoints import Endpoint
 from callblocks.server.faults import answer_json
-from callblocks.server.guard import HEALTH
+from callblocks.server.guard import HEALTH, SignedIn, sign_in
 from callblocks.server.health import Health, show_health, show_metrics
 from callblocks.server.openapi import openapi_document
 from callblocks.server.pages import send_file, show_inspector, show_page, show_playground
 from callblocks.server.playground import (
     ConvertBody,
-    Converted,
     ParseBody,
-    ParsedText,
     convert_text,
     parse_text,
 )
@@ -78,7 +77,14 @@ _STREAM = "text/event-stream"
 _HTML = "text/html"
 _BODY = ("bad_json", "body_too_large", "wrong_content_type", "read_timeout", "invalid_request")
 _STORED = ("bad_name", "unknown_timeline", "store_unavailable")
-_TURN = ("turn_running", "approval_answered", "too_many_streams", "shutting_down")
+_WORK = ("too_much_work", "too_busy")
+_TURN = (
+    "turn_running",
+    "approval_answered",
+    "approval_hidden",
+    "too_many_streams",
+    "shutting_down",
+)
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -128,6 +134,7 @@ ENDPOINTS = (
         faults=("not_found",),
     ),
     Endpoint(method="GET", path="/api", handler=show_start, gives=Start),
+    Endpoint(method="POST", path="/api/sign-in", handler=sign_in, gives=SignedIn),
     Endpoint(
         method="POST",
         path="/api/chat",
@@ -224,7 +231,7 @@ ENDPOINTS = (
         path="/api/timelines/{name}/page",
         handler=show_timeline,
         gives=_HTML,
-        faults=_STORED,
+        faults=(*_STORED, *_WORK),
     ),
     Endpoint(
         method="GET",
@@ -257,7 +264,10 @@ ENDPOINTS = (
         handler=answer_approval,
         body=AnswerBody,
         gives=ShownApproval,
-        faults=(*_BODY, "unknown_approval", "approval_answered", "store_unavailable"),
+        faults=(
+            *_BODY,
+            *("unknown_approval", "approval_answered", "approval_hidden", "store_unavailable"),
+        ),
     ),
     Endpoint(method="GET", path="/api/tools", handler=list_tools, gives=ToolList),
     Endpoint(
@@ -274,7 +284,7 @@ ENDPOINTS = (
         handler=parse_text,
         body=ParseBody,
         gives=ParsedText,
-        faults=_BODY,
+        faults=(*_BODY, *_WORK),
     ),
     Endpoint(
         method="POST",
@@ -282,7 +292,7 @@ ENDPOINTS = (
         handler=convert_text,
         body=ConvertBody,
         gives=Converted,
-        faults=_BODY,
+        faults=(*_BODY, *_WORK),
     ),
     Endpoint(method="GET", path="/api/models", handler=list_models, gives=ModelList),
     Endpoint(method="GET", path=HEALTH, handler=show_health, gives=Health, also=(503,)),

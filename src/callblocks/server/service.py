@@ -6,22 +6,30 @@ import asyncio
 from collections.abc import (
     AsyncGenerator,
     Callable,
+    Coroutine,
     Generator,
     Iterable,
     Iterator,
+    Mapping,
     Sequence,
 )
 from contextlib import aclosing, contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
 from callblocks.model.blocks import Entry
 from callblocks.model.errors import TimelineError
 from callblocks.models.model import Model
 from callblocks.server.chats import Chats
+from callblocks.server.cpu_program import Work
+from callblocks.server.cpu_work import CpuWork
+from callblocks.server.event_stream import until_gone
+from callblocks.server.faults import NOT_KEPT
+from callblocks.server.health_check import HealthCheck
 from callblocks.server.known_chats import KnownChats
-from callblocks.server.limits import Slots
+from callblocks.server.limits import Slots, client_name
 from callblocks.server.metrics import Metrics
 from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host
@@ -45,9 +53,13 @@ class Service:
         self.metrics = metrics
         self.chats = Chats(host, metrics, settings.max_turns)
         self.known = KnownChats(host.store)
+        self.health = HealthCheck(host)
         self.slots = Slots(settings.max_streams)
         self._ends = asyncio.Event()
         self._threads = asyncio.Semaphore(_THREADS)
+        self._cpu = CpuWork(
+            settings.processes, settings.work_seconds, waiting=settings.work_waiting
+        )
 
     @contextmanager
     def follower(self) -> Generator[None]:
@@ -59,6 +71,17 @@ class Service:
         """Do in a thread what would hold up all others."""
         async with self._threads:
             return await asyncio.to_thread(work)
+
+    async def work(
+        self,
+        request: Request,
+        work: Work,
+        mime: str = "application/json",
+        headers: Mapping[str, str] = NOT_KEPT,
+    ) -> Response:
+        """Answer with the result of processor work, which ends when its client goes away."""
+        content = await _unless_gone(request, self._cpu.do(client_name(request.scope), work))
+        return Response(content, 200, dict(headers), mime)
 
     async def existing(self, name: str) -> Head:
         """The end of a timeline that must be there."""
@@ -115,6 +138,23 @@ class Service:
         """End streams and turns; it may be called again."""
         self._ends.set()
         await self.chats.close(self.settings.grace)
+        self._cpu.close()
+        self.health.close()
+
+
+async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of some work; cancel it where the client goes away."""
+    working = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(until_gone(request.receive))
+    try:
+        await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientDisconnect
+        return working.result()
+    finally:
+        working.cancel()
+        gone.cancel()
+        await asyncio.gather(working, gone, return_exceptions=True)
 
 
 def service_of(request: Request) -> Service:

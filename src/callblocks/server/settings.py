@@ -1,16 +1,19 @@
 """How a server is set up, and what it refuses to start with.
 
-    ServerSettings(host="127.0.0.1", port=8765)                a loopback address needs no token
-    ServerSettings(host="0.0.0.0", port=80, token="…")         any other does
+    ServerSettings(port=8765, token=new_token())               every server has a token
+    ServerSettings(port=8765, no_token=True)                   or none, on a loopback address
+
+Without a token every user of this machine can start turns, and approve their calls.
 
 `origins` are the pages of other servers that may talk to this one, such as http://localhost:5173.
 `public_urls` are the addresses that a proxy has for this server, such as https://chat.example. They
-can be reached from other machines, so they need a token as well.
+can be reached from other machines, so they always need a token.
 """
 
 from __future__ import annotations
 
 import re
+import secrets
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -19,7 +22,7 @@ from callblocks.model.brief import brief
 from callblocks.model.errors import CallerError
 from callblocks.server.addresses import PublicUrl, is_loopback, read_public_url
 
-__all__ = ("SDK_VERSIONS", "SdkClient", "SdkVersion", "ServerSettings")
+__all__ = ("SDK_VERSIONS", "SdkClient", "SdkVersion", "ServerSettings", "new_token")
 
 SdkVersion: TypeAlias = Literal[5, 6, 7]
 SDK_VERSIONS: tuple[SdkVersion, ...] = (5, 6, 7)
@@ -41,25 +44,35 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:_]+")
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a server is bound to, whom it answers, and how much.
 
-    `sdk_version` is the stream that a client gets which neither says its version nor shows it.
-    `max_turns` is how many turns run at once, followed or not. `rate` is how many requests a second
-    one client may make, `burst` how many at once. `quiet` is how many seconds a stream may be
-    silent before a comment is sent. A client that takes nothing for `send_timeout` seconds, or
-    gives nothing of its request for `read_timeout`, is dropped. At the end, turns that run have
-    `grace` seconds.
+    `no_token` lets everybody on this machine in, where `token` is empty. `sdk_version` is the
+    stream that a client gets which neither says its version nor shows it.
+    `processes` do the processor work of requests, for at most `work_seconds` each; one client has
+    one of them at a time, and `work_waiting` requests that wait for it. Of `max_connections`,
+    `max_strangers` may be open on which no request had the token; such a connection is cut off
+    after `stranger_timeout` seconds. `max_turns` is how many turns run at once, followed or not.
+    `rate` is how many requests a second one client may make, `burst` how many at once. `quiet` is
+    how many seconds a stream may be silent before a comment is sent. A client that takes nothing
+    for `send_timeout` seconds, or gives nothing of its request for `read_timeout`, is dropped. At
+    the end, turns that run have `grace` seconds.
     """
 
     host: str = "127.0.0.1"
     port: int = 8765
     token: str = ""
+    no_token: bool = False
     origins: tuple[str, ...] = ()
     public_urls: tuple[str, ...] = ()
     sdk_version: SdkVersion = 6
     max_body: int = 20 * 1024 * 1024
     max_headers: int = 64 * 1024
     max_connections: int = 2000
+    max_strangers: int = 500
+    stranger_timeout: float = 10.0
     max_streams: int = 1000
     max_turns: int = 500
+    processes: int = 2
+    work_seconds: float = 20.0
+    work_waiting: int = 8
     rate: float = 100.0
     burst: int = 500
     quiet: float = 15.0
@@ -96,6 +109,11 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
                     f"{brief(url)} can be reached from other machines: give a token, too; the"
                     " proxy may send it for those whom it knows"
                 )
+        if not self.token and not self.no_token:
+            raise CallerError(
+                "every user of this machine can reach a loopback address: give a token, or say"
+                " that they all may use the server (no_token)"
+            )
         if self.token and not _is_token(self.token):
             raise CallerError(
                 f"a token has at least {_SHORTEST_TOKEN} characters, letters and digits and"
@@ -108,6 +126,11 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
                 )
         if self.sdk_version not in SDK_VERSIONS:
             raise CallerError(f"the AI SDK has version 5, 6 or 7 here, not {self.sdk_version}")
+
+
+def new_token() -> str:
+    """Return a token that nobody can guess."""
+    return secrets.token_urlsafe(32)
 
 
 def _is_token(text: str) -> bool:

@@ -10,12 +10,11 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from callblocks.server.cpu_program import PageWork
 from callblocks.server.faults import answer_json
 from callblocks.server.service import Service, service_of
 from callblocks.timeline.keeping.verify_artifacts import verify_artifacts
 from callblocks.timeline.stores.verify import Finding, verify
-from callblocks.views.timeline.chat import shown
-from callblocks.views.timeline.html import timeline_html
 
 __all__ = ("Verified", "show_timeline", "verify_timeline")
 
@@ -44,13 +43,9 @@ async def show_timeline(request: Request) -> Response:
     """A timeline as one page of HTML that loads nothing."""
     service, name = service_of(request), request.path_params["name"]
     head = await service.existing(name)
-
-    def page() -> bytes:
-        items = shown(service.entries(name), thoughts=True)
-        pieces = timeline_html(_title(service, name), items, head.count)
-        return "".join(pieces).encode(errors="replace")
-
-    return Response(await service.read(page), 200, _PAGE_HEADERS, "text/html; charset=utf-8")
+    title, entries = await service.read(lambda: (_title(service, name), service.entries(name)))
+    page = PageWork(title, entries, head.count)
+    return await service.work(request, page, "text/html; charset=utf-8", _PAGE_HEADERS)
 
 
 def _title(service: Service, name: str) -> str:

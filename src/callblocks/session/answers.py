@@ -1,16 +1,24 @@
-"""What came of a question to a person, written on the timeline before its call runs."""
+"""What a person answered, and which grant let a call run, written before the call runs."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from callblocks.model.calls import Call
 from callblocks.model.redaction import redact
-from callblocks.runtime.asking import Question
+from callblocks.runtime.asking import Grant, Question
 from callblocks.timeline.recorder import Recorder
 
-__all__ = ("write_answer",)
+__all__ = ("write_answer", "write_grant")
 
 
 def write_answer(
-    recorder: Recorder, turn: str, question: Question, approved: bool, words: str
+    recorder: Recorder,
+    turn: str,
+    question: Question,
+    approved: bool,
+    words: str,
+    grant: Grant | None = None,
 ) -> None:
     """Write why the call was asked about, whether it runs, and what the person said."""
     recorder.answered(
@@ -22,4 +30,16 @@ def write_answer(
         reason=question.reason,
         answer=redact(words),
         tainted=list(question.tainted),
+        **_lasting(grant),
     )
+
+
+def write_grant(recorder: Recorder, turn: str, call: Call, grant: Grant) -> None:
+    """Write which grant lets a call run without a question."""
+    recorder.answered(
+        turn, call.id, call.name, approval=grant.approval, approved=True, **_lasting(grant)
+    )
+
+
+def _lasting(grant: Grant | None) -> dict[str, Any]:
+    return {} if grant is None else {"minutes": grant.minutes, "expires": grant.expires}

@@ -10,7 +10,7 @@ import msgspec
 from callblocks.model.errors import ModelError, TimelineError, ToolError
 from callblocks.model.turn_events import Status, TurnEnded
 from callblocks.models.model import Usage
-from callblocks.runtime.policy.taints import ContainedTaint
+from callblocks.session.tainting import taint_meta
 
 __all__ = ("ANSWERED", "INTERRUPTED", "STOPPED", "TURN_CODES", "Ending")
 
@@ -48,9 +48,7 @@ class Ending(msgspec.Struct, frozen=True):
     def record(self, usage: Usage, tainted: Sequence[str] = ()) -> dict[str, Any]:
         """What the timeline says of it; `tainted` says where text of others came from."""
         said = msgspec.structs.asdict(self)
-        contained = [str(why) for why in tainted if isinstance(why, ContainedTaint)]
-        taints = {"tainted": list(map(str, tainted)), "contained": contained}
-        return {**said, **msgspec.structs.asdict(usage), **taints}
+        return {**said, **msgspec.structs.asdict(usage), **taint_meta(tainted)}
 
     def event(self, turn: str, usage: Usage, member: str = "") -> TurnEnded:
         """The last event of the turn."""

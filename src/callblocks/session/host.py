@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self
 
@@ -21,9 +22,11 @@ import msgspec
 from callblocks.model.errors import CallerError, TimelineError
 from callblocks.models.model import Model
 from callblocks.runtime.approvals.book import ApprovalBook
+from callblocks.runtime.approvals.faults import ApprovalsUnavailable
 from callblocks.runtime.asking import Asker
+from callblocks.runtime.budgets import Budgets
 from callblocks.runtime.files.root import Root
-from callblocks.runtime.journal import Journal
+from callblocks.runtime.journal import Journal, JournalUnavailable
 from callblocks.runtime.policy.policy import Policy
 from callblocks.session.choosing import Offered, Offers
 from callblocks.session.session import Session
@@ -35,6 +38,7 @@ from callblocks.timeline.keeping.artifacts import Artifacts
 from callblocks.timeline.layout import APPROVALS, ARTIFACTS, JOURNAL, PAGES, TIMELINES, turns_folder
 from callblocks.timeline.reading.skills import Skills
 from callblocks.timeline.recorder import Recorder
+from callblocks.timeline.stores.address import server_address
 from callblocks.timeline.stores.opening import open_store
 from callblocks.timeline.timeline import Timeline
 from callblocks.toolkits.standard import standard_tools
@@ -47,6 +51,7 @@ from callblocks.tools.registry import Registry
 __all__ = ("Host", "HostSettings")
 
 _MEMBER_TURN = re.compile(r"team_turn_[0-9]+")
+_DAY = 24 * 3600.0
 _KEPT = 500
 """Sessions that are kept although nothing runs in them."""
 
@@ -59,7 +64,10 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     that is not there: they would be taught for nothing. `office` is the one to work on; without it,
     the folder `office/` in the workspace. With a `team`, each session is one of it, and `model`
     and `dialect` are those of the team. `others` are further models that a turn may choose, and
-    `label` is how it names `model`, where that is not the model's own name.
+    `label` is how it names `model`, where that is not the model's own name. `budgets` are how many
+    processes and streams of models all sessions, and those of one user, have at once. Approvals
+    and entries of the journal that are over are deleted after `retention_days`; `None` keeps them.
+    A turn that was interrupted longer ago than that is better not resumed.
     """
 
     state: Path
@@ -77,6 +85,8 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     session: SessionSettings = SessionSettings()
     own: tuple[str, ...] = ()
     team: TeamSettings | None = None
+    budgets: Budgets | None = None
+    retention_days: float | None = 90.0
 
 
 class Host:
@@ -85,6 +95,7 @@ class Host:
     def __init__(self, settings: HostSettings) -> None:
         self.settings = settings
         self._sessions: dict[str, tuple[Session, ExitStack]] = {}
+        self.budgets = settings.budgets or Budgets.of()
         with ExitStack() as stack:
             state = settings.state
             state.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -103,6 +114,8 @@ class Host:
                 Offers(self.offered)
             stack.callback(self._close_sessions)
             self._stack = stack.pop_all()
+        self._forgotten = -_DAY
+        self._forget_old()
 
     def session(self, name: str, asker: Asker | None = None) -> Session:
         """The session of that name: the same one as long as it is kept."""
@@ -112,6 +125,7 @@ class Host:
         if self.is_member(name):
             raise CallerError(f"{name} is what a member of a team does; choose another name")
         self._make_room()
+        self._forget_old()
         session, files = self._open(name, asker)
         self._sessions[name] = (session, files)
         return session
@@ -130,6 +144,14 @@ class Host:
         settings = self.settings
         first = Offered(settings.model, settings.dialect, settings.label)
         return (first, *settings.others)
+
+    @property
+    def folders(self) -> Sequence[Path]:
+        """The folders that turns are written to."""
+        store = self.settings.store
+        if store is None or server_address(store) is not None:
+            return (self.settings.state,)
+        return (self.settings.state, Path(store).absolute().parent)
 
     @property
     def running(self) -> Sequence[Session]:
@@ -201,6 +223,7 @@ class Host:
             place=os.fspath(self.root.folder),
             root=self.root,
             only=self.settings.only,
+            budgets=self.budgets,
         )
 
     def _make_room(self) -> None:
@@ -214,6 +237,17 @@ class Host:
         ]
         for name in idle[: len(self._sessions) - _KEPT + 1]:
             self._sessions.pop(name)[1].close()
+
+    def _forget_old(self) -> None:
+        """Delete approvals and journal entries that are older than they are kept, once a day."""
+        days, now = self.settings.retention_days, time.monotonic()
+        if days is None or now - self._forgotten < _DAY:
+            return
+        self._forgotten = now
+        # What cannot be deleted now can be tomorrow.
+        with suppress(ApprovalsUnavailable, JournalUnavailable):
+            self.book.forget_old(days * _DAY)
+            self.journal.forget_old(days * _DAY)
 
     def _close_sessions(self) -> None:
         for _, files in self._sessions.values():

@@ -20,6 +20,7 @@ from callblocks.model.outcomes import Failure, Outcome
 from callblocks.runtime.journal import Entry as Intended
 from callblocks.runtime.journal import Journal, JournalUnavailable
 from callblocks.session.interrupted import turn_key
+from callblocks.session.tainting import taint_meta
 from callblocks.timeline.emitting.call_blocks import checked_of, is_whole, params_of
 from callblocks.timeline.recorder import Recorder
 
@@ -57,7 +58,9 @@ class LeftCalls:
                 runnable.append(call)
             else:
                 outcome, ran = self._outcome(block)
-                self._recorder.settle(entry, outcome, ran)
+                # The journal does not know whether what it has is text of others.
+                why = [] if ran is None else [f"the result of {ran.name} in the journal"]
+                self._recorder.settle(entry, outcome, ran, origins=taint_meta(why))
                 outcomes.append(outcome)
         return outcomes, runnable
 

@@ -9,6 +9,7 @@ session knows is on its timeline, so one that is made anew goes on where the las
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TypeAlias
@@ -23,6 +24,7 @@ from callblocks.model.turn_events import CallEnded, TurnBegan, TurnEnded, TurnEv
 from callblocks.models.model import Model, Usage
 from callblocks.runtime.policy.policy import Policy
 from callblocks.session.attaching import named_apart
+from callblocks.session.blocking import run_blocking
 from callblocks.session.choosing import NO_CHOICE, Choice, Offered, Offers, choice_of
 from callblocks.session.ending import INTERRUPTED, STOPPED, Ending
 from callblocks.session.following import followed
@@ -31,7 +33,7 @@ from callblocks.session.stage import Desk, Stage
 from callblocks.session.telling import Telling
 from callblocks.session.turn_run import TurnRun
 from callblocks.session.turn_taking import TurnTaking
-from callblocks.timeline.recorder import Recorder
+from callblocks.timeline.recorder import GivenFile, Recorder
 from callblocks.tools.registry import Registry
 
 __all__ = ("Session", "Tell")
@@ -79,6 +81,15 @@ class Session:
     def name(self) -> str:
         """The name of the conversation, which is that of its timeline."""
         return self.recorder.timeline.name
+
+    @property
+    def user(self) -> str:
+        """Whose turns these are, where several users share a program's budgets."""
+        return self._stage.user
+
+    @user.setter
+    def user(self, name: str) -> None:
+        self._stage.user = name
 
     @property
     def is_running(self) -> bool:
@@ -160,32 +171,47 @@ class Session:
     async def _begin(
         self, prompt: str, files: Sequence[Attachment], choice: Choice, tell: Tell
     ) -> TurnEnded:
-        self._turn = turn = self._taking.take()
+        try:
+            failed = await run_blocking(lambda: self._take(prompt, files, choice))
+        except asyncio.CancelledError:
+            # The program ends before the turn has begun: whoever comes next can go on with it.
+            if self._turn:
+                with suppress(TimelineError):
+                    self._taking.end(self._turn, INTERRUPTED, Usage())
+            raise
+        turn = self._turn or ""
         tell(TurnBegan(turn=turn))
-        chosen = msgspec.to_builtins(choice)
-
-        def say() -> None:
-            self.recorder.prompt(turn, prompt, chosen=chosen)
-
-        failed = self._attach(turn, files, say)
         if failed is not None:
-            say()
             return self._close(turn, failed, Usage())
         return await self._perform(turn, self.recorder.state.turns[turn] - 1, tell)
+
+    def _take(self, prompt: str, files: Sequence[Attachment], choice: Choice) -> Ending | None:
+        """Take a turn with its message; return how it ends where its files cannot be written."""
+        chosen = msgspec.to_builtins(choice)
+        try:
+            given = [GivenFile(file.name, file.content) for file in files]
+            self._turn = self._taking.take(prompt, given, chosen)
+        except ToolError as error:
+            # The message is kept also where its files cannot be.
+            self._turn = self._taking.take(prompt, (), chosen)
+            return Ending.by(error)
+        return None
 
     async def _go_on(self, tell: Tell) -> TurnEnded | None:
         turn = self._taking.interrupted()
         if turn is None:
+            return None
+        state = self.recorder.state
+        if not state.has(str(MessagePath(turn, "user.prompt"))):
+            # Older versions took a turn before they wrote its prompt: nothing is left to resume.
+            self._taking.end(turn, INTERRUPTED, Usage())
             return None
         outcomes, left = self._taking.take_over(turn)
         self._turn = turn
         tell(TurnBegan(turn=turn))
         for outcome in outcomes:
             tell(CallEnded(outcome=outcome))
-        state = self.recorder.state
-        if not state.has(str(MessagePath(turn, "user.prompt"))):
-            return self._close(turn, INTERRUPTED, Usage())
-        return await self._perform(turn, state.turns[turn] - 1, tell, left)
+        return await self._perform(turn, self.recorder.state.turns[turn] - 1, tell, left)
 
     async def _perform(
         self, turn: str, before: int, tell: Tell, left: Sequence[Call] = ()
@@ -259,15 +285,12 @@ class Session:
                 self._taking.end(turn, ending, Usage())
         return failed
 
-    def _attach(
-        self, turn: str, files: Sequence[Attachment], say: Callable[[], object] = lambda: None
-    ) -> Ending | None:
-        """Write files and what is said of them, all or nothing; how the turn ends if it cannot."""
+    def _attach(self, turn: str, files: Sequence[Attachment]) -> Ending | None:
+        """Write files into a turn, all or none; return how the turn ends if they cannot be."""
         try:
             with self.recorder.together():
                 for file in files:
                     self.recorder.attach(turn, file.name, file.content, member=file.member)
-                say()
         except ToolError as error:
             return Ending.by(error)
         return None

@@ -8,20 +8,22 @@ from functools import partial
 import msgspec
 
 from callblocks.model.blocks import Block
-from callblocks.model.turn_events import CallAnswered, CallAsked, TurnEvent
+from callblocks.model.calls import Call
+from callblocks.model.turn_events import CallAnswered, CallAsked, CallGranted, TurnEvent
 from callblocks.models.model import Model
 from callblocks.models.native_names import NativeNames
 from callblocks.parsing.dialect import Dialect
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approving import Approving
-from callblocks.runtime.asking import Answer, Asker, Question, Settled
+from callblocks.runtime.asking import Answer, Asker, Grant, LetThrough, Question, Settled
+from callblocks.runtime.budgets import Budgets
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.gate import Resolve
 from callblocks.runtime.journal import Journal
 from callblocks.runtime.policy.policy import Policy
 from callblocks.runtime.runtime import Runtime
 from callblocks.runtime.turn import Turn
-from callblocks.session.answers import write_answer
+from callblocks.session.answers import write_answer, write_grant
 from callblocks.session.choosing import Choice, Offers, is_taught
 from callblocks.session.interrupted import turn_key
 from callblocks.session.settings import SessionSettings
@@ -44,6 +46,7 @@ __all__ = ("Desk", "Stage")
 class Desk(msgspec.Struct, frozen=True, kw_only=True):
     """What running calls needs beside tools and a policy; see `Runtime` and `Approving`.
 
+    `budgets` are shared by all conversations of a program.
     `root` is the workspace, whose files documents may show. `only` are the names or patterns of the
     tools that are known; the tools of a turn, such as `react.read`, are too where there are none.
     """
@@ -56,6 +59,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     place: str = ""
     root: Root | None = None
     only: tuple[str, ...] = ()
+    budgets: Budgets | None = None
 
 
 class Stage:
@@ -73,6 +77,7 @@ class Stage:
         self.recorder = recorder
         self.offers = offers
         self.desk = desk
+        self.user = ""
         self._tools = tools
         self._policy = policy
         self._settings = settings
@@ -112,13 +117,14 @@ class Stage:
         views = partial(self._view, offered.model, tools)
         talk = Talk(recorder.timeline, views, speaker.spoken, turn, before)
         return TurnRun(
-            Turn(key, tainted=tainted),
+            Turn(key, tainted=tainted, user=self.user),
             talk,
             speaker,
             self._runtime(tools, tell, turn, key),
             TurnWriting(recorder, turn, tell, tools, offered.model.name),
             settings,
             tell,
+            self.desk.budgets and self.desk.budgets.streams,
         )
 
     def withdraw(self) -> None:
@@ -135,7 +141,8 @@ class Stage:
         # An answer on a page is for what is asked there; without anybody there, for what comes.
         within = self.recorder.timeline.name if asker is None else key
         answered = _answered(self.recorder, turn, tell)
-        self._approving = Approving(desk.book, asker, desk.place, answered, within)
+        granted = _granted(self.recorder, turn, tell)
+        self._approving = Approving(desk.book, asker, desk.place, answered, within, granted)
         return Runtime(
             tools,
             self._policy,
@@ -143,6 +150,8 @@ class Stage:
             journal=desk.journal,
             keep=desk.keep or self.recorder.holdings.artifacts,
             resolve=desk.resolve,
+            budgets=desk.budgets,
+            origins=desk.root and desk.root.origins,
         )
 
     def _view(self, model: Model, tools: Registry, spoken: Dialect | None) -> ModelView:
@@ -178,15 +187,16 @@ def _telling(asker: Asker, tell: Callable[[TurnEvent], None]) -> Asker:
     """An asker whose questions are told."""
 
     def ask(question: Question) -> Awaitable[Answer | None]:
-        id, approval = question.call.id, question.approval_id
+        id, approval, shown = question.call.id, question.approval_id, question.shown
         tell(
             CallAsked(
                 id=id,
                 approval=approval,
                 reason=question.reason,
-                preview=question.preview,
+                preview=shown.preview,
                 tainted=question.tainted,
-                input=question.call.input if question.read else None,
+                input=shown.input,
+                hidden=not shown.is_whole,
             )
         )
         return asker(question)
@@ -195,11 +205,38 @@ def _telling(asker: Asker, tell: Callable[[TurnEvent], None]) -> Asker:
 
 
 def _answered(recorder: Recorder, turn: str, tell: Callable[[TurnEvent], None]) -> Settled:
-    """Writes and tells what came of a question: a yes that let another call run is none for it."""
+    """Return a callback that writes and tells the answer to a question.
 
-    def settled(question: Question, approved: bool, words: str) -> None:
+    A yes that let another call run is none for this one.
+    """
+
+    def settled(question: Question, approved: bool, words: str, grant: Grant | None) -> None:
         id, approval = question.call.id, question.approval_id
-        write_answer(recorder, turn, question, approved, words)
-        tell(CallAnswered(id=id, approval=approval, approved=approved, reason=words))
+        write_answer(recorder, turn, question, approved, words, grant)
+        minutes, expires = (grant.minutes, grant.expires) if grant else (0, 0.0)
+        tell(
+            CallAnswered(
+                id=id,
+                approval=approval,
+                approved=approved,
+                reason=words,
+                minutes=minutes,
+                expires=expires,
+            )
+        )
 
     return settled
+
+
+def _granted(recorder: Recorder, turn: str, tell: Callable[[TurnEvent], None]) -> LetThrough:
+    """Return a callback that writes and tells which grant let a call through."""
+
+    def let_through(call: Call, grant: Grant) -> None:
+        write_grant(recorder, turn, call, grant)
+        tell(
+            CallGranted(
+                id=call.id, approval=grant.approval, minutes=grant.minutes, expires=grant.expires
+            )
+        )
+
+    return let_through

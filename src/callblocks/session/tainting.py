@@ -1,8 +1,10 @@
 """Text of others that is in a transcript already: results of earlier calls.
 
-A result taints the turn as it would have done when it came: that of a tool which brings text of
-others or reads files of others, and that of one nobody knows. A call that did not
-run brought nothing, and neither did one whose result stood in the reply itself.
+On a timeline a result stands with the reasons that came with it, in one append (`taint_meta`): what
+the model was shown, and that it is of others, are never apart. Beside that a result taints the turn
+as the call alone tells: that of a tool which brings text of others or reads files of others, and
+that of one nobody knows. A call that did not run brought nothing, and neither did one whose result
+stood in the reply itself.
 """
 
 from __future__ import annotations
@@ -14,16 +16,16 @@ import msgspec
 from callblocks.model.blocks import Block, Entry
 from callblocks.model.calls import Call
 from callblocks.runtime.files.names import HERE
+from callblocks.runtime.origins.origins import is_foreign
 from callblocks.runtime.policy.facts import gather
 from callblocks.runtime.policy.taints import ContainedTaint, add_taint, taint_by
 from callblocks.timeline.emitting.call_blocks import params_of
 from callblocks.timeline.emitting.notices import NOT_RUN
 from callblocks.timeline.rounds import CallKey, call_key
-from callblocks.toolkits.files import is_foreign
 from callblocks.tools.registry import Registry
 from callblocks.views.replayed_outcome import outcome_of
 
-__all__ = ("Taints", "taint_of")
+__all__ = ("Taints", "taint_meta", "taint_of")
 
 _NOTHING_CAME = NOT_RUN | {"cancelled", "indeterminate", "limit_reached"}
 """The codes of failures which say that no text came of a call."""
@@ -79,12 +81,16 @@ class Taints:
                 call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
                 self._waiting[call_key(block)] = call
             elif block.type == "react.tool.result":
+                self._add(_said(block))
                 self._result(block, registry)
             elif block.type == "user.attachment":
                 add_taint(self._all, f"attachment: {block.path}")
-            elif block.type == "timeline.turn":
-                for why in _said(block):
-                    add_taint(self._all, why)
+            elif block.type in ("timeline.turn", "assistant.completion"):
+                self._add(_said(block))
+
+    def _add(self, reasons: Iterable[str]) -> None:
+        for why in reasons:
+            add_taint(self._all, why)
 
     def _result(self, block: Block, registry: Registry) -> None:
         """Take a result; the first of a call says whether it ran."""
@@ -97,8 +103,15 @@ class Taints:
             add_taint(self._all, why)
 
 
+def taint_meta(reasons: Iterable[str]) -> dict[str, list[str]]:
+    """Return reasons as the meta of a block has them; it lists again those that are contained."""
+    known = list(reasons)
+    contained = [str(why) for why in known if isinstance(why, ContainedTaint)]
+    return {"tainted": [str(why) for why in known], "contained": contained}
+
+
 def _said(block: Block) -> list[str]:
-    """The reasons in the record of an ended turn; it lists again those that are contained."""
+    """Return the reasons in the meta of a block."""
     try:
         contained = frozenset(msgspec.convert(block.meta.get("contained", []), list[str]))
         said = msgspec.convert(block.meta.get("tainted", []), list[str])

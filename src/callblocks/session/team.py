@@ -120,6 +120,8 @@ class Team(Session):
     async def _perform(
         self, turn: str, before: int, tell: Tell, left: Sequence[Call] = ()
     ) -> TurnEnded:
+        for member in self.members:
+            member.user = self.user
         ending: Ending | None = INTERRUPTED
         try:
             ending = await self._hear(turn, tell)

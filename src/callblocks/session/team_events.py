@@ -18,6 +18,7 @@ from callblocks.model.turn_events import (
     CallBegan,
     CallBroken,
     CallEnded,
+    CallGranted,
     CallOpened,
     CallTold,
     CallWriting,
@@ -48,7 +49,13 @@ class Place:
                 return replace(event, key=self._key(key), id=_id(event.member, id))
             case CallWriting(key=int(key)) | CallBroken(key=int(key)):
                 return replace(event, key=self._key(key))
-            case CallAsked(id=id) | CallAnswered(id=id) | CallBegan(id=id) | CallTold(id=id):
+            case (
+                CallAsked(id=id)
+                | CallAnswered(id=id)
+                | CallGranted(id=id)
+                | CallBegan(id=id)
+                | CallTold(id=id)
+            ):
                 return replace(event, id=_id(event.member, id))
             case _:
                 return event

@@ -17,6 +17,7 @@ from callblocks.session.interrupted import open_turn, this_owner
 from callblocks.session.session import Session, Tell
 from callblocks.session.settings import Attachment
 from callblocks.session.team_settings import FOLDER
+from callblocks.timeline.recorder import GivenFile
 from callblocks.timeline.state import State
 from callblocks.views.replay import replayed
 
@@ -92,11 +93,9 @@ class Seat:
 
     def _begin(self, turn: str, prompt: str, files: Iterable[Attachment]) -> None:
         self.session.settle()
-        self._recorder.take_over(turn, this_owner(), self._check_free)
-        with self._recorder.together():
-            for file in files:
-                self._recorder.attach(turn, file.name, file.content)
-            self._recorder.prompt(turn, prompt)
+        given = [GivenFile(file.name, file.content) for file in files]
+        owner, check = this_owner(), self._check_free
+        self._recorder.begin_turn(prompt, given, turn=turn, owner=owner, check=check)
 
     def _check_free(self, state: State) -> None:
         if running := open_turn(state):

@@ -78,7 +78,7 @@ class Telling:
             case CallBegan(id=id):
                 self._running.add(id)
             case CallTold(id=id):
-                return id in self._running
+                return id in self._running or id in self._written
             case CallEnded(outcome=outcome):
                 self._tell_shown()
                 return self._end(outcome.id)

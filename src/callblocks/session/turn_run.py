@@ -14,7 +14,7 @@ from callblocks.model.calls import Call
 from callblocks.model.errors import ModelError
 from callblocks.model.outcomes import Failure, Outcome
 from callblocks.model.parts import text_of
-from callblocks.model.turn_events import RoundBegan
+from callblocks.model.turn_events import ModelQueued, RoundBegan
 from callblocks.models.model import (
     NativeDelta,
     Piece,
@@ -25,8 +25,10 @@ from callblocks.models.model import (
     ToolsUnheard,
     Usage,
 )
+from callblocks.runtime.budgets import Budget
 from callblocks.runtime.runtime import Runtime
 from callblocks.runtime.turn import Turn
+from callblocks.session.blocking import run_blocking
 from callblocks.session.call_ids import CallIds
 from callblocks.session.ending import ANSWERED, Ending
 from callblocks.session.reply import Reply
@@ -56,7 +58,9 @@ class TurnRun:
         writing: TurnWriting,
         settings: SessionSettings,
         tell: Telling,
+        streams: Budget | None = None,
     ) -> None:
+        self._streams = streams or Budget(1)
         self.usage = Usage()
         self._turn = turn
         self._known = len(turn.tainted)
@@ -104,9 +108,9 @@ class TurnRun:
         self._speaker.learn([written.call for written in reply.written], reply.mode)
         is_asked_again = self._is_asked_again(reply)
         if not reply.calls and not is_asked_again:
-            self._answer(reply)
+            await self._answer(reply)
             return
-        self._writing.reply(reply, self._talk.round)
+        await run_blocking(lambda: self._writing.reply(reply, self._talk.round))
         await self._perform([written.call for written in reply.calls])
         self._broken = self._broken + 1 if reply.broken and not reply.calls else 0
         if self._broken == self._settings.broken:
@@ -180,7 +184,13 @@ class TurnRun:
         )
 
     async def _read(self, request: Request, reply: Reply) -> None:
-        async with aclosing(self._speaker.pieces(request)) as pieces:
+        def tell(before: int) -> None:
+            self._tell(ModelQueued(before=before))
+
+        async with (
+            self._streams.place(self._turn.user, tell),
+            aclosing(self._speaker.pieces(request)) as pieces,
+        ):
             async for piece in pieces:
                 await self._take(piece, reply)
 
@@ -214,7 +224,7 @@ class TurnRun:
             words = f"the reply passes {self._settings.text:,} characters"
             raise ModelError("model_too_long", words)
 
-    def _answer(self, reply: Reply) -> None:
+    async def _answer(self, reply: Reply) -> None:
         if reply.is_cut:
             self._end_by(Ending.of("limited", "reply_cut"))
         elif reply.is_filtered:
@@ -222,11 +232,10 @@ class TurnRun:
         elif reply.is_empty:
             self._end_by(Ending.of("failed", "empty_reply"))
         ending = self._end_by(ANSWERED)
-        self._writing.answer(
-            reply,
-            self._talk.round,
-            is_partial=ending != ANSWERED,
-            over=ending.record(self.usage, self.tainted),
+        over = ending.record(self.usage, self.tainted)
+        is_partial = ending != ANSWERED
+        await run_blocking(
+            lambda: self._writing.answer(reply, self._talk.round, is_partial=is_partial, over=over)
         )
 
     async def _perform(self, calls: list[Call]) -> None:
@@ -254,7 +263,7 @@ class TurnRun:
                 self._end(by_id[outcome.id], outcome)
 
     def _end(self, call: Call, outcome: Outcome) -> None:
-        self._talk.came([self._writing.end(call, outcome)])
+        self._talk.came([self._writing.end(call, outcome, self._turn.take_new_taints())])
 
     def _end_by(self, ending: Ending) -> Ending:
         """Why the turn is over: by this, unless there was a reason before."""

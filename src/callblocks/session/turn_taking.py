@@ -6,8 +6,9 @@ another is taken.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 from callblocks.model.calls import Call
 from callblocks.model.errors import TurnRunning
@@ -23,7 +24,7 @@ from callblocks.session.interrupted import (
     owner_lives,
 )
 from callblocks.session.left_calls import LeftCalls
-from callblocks.timeline.recorder import Recorder
+from callblocks.timeline.recorder import GivenFile, Recorder
 from callblocks.timeline.state import State
 
 __all__ = ("TurnTaking",)
@@ -53,13 +54,18 @@ class TurnTaking:
         self._check(state)
         return open_turn(state) or interrupted_turn(state)
 
-    def take(self) -> str:
-        """Take the next turn; one that was left is ended first. `TurnRunning` where one runs."""
+    def take(self, prompt: str, files: Iterable[GivenFile], chosen: Mapping[str, Any]) -> str:
+        """Take the next turn with its prompt; one that was left is ended first.
+
+        `TurnRunning` where one runs, `ToolError` where a file cannot be written.
+        """
         self.give_up()
         if left := self.left():
             self.settle(left)
             self.end(left, INTERRUPTED, Usage())
-        return self._recorder.new_turn(self._owner, self._check)
+        return self._recorder.begin_turn(
+            prompt, files, owner=self._owner, check=self._check, chosen=chosen
+        )
 
     def take_over(self, turn: str) -> tuple[list[Outcome], list[Call]]:
         """Go on with a turn that was left: what came of its calls, and those that can still run."""

@@ -6,7 +6,7 @@ program that starts again knows what the model was told, and asks for what is mi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from callblocks.model.turn_events import CallEnded, TurnEvent
 from callblocks.runtime.taken_call import check_call
 from callblocks.session.call_ids import random_id
 from callblocks.session.reply import FRAME, WIRE_ID, Reply, WrittenCall
+from callblocks.session.tainting import taint_meta
 from callblocks.timeline.recorder import Recorder
 from callblocks.tools.registry import Registry
 from callblocks.views.replayed_outcome import outcome_of
@@ -79,13 +80,16 @@ class TurnWriting:
                 self._recorder.completion(self._id, text, reasoning=thought, is_partial=is_partial)
             self._recorder.end_turn(self._id, **over)
 
-    def end(self, call: Call, outcome: Outcome) -> Outcome:
-        """Write and tell what came of a call."""
+    def end(self, call: Call, outcome: Outcome, tainted: Sequence[str] = ()) -> Outcome:
+        """Write and tell what came of a call; `tainted` says why its result is text of others."""
         told = outcome
         try:
             # A call that another program started is checked by this one: with the same outcome.
             checked = check_call(call, self._tools)
-            told = _with_files(outcome, self._recorder.ended(self._id, call, outcome, checked))
+            written = self._recorder.ended(
+                self._id, call, outcome, checked, origins=taint_meta(tainted)
+            )
+            told = _with_files(outcome, written)
         finally:
             # What was done is told in any case.
             self._tell(CallEnded(outcome=told))

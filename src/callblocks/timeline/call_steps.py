@@ -80,6 +80,7 @@ class CallSteps:
         outcome: Outcome,
         meta: Mapping[str, Any],
         checked: CheckedCall | None,
+        origins: Mapping[str, Any],
     ) -> list[Block]:
         """What came of a call; the call too, where it is not on the timeline."""
         stamp = self._stamp(turn, call)
@@ -94,14 +95,20 @@ class CallSteps:
             checked=checked,
             brought=self.brought.get((stamp.turn, stamp.call), []),
         )
-        return _marked(blocks, meta)
+        return _with_origins(_marked(blocks, meta), origins)
 
     def forget(self, key: CallKey) -> None:
         """Forget what is known of a call that runs, once it has ended."""
         self.brought.pop(key, None)
         self.checked.pop(key, None)
 
-    def settled(self, block: Block, outcome: Outcome, checked: CheckedCall | None) -> list[Block]:
+    def settled(
+        self,
+        block: Block,
+        outcome: Outcome,
+        checked: CheckedCall | None,
+        origins: Mapping[str, Any],
+    ) -> list[Block]:
         """What came of a call that another program left, by its block."""
         call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
         turn, now = block.turn_id, moment(self._clock())
@@ -109,7 +116,7 @@ class CallSteps:
         if self._state.has(stamp.path("result")):
             return []
         checked = checked or checked_of(block)
-        return result_blocks(
+        blocks = result_blocks(
             call,
             outcome,
             stamp=stamp,
@@ -117,6 +124,7 @@ class CallSteps:
             holdings=self._holdings,
             checked=checked,
         )
+        return _with_origins(blocks, origins)
 
     def _known(self, stamp: Stamp, call: Call) -> CheckedCall | None:
         """The call as it runs: as this program was told, else as its block on the timeline says.
@@ -141,3 +149,13 @@ def _marked(blocks: Iterable[Block], meta: Mapping[str, Any]) -> list[Block]:
     """The blocks of a call, with more in the meta of the call itself."""
     is_call = "react.tool.call"
     return [with_meta(block, meta) if block.type == is_call else block for block in blocks]
+
+
+def _with_origins(blocks: Iterable[Block], origins: Mapping[str, Any]) -> list[Block]:
+    """Return the blocks of a call, with `origins` in the meta of the first result."""
+    listed = list(blocks)
+    results = (at for at, block in enumerate(listed) if block.type == "react.tool.result")
+    at = next(results, None)
+    if origins and at is not None:
+        listed[at] = with_meta(listed[at], origins)
+    return listed

@@ -28,3 +28,11 @@ class TurnFiles(Protocol):
     def turns(self) -> Iterable[str]:
         """The turns that have a place for files already."""
         ...
+
+    def claim(self, turn: str) -> bool:
+        """Make the place for the files of a turn; False where somebody made it before."""
+        ...
+
+    def give_back(self, turn: str) -> None:
+        """Remove the attachments of a turn that was claimed and not taken."""
+        ...

@@ -1,7 +1,7 @@
 """Writes a session down as it happens, each step whole or not at all.
 
-    turn = recorder.new_turn()                   one that nobody else has
-    recorder.prompt(turn, text)                  what the person says, and attach() what they give
+    turn = recorder.begin_turn(text, files)      one that nobody else has, with what starts it
+    turn = recorder.new_turn()                   the same in steps: prompt(turn, text), attach(…)
     recorder.notes(turn, call, text)             what the model says before a call
     recorder.started(turn, call, checked)        before it runs; runtime.check(call) has `checked`
     recorder.ended(turn, call, outcome)          after it ran, or was refused
@@ -20,7 +20,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 from callblocks.model.blocks import Block, Entry
 from callblocks.model.calls import Call, CheckedCall
@@ -52,7 +52,15 @@ from callblocks.timeline.tokens import Tokens
 from callblocks.timeline.turns import next_turn
 from callblocks.timeline.writer import Writer
 
-__all__ = ("Recorder",)
+__all__ = ("GivenFile", "Recorder")
+
+
+class GivenFile(NamedTuple):
+    """A file that a person gives with a prompt; `meta` goes into its blocks."""
+
+    name: str
+    content: bytes
+    meta: Mapping[str, Any] = {}
 
 
 class Recorder:
@@ -129,6 +137,46 @@ class Recorder:
         """
         return self._take_turn(lambda: self.coming_turn, owner, check)
 
+    def begin_turn(
+        self,
+        prompt: str,
+        files: Iterable[GivenFile] = (),
+        *,
+        turn: str = "",
+        owner: str = "",
+        check: Callable[[State], None] | None = None,
+        **meta: Any,
+    ) -> str:
+        """Take a turn together with its prompt and its attachments, in one append.
+
+        So a turn that a program took and left can always be resumed: its message is there. `turn`
+        is one that nobody else can take, such as a team member's; otherwise it is the next free
+        one. `ToolError` where a file cannot be written: then nothing is on the timeline.
+        """
+        # Files are written before the append that names them. Another writer may compute the same
+        # number meanwhile, so the folder of the turn is claimed first; a claim that came to nothing
+        # is given back.
+        given, claimed = list(files), list[str]()
+
+        def begun() -> list[Block]:
+            if check is not None:
+                check(self.state)
+            name = turn or self._free_turn(claimed if given else None)
+            stamp = self._stamp(name)
+            taken = settings_block(name, stamp.ts, self._writer.settings, owner)
+            attached = [block for file in given for block in self._attachment(stamp, file)]
+            said = message_block(stamp, "user.prompt", prompt, self.holdings)
+            return [taken, *attached, with_meta(said, meta)]
+
+        taken = ""
+        try:
+            taken = self._append(begun)[0].block.turn_id
+        finally:
+            for name in claimed:
+                if name != taken:
+                    self.holdings.files.give_back(name)
+        return taken
+
     def take_over(
         self, turn: str, owner: str, check: Callable[[State], None] | None = None
     ) -> None:
@@ -170,15 +218,8 @@ class Recorder:
 
     def attach(self, turn: str, name: str, content: bytes, **meta: Any) -> list[Entry]:
         """Put a file that the person gives into the turn; `ToolError` if it cannot be written."""
-        stamp = self._stamp(turn)
-        path = file_path(turn, name, "attachments")
-        self.holdings.files.write(path, content)
-        return self._append(
-            lambda: [
-                with_meta(block, meta)
-                for block in attachment_blocks(stamp, path, content, self.holdings)
-            ]
-        )
+        blocks = self._attachment(self._stamp(turn), GivenFile(name, content, meta))
+        return self._append(lambda: blocks)
 
     def notes(self, turn: str, call: Call | str, text: str, **meta: Any) -> list[Entry]:
         """Write what the model says before a call, once; by an id, before the next that has it."""
@@ -199,14 +240,20 @@ class Recorder:
         call: Call,
         outcome: Outcome,
         checked: CheckedCall | None = None,
+        *,
+        origins: Mapping[str, Any] | None = None,
         **meta: Any,
     ) -> list[Entry]:
         """Write what came of a call; the call too, with `meta`, where it was not written before.
 
-        Results are of the call as it was checked: `checked`, else what `started` was told.
+        Results are of the call as it was checked: `checked`, else what `started` was told. The
+        first of them has `origins` in its meta: what is to be known of where their text came from.
         """
+        known = _said(dict(origins or {}))
         with self.lock:
-            entries = self._append(lambda: self._steps.ended(turn, call, outcome, meta, checked))
+            entries = self._append(
+                lambda: self._steps.ended(turn, call, outcome, meta, checked, known)
+            )
             for entry in entries[-1:]:
                 self._steps.forget(call_key(entry.block))
             return entries
@@ -222,13 +269,19 @@ class Recorder:
         )
 
     def settle(
-        self, entry: Entry, outcome: Outcome, checked: CheckedCall | None = None
+        self,
+        entry: Entry,
+        outcome: Outcome,
+        checked: CheckedCall | None = None,
+        *,
+        origins: Mapping[str, Any] | None = None,
     ) -> list[Entry]:
         """Write what came of a call that another program left without a result, by its block.
 
-        `checked` is the call as it ran; without it, as its block says.
+        `checked` is the call as it ran; without it, as its block says. `origins` are as in `ended`.
         """
-        return self._append(lambda: self._steps.settled(entry.block, outcome, checked))
+        known = _said(dict(origins or {}))
+        return self._append(lambda: self._steps.settled(entry.block, outcome, checked, known))
 
     def bring(self, stamp: Stamp, blocks: Iterable[Block]) -> None:
         """Leave blocks that a running call brings; `ended` writes them after its status."""
@@ -249,6 +302,25 @@ class Recorder:
 
         (entry,) = self._append(taken)
         return entry.block.turn_id
+
+    def _free_turn(self, claimed: list[str] | None) -> str:
+        """Return the next free turn; with `claimed`, one whose folder is ours, the last there."""
+        if claimed is None:
+            return self.coming_turn
+        if claimed and claimed[-1] not in self._state.turns:
+            return claimed[-1]
+        turn = self.coming_turn
+        while not self.holdings.files.claim(turn):
+            turn = next_turn((turn, self.coming_turn))
+        claimed.append(turn)
+        return turn
+
+    def _attachment(self, stamp: Stamp, file: GivenFile) -> list[Block]:
+        """Write a file into its turn, and return its blocks."""
+        path = file_path(stamp.turn, file.name, "attachments")
+        self.holdings.files.write(path, file.content)
+        blocks = attachment_blocks(stamp, path, file.content, self.holdings)
+        return [with_meta(block, file.meta) for block in blocks]
 
     def _turn_block(self, turn: str, meta: dict[str, Any]) -> Block:
         return self._stamp(turn).block("timeline.turn", meta=_said(meta), author="timeline")

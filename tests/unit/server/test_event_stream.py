@@ -59,7 +59,7 @@ def _run(client: Client, pieces: Any, method: str = "GET", **settings: Any) -> l
     async def run() -> None:
         known = ServerSettings(**settings)
         response = EventStream(pieces, known, held=held())
-        extension = {"callblocks.drop": {"abort": lambda: (told.append("dropped"), client.drop())}}
+        extension = {"callblocks.drop": {"do": lambda: (told.append("dropped"), client.drop())}}
         scope = {"type": "http", "method": method, "extensions": extension}
         await asyncio.wait_for(response(scope, client.receive, client.send), 20)
 

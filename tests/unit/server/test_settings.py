@@ -9,8 +9,11 @@ TOKEN = "0123456789abcdef"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost", "[::1]"])
-def test_a_loopback_address_needs_no_token(host: str) -> None:
-    ServerSettings(host=host).check()
+def test_only_a_loopback_address_may_do_without_a_token_and_says_so(host: str) -> None:
+    with pytest.raises(CallerError, match="every user of this machine"):
+        ServerSettings(host=host).check()
+    ServerSettings(host=host, no_token=True).check()
+    ServerSettings(host=host, token=TOKEN).check()
 
 
 @pytest.mark.parametrize(
@@ -18,7 +21,7 @@ def test_a_loopback_address_needs_no_token(host: str) -> None:
 )
 def test_any_other_address_demands_a_token(host: str) -> None:
     with pytest.raises(CallerError, match="give a token"):
-        ServerSettings(host=host).check()
+        ServerSettings(host=host, no_token=True).check()
     ServerSettings(host=host, token=TOKEN).check()
 
 
@@ -31,8 +34,8 @@ def test_a_token_that_cannot_be_one_is_refused(token: str) -> None:
 @pytest.mark.parametrize("origin", ["*", "localhost:1", "http://a/b", "null", "https://a b"])
 def test_an_origin_is_a_scheme_a_host_and_a_port(origin: str) -> None:
     with pytest.raises(CallerError, match="is no origin"):
-        ServerSettings(origins=(origin,)).check()
-    ServerSettings(origins=("http://localhost:5173", "https://a.example")).check()
+        ServerSettings(origins=(origin,), token=TOKEN).check()
+    ServerSettings(origins=("http://localhost:5173", "https://a.example"), token=TOKEN).check()
 
 
 @pytest.mark.parametrize("url", ["chat.example", "https://a/b", "*"])
@@ -42,12 +45,13 @@ def test_a_public_url_is_checked(url: str) -> None:
 
 
 def test_a_public_url_demands_a_token_unless_it_is_of_this_machine() -> None:
+    urls = ("http://localhost:8080", "https://chat.example")
     with pytest.raises(CallerError, match="give a token"):
-        ServerSettings(public_urls=("http://localhost:8080", "https://chat.example")).check()
+        ServerSettings(public_urls=urls, no_token=True).check()
     ServerSettings(public_urls=("https://chat.example",), token=TOKEN).check()
-    ServerSettings(public_urls=("http://localhost:8080", "http://[::1]")).check()
+    ServerSettings(public_urls=("http://localhost:8080", "http://[::1]"), no_token=True).check()
 
 
 def test_only_known_versions_are_spoken() -> None:
     with pytest.raises(CallerError, match="5, 6 or 7"):
-        ServerSettings(sdk_version=4).check()  # pyright: ignore[reportArgumentType] that is the mistake
+        ServerSettings(sdk_version=4, token=TOKEN).check()  # pyright: ignore[reportArgumentType] that is the mistake

@@ -137,7 +137,8 @@ def test_a_question_that_nobody_answers_is_over_in_time(
     monkeypatch.setattr(asking, "_LOOK", 0.02)
     monkeypatch.setitem(ApprovalBook.__init__.__kwdefaults__ or {}, "ttl", 0.1)
     asked = Asked(tmp_path, lambda host, asker, id: None)
-    assert (asked.code, asked.answer, DONE) == ("approval_expired", (False, ""), [])
+    answer = (False, "nobody answered in 0 seconds")
+    assert (asked.code, asked.answer, DONE) == ("approval_expired", answer, [])
 
 
 def test_a_question_that_the_book_does_not_know_is_over(tmp_path: Path) -> None:

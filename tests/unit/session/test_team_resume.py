@@ -20,10 +20,11 @@ from callblocks.session.interrupted import this_owner
 from callblocks.session.settings import Attachment
 from callblocks.session.team_settings import Member
 from callblocks.timeline.recorder import Recorder
-from support.speaking import Replies, of_type, run_turn
+from support.speaking import Never, Replies, of_type, run_turn
 from support.teams import calls, of_member, seen, some_team, team_host
 
-LONG = "word " * 300
+LONG = ["word " * 300, Never]
+"""A reply that is under way until its program ends."""
 
 
 def _host(folder: Path, consensus: Replies, *members: Replies, **more: Any) -> Host:
@@ -179,7 +180,7 @@ def test_a_call_that_a_member_left_ends_with_its_name(tmp_path: Path) -> None:
         return bool(of_type(events, CallWritten))
 
     read = calls("file_read", "c1", path="a.txt")
-    _crash(_host(tmp_path, Replies(), Replies(lambda _: [read, LONG])), wrote)
+    _crash(_host(tmp_path, Replies(), Replies(lambda _: [read, *LONG])), wrote)
     events = _resume(_host(tmp_path, Replies("Ok."), Replies(read, "Read.")))
     assert [event.outcome.id for event in of_type(events, CallEnded)] == ["m1/c1"]
     assert _ended(events) == "answered"

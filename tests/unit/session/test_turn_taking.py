@@ -95,16 +95,16 @@ def test_a_turn_that_another_machine_left_is_free_after_an_hour(timeline: Timeli
     assert own.left() is None
     now[0] += 20
     assert own.left() == turn
-    assert own.take() == "turn_2"
+    assert own.take("Go.", (), {}) == "turn_2"
 
 
 def test_of_two_who_take_turns_one_waits(timeline: Timeline) -> None:
     one, other = taking(timeline), taking(timeline)
     with one.having():
-        assert one.take() == "turn_1"
+        assert one.take("Go.", (), {}) == "turn_1"
         assert other.left() is None
         with pytest.raises(TurnRunning):
-            other.take()
+            other.take("Go.", (), {})
         with pytest.raises(TurnRunning):
             other.interrupted()
         with pytest.raises(TurnRunning):
@@ -112,7 +112,7 @@ def test_of_two_who_take_turns_one_waits(timeline: Timeline) -> None:
         one.end("turn_1", ANSWERED, Usage())
         assert other.interrupted() is None
         with other.having():
-            assert other.take() == "turn_2"
+            assert other.take("Go.", (), {}) == "turn_2"
 
 
 def test_whoever_is_second_at_the_same_moment_sees_the_first(timeline: Timeline) -> None:
@@ -124,12 +124,12 @@ def test_whoever_is_second_at_the_same_moment_sees_the_first(timeline: Timeline)
 
     def late(blocks: Any, expected: int | None = None) -> Any:
         own.append = append
-        one.take()
+        one.take("Go.", (), {})
         return append(blocks, expected)
 
     own.append = late
     with one.having(), pytest.raises(TurnRunning):
-        other.take()
+        other.take("Go.", (), {})
     assert set(recorder.state.turns) == {"turn_1"}
 
 
@@ -137,7 +137,7 @@ def test_a_turn_that_was_left_is_ended_before_the_next(timeline: Timeline) -> No
     a_recorder(timeline).new_turn(DEAD)
     one = taking(timeline)
     assert one.left() == one.interrupted() == "turn_1"
-    assert one.take() == "turn_2"
+    assert one.take("Go.", (), {}) == "turn_2"
     state = a_recorder(timeline).state
     assert state.ended == {"turn_1": "interrupted"}
     assert open_turn(state) == "turn_2"
@@ -158,7 +158,7 @@ def test_a_turn_that_goes_on_is_not_over(timeline: Timeline) -> None:
 def test_turns_of_no_owner_are_not_looked_at(timeline: Timeline) -> None:
     a_recorder(timeline).new_turn()
     assert taking(timeline).left() is None
-    assert taking(timeline).take() == "turn_2"
+    assert taking(timeline).take("Go.", (), {}) == "turn_2"
 
 
 def test_two_timelines_of_one_name_are_two_in_a_journal(tmp_path: Path) -> None:

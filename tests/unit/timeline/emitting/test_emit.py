@@ -464,7 +464,7 @@ def test_rows_whose_urls_differ_only_in_a_secret_are_two():
     blocks = emitted(holdings(), "search", output=rows)
     assert [row["sid"] for row in said(blocks[-1])] == [1, 2]
     pages = {f"https://a.example/?token={secret}": "page" for secret in (SECRET, f"{SECRET}x")}
-    page = "https://a.example/?token=[redacted]"
+    page = "https://a.example/?token=••••••••"
     fetched = emitted(holdings(), "fetch", output=pages)
     found = {url: one["sid"] for url, one in said(fetched[-1]).items()}
     assert found == {page: 1, f"{page} (2)": 2}
