@@ -6,6 +6,7 @@ from bench import (
     appending,
     documents,
     executing,
+    load,
     page,
     parsing,
     rendering,
@@ -22,6 +23,7 @@ rendering.main()
 documents.main()
 appending.main()
 serving.main()
+load.main()
 workspace.main()
 web.main()
 page.main()

@@ -25,7 +25,7 @@ from callblocks.toolkits.recording import open_recorder
 
 __all__ = ("write_long_chat",)
 
-_SETTINGS = ServerSettings(port=0, rate=1e6, burst=100_000)
+_SETTINGS = ServerSettings(port=0, no_token=True, rate=1e6, burst=100_000)
 _CALLS = 6
 
 

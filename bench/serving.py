@@ -22,7 +22,7 @@ import psutil
 from bench.serving_app import WORDS, reply_text
 from bench.timing import print_table
 
-__all__ = ("main",)
+__all__ = ("main", "open_server")
 
 STREAMS = 200
 ROUNDS = 5
@@ -36,7 +36,7 @@ def main() -> None:
     """Print the table; a ratio that is too small ends the program."""
     rates: dict[str, list[float]] = {"turns": [], "bare": []}
     memory: dict[str, float] = {}
-    with _server("turns") as ours, _server("bare") as bare:
+    with open_server("turns") as ours, open_server("bare") as bare:
         for at in range(ROUNDS + 1):
             for kind, (process, address) in (("turns", ours), ("bare", bare)):
                 rate = asyncio.run(_load(kind, address, at))
@@ -56,7 +56,8 @@ def main() -> None:
 
 
 @contextmanager
-def _server(kind: str) -> Generator[tuple[psutil.Process, _Address], None, None]:
+def open_server(kind: str) -> Generator[tuple[psutil.Process, _Address], None, None]:
+    """Start one of the servers; give its process and where it is."""
     command = [sys.executable, "-m", "bench.serving_app", kind]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         try:

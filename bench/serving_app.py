@@ -1,4 +1,4 @@
-"""The two servers that `serving` compares: python -m bench.serving_app turns|bare
+"""The servers that `serving` and `load` measure: python -m bench.serving_app turns|bare|paced
 
 Each prints its port, and serves until it is ended.
 """
@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from time import monotonic
 
 import uvicorn
 from starlette.applications import Starlette
@@ -24,9 +25,11 @@ from callblocks.server.serving import Server, bind
 from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host, HostSettings
 
-__all__ = ("WORDS", "reply_text")
+__all__ = ("PACE", "PACED_WORDS", "WORDS", "reply_text")
 
 WORDS = 500
+PACE = 0.2
+PACED_WORDS = 75
 _PIECES = [f"word{at} " for at in range(WORDS)]
 
 
@@ -51,6 +54,22 @@ class Words:
         """There is nothing to close."""
 
 
+class Stamped:
+    """A model that says five words a second, each the moment at which it was said."""
+
+    name = "stamped"
+    writes_results = False
+
+    async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
+        """One moment after another."""
+        for _ in range(PACED_WORDS):
+            await asyncio.sleep(PACE)
+            yield Spoken(f"{monotonic():.6f} ")
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
 async def _bare(request: HttpRequest) -> Response:
     await request.body()
 
@@ -68,14 +87,14 @@ def _event(chunk: dict[str, str]) -> bytes:
     return b"data: %s\n\n" % json.dumps(chunk).encode()
 
 
-def _turns(folder: Path) -> Starlette:
-    model, workspace = Words(), folder / "work"
+def _turns(folder: Path, model: Words | Stamped) -> Starlette:
+    workspace = folder / "work"
     workspace.mkdir()
     settings = HostSettings(state=folder / "state", workspace=workspace, model=model)
     return make_app(_SETTINGS, lambda: Host(settings))
 
 
-_SETTINGS = ServerSettings(port=0, rate=1e6, burst=100_000)
+_SETTINGS = ServerSettings(port=0, no_token=True, rate=1e6, burst=100_000)
 
 
 def main() -> None:
@@ -83,8 +102,9 @@ def main() -> None:
     with bind(_SETTINGS) as bound, tempfile.TemporaryDirectory() as folder:
         bound.listen(1000)
         print(bound.getsockname()[1], flush=True)
-        if sys.argv[1] == "turns":
-            Server(_SETTINGS, _turns(Path(folder))).run([bound])
+        models: dict[str, Words | Stamped] = {"turns": Words(), "paced": Stamped()}
+        if model := models.get(sys.argv[1]):
+            Server(_SETTINGS, _turns(Path(folder), model)).run([bound])
         else:
             app = Starlette(routes=[Route("/api/chat", _bare, methods=["POST"])])
             uvicorn.Server(uvicorn.Config(app, log_level="error")).run([bound])

@@ -87,7 +87,7 @@ __all__ = (
     "validate_tool_call",
 )
 
-__version__ = "0.10.0"
+__version__ = "0.11.0"
 
 _HOMES = {
     "MAX_TOOL_RESULT_DISPLAY_CHARS": "views.tool_events",

@@ -368,7 +368,7 @@ def test_each_status_has_its_code_and_the_server_s_words(
     assert error.code == code
     assert error.details["status"] == status
     assert f"({status})" in error.message
-    assert "no: [redacted]" in error.message
+    assert "no: ••••••••" in error.message
     assert len(server.requests) == asked
 
 

@@ -466,7 +466,9 @@ def attempt(use: Callable[[], Any]) -> str:
     return "done"
 
 
-CONTAINED = {"done", "unsafe_path", "wrong_file_type", "path_not_found", "file_error"}
+CONTAINED = {
+    *("done", "unsafe_path", "wrong_file_type", "path_not_found", "path_changed", "file_error")
+}
 
 
 @each_opener

@@ -65,6 +65,77 @@ def test_a_host_that_is_killed_takes_its_job_with_it() -> None:
     assert not _marked(mark)
 
 
+_PLAN_HOST = """
+import asyncio, os, sys
+from callblocks.runtime.sandbox.identity import stranger
+from callblocks.runtime.sandbox.plan import Plan, start
+inner = "sh -c 'sleep 300; : MARK' &"
+program = f"echo up; setsid {inner} {inner} sleep 300; : MARK"
+async def go():
+    user = stranger() if USER else None
+    plan = Plan(argv=["sh", "-c", program], user=user, env={"PATH": os.defpath})
+    child = await start(plan, stdin=False)
+    print((await child.stdout.readline()).decode().strip(), flush=True)
+    await child.wait()
+asyncio.run(go())
+"""
+
+
+@pytest.mark.parametrize("user", ["0", "1"], ids=["own", "stranger"])
+def test_what_left_its_parent_dies_with_the_host_too(user: str) -> None:
+    """Nothing here ties itself to its parent, as bubblewrap does not in its first moments."""
+    mark = secrets.token_hex(8)
+    program = _PLAN_HOST.replace("MARK", mark).replace("USER", user)
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as host:
+        assert host.stdout is not None
+        assert host.stdout.readline() == b"up\n"
+        found = {*_marked(mark)}
+        host.kill()
+    _require_gone(mark, found)
+
+
+_BOMB_HOST = """
+async def go():
+    from callblocks.runtime.sandbox.choose import candidates
+    sandbox = next(one for one in candidates() if one.name == "SANDBOX")
+    bomb = "f() { sleep 9 & f & sleep 9; }; f; sleep 9"
+    job = Job(argv=("sh", "-c", bomb, "MARK"), limits=Limits(processes=8, memory=64 * MIB))
+    print("up", flush=True)
+    await asyncio.gather(*(sandbox.run(job) for _ in range(2)))
+asyncio.run(go())
+"""
+_MOMENTS = int(os.environ.get("CALLBLOCKS_HOST_DEATHS", "3"))
+
+
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
+def test_a_host_that_is_killed_while_bombs_start_leaves_nothing(sandbox: str) -> None:
+    sandbox_named(sandbox)
+    for moment in range(_MOMENTS):
+        mark = secrets.token_hex(8)
+        program = _IMPORTS + _BOMB_HOST.replace("MARK", mark).replace("SANDBOX", sandbox)
+        with subprocess.Popen(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as host:
+            assert host.stdout is not None
+            assert host.stdout.readline() == b"up\n"
+            # Each time later: before the launcher runs, while it does, when the job runs.
+            time.sleep(0.2 * moment / _MOMENTS)
+            found = {*_marked(mark)}
+            host.kill()
+        _require_gone(mark, found)
+
+
+def _require_gone(mark: str, found: set[Path]) -> None:
+    """Wait until no process with the mark is left, nor one of those found, not even as a zombie."""
+    for _ in range(200):
+        found |= {*_marked(mark)}
+        if not any(path.exists() for path in found):
+            return
+        time.sleep(0.05)
+    left = [(path.parent / "status").read_text()[:80] for path in found if path.exists()]
+    raise AssertionError(f"still there: {left}")
+
+
 def _marked(mark: str) -> list[Path]:
     found: list[Path] = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import socket
+import stat
+import subprocess
+import sys
 from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import httpx2
 import pytest
 
+from callblocks.cli.state import TOKEN as TOKEN_FILE
+from callblocks.cli.state import kept_token
+from callblocks.model.errors import CallerError
+from callblocks.server.guard import HEALTH
+from callblocks.server.pages import is_page
+from callblocks.server.protocol import Strangers
+from callblocks.server.routes import ENDPOINTS
+from callblocks.server.settings import ServerSettings
 from support.serving import Running, posted, running_server
 
 TOKEN = "correct-horse-battery-staple"
@@ -289,3 +308,191 @@ def test_a_request_that_is_refused_with_its_body_ends_the_connection(server: Run
         answer = server.raw(f"{head}{body}\r\n\r\n".encode())
         assert b" 403 " in answer
         assert b"connection: close" in answer
+
+
+def _cookie(locked: Running) -> tuple[str, str]:
+    signed = locked.client.post("/api/sign-in", headers={"authorization": f"Bearer {TOKEN}"})
+    locked.client.cookies.clear()
+    cookie, _, flags = signed.headers["set-cookie"].partition(";")
+    return cookie, flags
+
+
+_AS_ANOTHER = """
+import encodings.idna, http.client, json, os, sys
+routes = json.load(sys.stdin)
+if os.geteuid() == 0:  # what is imported is not readable afterwards
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    token = open({file!r}).read()
+except OSError as error:
+    token = type(error).__name__
+answers = []
+for method, path in routes:
+    connection = http.client.HTTPConnection("127.0.0.1", {port}, timeout=20)
+    body = b"{{}}" if method == "POST" else None
+    named = path.replace("{{", "").replace("}}", "").replace(":", "")
+    connection.request(method, named, body, {{"content-type": "application/json"}})
+    answers.append((path, connection.getresponse().status))
+    connection.close()
+print(json.dumps({{"token": token, "answers": answers}}))
+"""
+
+
+def test_no_server_starts_without_a_token_unless_that_is_said() -> None:
+    with pytest.raises(CallerError, match="every user of this machine"):
+        ServerSettings(port=0).check()
+    ServerSettings(port=0, no_token=True).check()
+
+
+def test_without_the_token_every_route_is_closed(locked: Running) -> None:
+    closed = [one for one in ENDPOINTS if one.path != HEALTH and not is_page(one.path)]
+    assert len(closed) > 20
+    for one in closed:
+        path = re.sub(r"\{\w+\}", "x", one.path)
+        response = locked.client.request(one.method, path)
+        assert response.status_code == 401, path
+        assert response.json()["error"]["code"] == "unauthorized"
+
+
+def test_another_user_of_this_machine_gets_nothing_from_a_server_on_loopback(
+    locked: Running, tmp_path: Path
+) -> None:
+    # Whoever cannot become another user asks as this one, who has no token either.
+    kept_token(tmp_path)
+    assert stat.S_IMODE((tmp_path / TOKEN_FILE).stat().st_mode) == 0o600
+    program = _AS_ANOTHER.format(file=str(tmp_path / TOKEN_FILE), port=locked.port)
+    routes = [(one.method, one.path) for one in ENDPOINTS]
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input=json.dumps(routes),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    told = json.loads(done.stdout)
+    assert os.geteuid() != 0 or told["token"] == "PermissionError"
+    opened = {path for path, status in told["answers"] if status not in (401, 403)}
+    assert opened == {"/", "/api/health", "/playground", "/timeline", "/web/{path}"}
+
+
+def test_a_browser_exchanges_the_token_for_a_cookie_that_no_script_reads(locked: Running) -> None:
+    cookie, flags = _cookie(locked)
+    assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= {one.strip() for one in flags.split(";")}
+    assert TOKEN not in cookie
+    assert str(locked.port) in cookie
+    for site in ({}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}):
+        assert _code(locked, cookie=cookie, **site) == "ok"
+    health = locked.client.get("/api/health", headers={"cookie": cookie}).json()
+    assert health["model"] == "talker"
+
+
+def test_nobody_gets_a_cookie_without_the_token(locked: Running) -> None:
+    cookie, _ = _cookie(locked)
+    for headers in ({}, {"authorization": "Bearer wrong"}, {"cookie": f"{cookie}0"}):
+        response = locked.client.post("/api/sign-in", headers=headers)
+        assert response.status_code == 401
+        assert "set-cookie" not in response.headers
+
+
+def test_a_cookie_is_for_our_own_pages_alone(
+    locked: Running, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    cookie, _ = _cookie(locked)
+    name, _, value = cookie.partition("=")
+    assert _code(locked, cookie=f"{name}={TOKEN}") == "unauthorized"
+    assert _code(locked, cookie=f"{name}x={value}") == "unauthorized"
+    # A page of another port of this machine is the same site.
+    assert _code(locked, cookie=cookie, sec_fetch_site="same-site") == "unauthorized"
+    assert _code(locked, cookie=cookie, authorization="Bearer wrong") == "unauthorized"
+    folder = tmp_path_factory.mktemp("allowed")
+    with running_server(folder, token=TOKEN, origins=(PAGE,)) as other:
+        own = f"callblocks-{other.port}={value}"
+        assert _code(other, cookie=own) == "ok"
+        assert _code(other, cookie=own, origin=PAGE) == "unauthorized"
+
+
+def _idle(server: Running, count: int) -> list[socket.socket]:
+    return [socket.create_connection(("127.0.0.1", server.port), timeout=20) for _ in range(count)]
+
+
+def test_idle_connections_without_the_token_keep_nobody_out(tmp_path: Path) -> None:
+    many = {"max_connections": 20, "max_strangers": 10, "stranger_timeout": 600.0}
+    with running_server(tmp_path, token=TOKEN, **many) as server:
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        with httpx2.Client(base_url=server.client.base_url, headers=headers, timeout=20) as known:
+            assert known.get("/api/tools").status_code == 200
+            idle = _idle(server, 100)
+            try:
+                # The oldest are gone, and so are those that asked without a token.
+                assert idle[0].recv(1) == b""
+                assert server.client.get("/api/tools").status_code == 401
+                assert server.client.get("/api/tools", headers=headers).status_code == 200
+                assert len(server.server.server_state.connections) <= 20
+                # Who was known before the flood is still connected.
+                assert known.get("/api/tools").status_code == 200
+            finally:
+                for one in idle:
+                    one.close()
+
+
+def test_strangers_of_the_address_that_has_most_go_first() -> None:
+    strangers, gone = Strangers(3), list[str]()
+
+    def stranger(address: str, *, is_answering: bool = False) -> Any:
+        def abort() -> None:
+            gone.append(address)
+
+        transport = SimpleNamespace(abort=abort)
+        return _Stranger(address=address, is_answering=is_answering, transport=transport)
+
+    for one in ("a", "b", "b"):
+        strangers.add(stranger(one))
+    strangers.add(stranger("c"))
+    assert gone == ["b"]
+    assert len(strangers) == 3
+    busy = Strangers(0)
+    answering = stranger("a", is_answering=True)
+    busy.add(answering)
+    assert not busy.make_room(but=stranger("b"))
+    busy.discard(answering)
+    busy.discard(answering)
+    assert len(busy) == 0
+
+
+class _Stranger(SimpleNamespace):
+    """A connection; each is itself."""
+
+    __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType] they are told apart
+    __eq__ = object.__eq__
+
+
+def test_a_stranger_who_only_waits_is_cut_off(tmp_path: Path) -> None:
+    with running_server(tmp_path, token=TOKEN, stranger_timeout=0.05) as server:
+        (waiting,) = _idle(server, 1)
+        with waiting:
+            assert waiting.recv(1) == b""
+
+
+def test_a_stranger_who_asks_again_before_the_answer_is_cut_off(tmp_path: Path) -> None:
+    with running_server(tmp_path, token=TOKEN) as server:
+        one = b"GET /playground HTTP/1.1\r\nhost: localhost\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as asking:
+            asking.sendall(one * 300)
+            received = b""
+            with suppress(ConnectionError):
+                while more := asking.recv(65536):
+                    received += more
+        assert received.count(b"HTTP/1.1 200") <= 1
+        assert server.client.get("/api/health").status_code == 200
+
+
+def test_strangers_do_not_use_up_the_requests_of_their_machine(tmp_path: Path) -> None:
+    with running_server(tmp_path, token=TOKEN, rate=0.001, burst=3) as server:
+        codes = [server.client.get("/api/health").status_code for _ in range(5)]
+        assert codes == [200, 200, 200, 429, 429]
+        known = {"authorization": f"Bearer {TOKEN}"}
+        codes = [server.client.get("/api/health", headers=known).status_code for _ in range(4)]
+        assert codes == [200, 200, 200, 429]

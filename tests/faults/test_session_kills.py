@@ -13,12 +13,18 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from callblocks.model.blocks import Entry
 from callblocks.model.errors import TurnRunning
+from callblocks.model.paths import FilePath
 from callblocks.model.turn_events import CallEnded, TurnEnded, TurnEvent
+from callblocks.session.interrupted import this_owner
 from callblocks.session.session import Session
+from callblocks.session.settings import Attachment
+from callblocks.timeline.recorder import GivenFile, Recorder
 from callblocks.timeline.stores.verify import verify
 from support.dying_session import (
     ANSWER,
@@ -31,7 +37,8 @@ from support.dying_session import (
 from support.people import Person
 from support.speaking import blocks_of, check_grammar, check_shape, of_type, run_turn
 
-OVER = "after the answer"
+OVER = ("before the prompt", "after the answer")
+"""Then no turn is left to resume: the first was not taken, or all of it is there."""
 INDETERMINATE = ("after the intent", "after the effect")
 EFFECTS = dict.fromkeys(POINTS, 1) | {"before the prompt": 0, "after the intent": 0}
 SETTLED = {
@@ -81,12 +88,11 @@ def test_a_turn_goes_on(tmp_path: Path, nursery: SessionNursery, point: str) -> 
     with host:
         session = host.session("talk", yes)
         ended = asyncio.run(session.resume(tell=events.append))
-        if point == OVER:
+        if point in OVER:
             assert ended is None
         else:
             assert ended
-            assert ended.turn == "turn_1"
-            assert ended.status == ("interrupted" if point == "before the prompt" else "answered")
+            assert (ended.turn, ended.status) == ("turn_1", "answered")
             check_grammar(events)
         assert len(effects_of(tmp_path)) == EFFECTS[point]
         nothing_twice(session)
@@ -96,7 +102,10 @@ def test_a_turn_goes_on(tmp_path: Path, nursery: SessionNursery, point: str) -> 
             assert "indeterminate" in codes(session)
         for request in model.requests:
             check_shape(request.messages)
-        if point != "before the prompt":
+        if point == "before the prompt":
+            assert blocks_of(session) == []
+        else:
+            assert [one.text for one in blocks_of(session, "user.prompt")] == ["Go."]
             assert [one.text for one in blocks_of(session, "assistant.completion")] == [ANSWER]
             assert asyncio.run(session.resume(tell=print)) is None
 
@@ -112,7 +121,7 @@ def test_a_turn_is_marked_as_interrupted(
         before = len(effects_of(tmp_path))
         ended = session.settle()
         assert session.settle() is None
-        if point == OVER:
+        if point in OVER:
             assert ended is None
             return
         assert ended == TurnEnded(
@@ -208,6 +217,58 @@ def test_one_that_dies_again_and_again_goes_on_at_last(
         assert ended.status == "answered"
         assert len(effects_of(tmp_path)) == 1
         nothing_twice(session)
+
+
+def test_a_turn_is_never_on_the_timeline_without_its_prompt(tmp_path: Path) -> None:
+    _, host = acting_host(tmp_path)
+    with host:
+        session = host.session("talk", yes)
+        appended: list[list[str]] = []
+        append = session.recorder.timeline.append
+
+        def watched(blocks: Any, expected: int | None = None) -> list[Entry]:
+            made = list(blocks)
+            appended.append([block.type for block in made])
+            return append(made, expected)
+
+        session.recorder.timeline.append = watched
+        file = Attachment("a.txt", b"hello")
+        asyncio.run(run_turn(session, "Go.", file))
+        attached = ["user.attachment"] * 2
+        assert appended[0] == ["timeline.settings", *attached, "user.prompt"]
+
+
+def test_a_turn_that_was_left_without_a_prompt_is_not_resumed(tmp_path: Path) -> None:
+    """Older versions took the turn before they wrote what it was about."""
+    _, host = acting_host(tmp_path)
+    with host:
+        session = host.session("talk", yes)
+        session.recorder.new_turn(f"{this_owner()}#999999")
+        assert asyncio.run(session.resume(tell=print)) is None
+        assert [one.meta["status"] for one in blocks_of(session, "timeline.turn")] == [
+            "interrupted"
+        ]
+
+
+def test_two_writers_never_attach_into_one_turn(tmp_path: Path) -> None:
+    """A writer that lost the race for a turn leaves nothing in the other's folder."""
+    _, host = acting_host(tmp_path)
+    with host:
+        mine = host.session("talk").recorder
+        other = Recorder(mine.timeline, mine.holdings.files, mine.holdings.artifacts)
+        write, written = mine.holdings.files.write, list[str]()
+
+        def overtaken(path: FilePath, content: bytes) -> None:
+            write(path, content)
+            written.append(path.physical)
+            if len(written) == 1:
+                other.take_over("turn_1", "other")
+
+        mine.holdings.files.write = overtaken
+        taken = mine.begin_turn("Mine.", [GivenFile("a.txt", b"mine")])
+        assert written == ["turn_1/attachments/a.txt", "turn_2/attachments/a.txt"]
+        assert taken == "turn_2"
+        assert list(mine.holdings.files.turns()) == ["turn_2"]
 
 
 LIVING = """

@@ -81,7 +81,7 @@ def test_where_the_journal_cannot_be_read_nobody_knows(
 
     with host:
         session = host.session("talk", yes)
-        Breaking(session, 5, 100)
+        Breaking(session, 4, 100)
         asyncio.run(session.run("Go.", tell=lambda event: None))
     _, host = acting_host(tmp_path)
     with host:

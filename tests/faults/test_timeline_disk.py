@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import resource
 import subprocess
 import tempfile
 import threading
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from random import Random
+from unittest.mock import patch
 
 import pytest
 
@@ -19,6 +21,7 @@ from callblocks.model.blocks import Entry
 from callblocks.model.errors import TimelineError
 from callblocks.runtime.running import RunLimits
 from callblocks.runtime.turn import Turn
+from callblocks.server.health_check import HealthCheck
 from callblocks.timeline.keeping.artifacts import Artifacts
 from callblocks.timeline.keeping.verify_artifacts import artifact_of
 from callblocks.timeline.stores.opening import open_store
@@ -28,6 +31,7 @@ from callblocks.tools.declare import tool
 from support.postgres import connect, fresh_database, server_address
 from support.recording import a_session
 from support.running import call, run_one
+from support.speaking import Replies, some_host
 from support.stores import block
 
 
@@ -243,3 +247,55 @@ def test_on_a_server_with_a_full_disk_an_append_is_refused_whole_and_later_goes_
         written += store.append("talk", [block("more")], expected=len(written))
         assert list(store.entries("talk")) == written
         assert verify(store, "talk") == []
+
+
+def test_a_server_on_a_full_disk_is_not_in_good_health(disk: Path) -> None:
+    now = 0.0
+    with some_host(disk, Replies()) as host:
+
+        async def states() -> list[str]:
+            nonlocal now
+            check = HealthCheck(host, lambda: now, patience=60.0)
+            found = [await check.state()]
+            full, now = disk / "full", 2.0
+            with full.open("wb", buffering=0) as file, suppress(OSError):
+                while file.write(b"x" * 4096):
+                    pass
+            found.append(await check.state())
+            full.unlink()
+            # A state counts for a second.
+            found.append(await check.state())
+            now = 4.0
+            found.append(await check.state())
+            check.close()
+            return found
+
+        assert asyncio.run(states()) == ["ok", "disk_full", "disk_full", "ok"]
+
+
+def test_a_check_of_health_that_hangs_is_a_store_that_does_not_answer(disk: Path) -> None:
+    now, go_on = 0.0, threading.Event()
+    with some_host(disk, Replies()) as host:
+
+        async def states() -> list[str]:
+            nonlocal now
+            check = HealthCheck(host, lambda: now, patience=0.01)
+            found = [await check.state()]
+            now = 2.0
+            with patch.object(host.store, "head", lambda name: go_on.wait(60)):
+                found.append(await check.state())
+                now = 13.0
+                found.append(await check.state())
+                go_on.set()
+            hung = HealthCheck(host, lambda: now, stuck=0.0)
+            go_on.clear()
+            with patch.object(host.store, "head", lambda name: go_on.wait(60)):
+                found.append(await hung.state())
+                go_on.set()
+            check.close()
+            hung.close()
+            return found
+
+        # A busy disk is not told at once: the state of a moment ago is.
+        expected = ["ok", "ok", "store_unavailable", "store_unavailable"]
+        assert asyncio.run(states()) == expected

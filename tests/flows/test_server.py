@@ -146,14 +146,14 @@ def test_only_what_came_after_an_event_is_sent_to_who_has_the_rest(server: Runni
     with server.streaming("slow half", "half") as first:
         while next(first)["type"] != "text-delta":
             pass
-        headers = {"last-event-id": "2.2"}
+        headers = {"last-event-id": "2.3"}
         with server.client.stream("GET", "/api/chat/half/stream", headers=headers) as response:
             server.model.gate.set()
             text = response.read().decode()
         list(first)
     assert "One. " not in text
     assert "Two. " in text
-    assert min(_ids(text)) > (2, 2)
+    assert min(_ids(text)) > (2, 3)
 
 
 def test_nothing_runs_nothing_streams(server: Running) -> None:

@@ -19,7 +19,7 @@ from support.following import Followed, Following, spec_form
 from support.home import fence
 from support.scripts import written_scripts
 from support.serving import chunks, served_host
-from support.speaking import Replies, of_type, some_host
+from support.speaking import Never, Replies, of_type, some_host
 from support.teams import of_member, some_team, team_host
 
 TOOLS = ("run_shell_command", "read_file", "list_files")
@@ -141,7 +141,7 @@ def _again(following: Following, turn: Followed, after: int) -> list[dict[str, A
 
 def test_a_turn_that_goes_on_has_what_members_did_before(tmp_path: Path) -> None:
     members = [Member(name=name, model=Replies(f"I am {name}.")) for name in ("one", "two")]
-    _interrupt(tmp_path, Member(name="two", model=Replies("word " * 300)), members[0])
+    _interrupt(tmp_path, Member(name="two", model=Replies(["word " * 300, Never])), members[0])
     again = [Member(name="one", model=Replies("Again?")), members[1]]
     with served_host(lambda: team_host(tmp_path, Replies("Both."), *again)) as server:
         assert server.client.get("/api/chat/trip").json()["status"] == "interrupted"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 from callblocks import Limits
 from callblocks.model.specs import read_specs
 
-__all__ = ("CASES", "CORPUS", "cases_of", "content", "fragments", "options", "texts_of")
+__all__ = ("CASES", "CORPUS", "cases_of", "content", "fragments", "naming", "options", "texts_of")
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 CASES = sorted(CORPUS.glob("*/*.txt"))
@@ -34,6 +36,16 @@ def content(path: Path) -> str:
     """A file as it is, line ends and all."""
     with path.open(encoding="utf-8", newline="") as file:
         return file.read()
+
+
+@contextmanager
+def naming(path: Path) -> Generator[None]:
+    """Name the case in whatever fails here: one test goes through many."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"The case is {path.relative_to(CORPUS)}.")
+        raise
 
 
 def options(path: Path) -> dict[str, Any]:

@@ -33,6 +33,7 @@ __all__ = ("ACT", "ANSWER", "POINTS", "SessionNursery", "acting_host", "effects_
 
 POINTS = (
     "before the prompt",
+    "after the prompt",
     "before the first piece",
     "in the middle of a reply",
     "before the call is written",
@@ -50,7 +51,7 @@ ANSWER = "All is done."
 _SECONDS = 60
 
 _TYPES = {
-    "user.prompt": ("before the prompt", ""),
+    "user.prompt": ("before the prompt", "after the prompt"),
     "react.tool.call": ("before the call is written", "after the call is written"),
     "react.tool.result": ("before the result", "after the result"),
     "assistant.completion": ("before the answer", "after the answer"),

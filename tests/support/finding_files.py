@@ -13,7 +13,7 @@ from docx import Document
 
 from callblocks.runtime.files.root import Root
 from callblocks.toolkits.finding.tools import finding_tools
-from callblocks.tools.context import Context
+from callblocks.tools.context import Context, running_as
 
 __all__ = ("Finding", "age", "docx_of", "docx_with", "pdf_objects", "pdf_of")
 
@@ -35,7 +35,8 @@ class Finding:
         assert not checked.faults, checked.faults
         assert tool.function is not None
         self.context = context or Context()
-        return tool.function(**checked.values, context=self.context)
+        with running_as(self.context):
+            return tool.function(**checked.values, context=self.context)
 
     def paths(self, query: str, **given: Any) -> list[str]:
         """The files that a search finds, best first."""

@@ -10,7 +10,13 @@ __all__ = ("plainly_redacted",)
 
 Replacement: TypeAlias = str | Callable[[re.Match[str]], str]
 
-REDACTED = "[redacted]"
+REDACTED = "••••••••"
+
+_WORD = (
+    r"[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
+    r";|&<>()$`{}\[\]*?\"'\\]"
+)
+_SCHEME = r"(?i:basic|bearer|digest|token|apikey|negotiate|ntlm|hawk|oauth|aws4-hmac-sha256)"
 
 _KEY = (
     r"(?:(?:api|access|secret|private|signing|encryption)[_-]?key|token|secret|authorization"
@@ -36,63 +42,91 @@ _SHAPES = (
 # "Bearer authentication" is prose: a credential has a digit or is long.
 _BEARER = r"(?:(?=[A-Za-z._~+/=-]*+[0-9])[\w.~+/=-]{6,}+|[\w.~+/=-]{20,}+)"
 # A type after `token:` is source code, and so is a call after `token =`.
-_BARE = r"(?!(?i:string|number|boolean|optional|undefined)\b)[\w.+/=~$%^*!@#-]{6,}+(?P<call>[(\[])?"
+_BARE = (
+    rf"(?!(?i:string|number|boolean|optional|undefined)\b|{_SCHEME}[ \t])"
+    r"[\w.+/=~$%^*!@#-]{6,}+(?P<call>[(\[])?"
+)
 _VALUE = rf"(?:(\")(?:[^\"\\\n]++|\\.)+|(')(?:[^'\\\n]++|\\.)+|(\\+[\"'])[^\"'\\\n]++|{_BARE})"
+
+
+def _covered(secret: str) -> str:
+    """Each word of a secret covered, but for the name of a scheme."""
+    scheme = re.match(rf"{_SCHEME}[ \t]{{1,8}}(?=\S)", secret)
+    start = scheme.end() if scheme else 0
+    return secret[:start] + "".join(
+        part if part.startswith("\\") else re.sub(rf"{_WORD}+", REDACTED, part)
+        for part in re.split(r"(\\[\s\S])", secret[start:])
+    )
+
+
+def _all(match: re.Match[str]) -> str:
+    return _covered(match[0])
+
+
+def _rest(match: re.Match[str]) -> str:
+    return match[1] + _covered(match[0][len(match[1]) :])
 
 
 def _hide(match: re.Match[str]) -> str:
     """The name and the opening quote without the value; what is called is no value."""
     if match["call"]:
         return match[0]
-    return "".join(part or "" for part in match.group(1, 2, 3, 4)) + REDACTED
+    kept = "".join(part or "" for part in match.group(1, 2, 3, 4))
+    return kept + _covered(match[0][len(kept) :])
 
 
 _PATTERNS: tuple[tuple[str, Replacement], ...] = (
     (
-        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?"
-        r"(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
-        REDACTED,
+        r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)[\s\S]*?"
+        r"(?=-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+        _rest,
     ),
-    (rf"((?i:authorization){_IS})[^\s\"'\\\[][^\"'\\\r\n]{{3,}}+", rf"\1{REDACTED}"),
-    (rf"{_EDGE}(?:{'|'.join(_SHAPES)})", REDACTED),
-    (rf"\b((?i:bearer)[ \t]{{1,8}}){_BEARER}", rf"\1{REDACTED}"),
-    (r"(://[^\s/:@]{0,64}:)[^\s/@]{1,256}+(?=@)", rf"\1{REDACTED}"),
+    (
+        rf"((?i:authorization){_IS}(?:{_SCHEME}[ \t]{{1,8}}(?={_WORD})|(?={_WORD}{{4}}))){_WORD}++"
+        rf"(?:[ \t]{{1,8}}(?=[^\s0-9]{{0,255}}[0-9]){_WORD}{{6,}}+)?"
+        rf"(?:,?[ \t]{{1,8}}[\w-]{{1,64}}={_WORD}++){{0,16}}",
+        _rest,
+    ),
+    (rf"{_EDGE}(?:{'|'.join(_SHAPES)})", _all),
+    (rf"\b((?i:bearer)[ \t]{{1,8}}){_BEARER}", _rest),
+    (r"(://[^\s/:@]{0,64}:)[^\s/@]{1,256}+(?=@)", _rest),
     (rf"((?i:{_KEY}){_IS}){_VALUE}", _hide),
     # An option of a command takes its value after a blank; a cookie is what a login left.
-    (rf"(--(?i:{_KEY})[ \t]{{1,8}})(?!-)[^\s\"'\\]{{4,256}}+", rf"\1{REDACTED}"),
+    (rf"(--(?i:{_KEY})[ \t]{{1,8}})(?!-){_WORD}{{4,256}}+", _rest),
     (
-        r"(?<![A-Za-z0-9])((?i:(?:set-)?cookie): ?)(?:[\w.-]{1,64}; ?){0,8}[\w.-]{1,64}="
-        r"[^\"'\\\r\n]{3,}+",
-        rf"\1{REDACTED}",
+        r"(?<![A-Za-z0-9])((?i:(?:set-)?cookie): ?(?:[\w.-]{1,64}; ?){0,8}[\w.-]{1,64}=)"
+        rf"{_WORD}{{3,}}+(?:; ?[\w.-]{{1,64}}={_WORD}++){{0,32}}",
+        _rest,
     ),
     (
         rf"((?i:{_KEY})\\*[\"']?:[ \t]{{0,8}}(?:[|>][+-]?[ \t]{{0,8}})?{_BREAK}[ \t]{{1,32}}[\"']?)"
         rf"(?=[^\s:]{{0,255}}[0-9])[^\s:\"'\\]{{6,256}}+(?=[\"']?[ \t]{{0,8}}(?:{_BREAK}|\Z))",
-        rf"\1{REDACTED}",
+        _rest,
     ),
     (
         rf"(((?i:{_KEY}))(?:[ \t][^<>]{{0,64}})?>\s{{0,8}})[^<>\s]{{4,256}}+"
         r"(?=\s{0,8}</[\w:.-]{0,32}(?i:\2)>)",
-        rf"\1{REDACTED}",
+        _rest,
     ),
     (
         r"(?:(?<=http)|(?<=https))(://)(?:(?=[^\s/:@?#]{0,255}[0-9])[^\s/:@?#\"'<>]{8,256}+"
         r"|[^\s/:@?#\"'<>]{20,256}+)(?=@)",
-        rf"\1{REDACTED}",
+        _rest,
     ),
     (
         rf"({_EDGE}(?i:curl)(?![\w-])(?:(?!(?i:curl))[^\n|;]){{0,200}}?[ \t]"
-        r"(?:-u[ \t]{0,8}|--user[ \t=]{1,8})[\"']?[^\s:\"'/\\]{1,64}:)(?!\$)[^\s\"'\\]{1,256}+",
-        rf"\1{REDACTED}",
+        rf"(?:-u[ \t]{{0,8}}|--user[ \t=]{{1,8}})[\"']?[^\s:\"'/\\]{{1,64}}:){_WORD}{{1,256}}+",
+        _rest,
     ),
     (
         rf"({_EDGE}(?i:mysql)(?:dump|admin)?(?![\w-])(?:(?!(?i:mysql))[^\n|;]){{0,200}}?[ \t]-p)"
-        r"(?![\s$-])[^\s\"'\\]{4,256}+",
-        rf"\1{REDACTED}",
+        rf"(?!-){_WORD}{{4,256}}+",
+        _rest,
     ),
     (
-        r"((?i:pwd)=\\*[\"']?)(?![/~.$<{%\[=]|[A-Za-z]:|[\w.]{0,64}[(\[])[^\s;&,)\"'\\]{4,256}+",
-        rf"\1{REDACTED}",
+        r"((?i:pwd)=\\*[\"']?)(?![/~.$<{%\[=]|[A-Za-z]:|[\w.]{0,64}[(\[])(?:(?!,)"
+        rf"{_WORD}){{4,256}}+",
+        _rest,
     ),
 )
 

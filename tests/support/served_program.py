@@ -11,10 +11,9 @@ import time
 from pathlib import Path
 
 from callblocks.server.serving import serve
-from callblocks.server.settings import ServerSettings
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.serving import Noted, Talker
+from support.serving import Noted, Talker, settings_of
 from support.speaking import ASK_ALL, some_host
 
 
@@ -30,7 +29,7 @@ def main(folder: Path) -> None:
 
     tools = Registry([hang, *Noted(folder / "notes").registry().tools])
     serve(
-        ServerSettings(port=0, grace=0.1, sdk_version=6),
+        settings_of(grace=0.1, sdk_version=6),
         lambda: some_host(folder, Talker(), tools=tools, policy=ASK_ALL),
         lambda address: print(address, flush=True),  # noqa: T201 the test reads it
     )

@@ -29,10 +29,12 @@ __all__ = (
     "Served",
     "Talker",
     "chunks",
+    "client_of",
     "posted",
     "running_server",
     "said",
     "served_host",
+    "settings_of",
 )
 
 
@@ -189,7 +191,7 @@ def running_server(
 @contextmanager
 def served_host(open_host: Callable[[], Host], **settings: Any) -> Generator[Served]:
     """A server on a free port for any host; it is ended gracefully."""
-    known = ServerSettings(**{"port": 0, "grace": 0.2, **settings})
+    known = settings_of(**settings)
     bound = bind(known)
     began = threading.Event()
     server = Server(known, make_app(known, open_host), began.set)
@@ -206,6 +208,19 @@ def served_host(open_host: Callable[[], Host], **settings: Any) -> Generator[Ser
         thread.join(20)
         bound.close()
         assert not thread.is_alive()
+
+
+def settings_of(**settings: Any) -> ServerSettings:
+    """Settings of a server under test: a free port, and no token unless the test gives one."""
+    has_token = bool(settings.get("token"))
+    return ServerSettings(**{"port": 0, "grace": 0.2, "no_token": not has_token, **settings})
+
+
+def client_of(address: str) -> httpx2.Client:
+    """A client of a server that printed its address, with the token in it."""
+    base, _, token = address.partition("/#token=")
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    return httpx2.Client(base_url=base, headers=headers, timeout=20)
 
 
 def _run(server: Server, bound: socket.socket) -> None:

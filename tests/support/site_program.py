@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 from callblocks.server.serving import serve
-from callblocks.server.settings import ServerSettings
+from support.serving import settings_of
 from support.site import held_scripts, site_host
 
 
 def main(folder: Path, port: int) -> None:
     serve(
-        ServerSettings(port=port, grace=0.1, rate=1000.0, burst=5000),
+        settings_of(port=port, grace=0.1, rate=1000.0, burst=5000),
         lambda: site_host(folder, held_scripts(folder)),
         lambda address: print(address, flush=True),  # noqa: T201 the test reads it
     )

@@ -84,7 +84,9 @@ def _openers(dialect: str) -> Markers:
         for alone in (True, False)
         for opener in owner.openers(Setting(alone=alone))
     )
-    return Markers(*openers, *thinking, *known.turn_ends, *closers_of(known.closers).shapes)
+    closers = closers_of(known)
+    strays = closers.shapes if closers else ()
+    return Markers(*openers, *thinking, *known.turn_ends, *strays)
 
 
 def _short(before: str, tail: str) -> bool:

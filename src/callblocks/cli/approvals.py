@@ -10,7 +10,6 @@ import click
 from callblocks.cli.exits import EXIT_CODES, Fault
 from callblocks.cli.paint import Paper
 from callblocks.cli.state import APPROVALS, state_folder
-from callblocks.model.redaction import REDACTED
 from callblocks.runtime.approvals.approval import MINUTES, Approval
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approvals.faults import BadApproval
@@ -65,13 +64,9 @@ def show(id: str) -> None:
 def approve(id: str, minutes: str | None) -> None:
     """Let a call run once, or its tool with any input for a while.
 
-    A call of which a part was not kept, because it looks like a secret, can only be approved
-    where it is asked: at the terminal, by `callblocks run --ask`.
+    A call that is covered as a secret in a part that could do something can only be approved where
+    all of it is shown: at the terminal, by `callblocks run --ask`.
     """
-    with ApprovalBook(state_folder() / APPROVALS) as book:
-        found = book.get(id)
-    if found is not None and REDACTED in found.shown:
-        raise Fault(f"a part of {id} is hidden; approve it where it is asked: callblocks run --ask")
     _answer(lambda book: book.approve_for(id, int(minutes)) if minutes else book.approve(id))
 
 

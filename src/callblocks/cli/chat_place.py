@@ -210,7 +210,8 @@ class Place:
 
     def _open(self, first: Offered) -> Host:
         options, given = self._options, self._options["tools"]
-        steering = (options["policy"], options["team"], *code_files(options["workspace"]))
+        own = (options["policy"], options["team"], options["skills"])
+        steering = (*own, *code_files(options["workspace"]))
         return Host(
             HostSettings(
                 state=state_folder(),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callblocks.cli.exits import EXIT_CODES, Fault
+from callblocks.cli.exits import EXIT_CODES, Fault, is_pipe, say
 from callblocks.cli.model_words import MODEL_SPEC
 
 if TYPE_CHECKING:
@@ -52,9 +52,15 @@ _SCRIPTS = Path(__file__).with_name("demo_scripts")
     help="Where the sample and the chats are.  [default: demo in the state folder]",
 )
 @click.option("--fresh", is_flag=True, help="In a new folder, which is removed at the end.")
+@click.option("--no-token", is_flag=True, help="Let every user and program of this machine in.")
 @click.option("--open/--no-open", "opens", default=True, help="Open a browser, where there is one.")
 def command(
-    port: int | None, model: tuple[str, ...], state: Path | None, fresh: bool, opens: bool
+    port: int | None,
+    model: tuple[str, ...],
+    state: Path | None,
+    fresh: bool,
+    no_token: bool,
+    opens: bool,
 ) -> None:
     """Serve the page with a sample to work on, until Ctrl-C.
 
@@ -64,20 +70,26 @@ def command(
     """
     if fresh and state is not None:
         raise click.UsageError("--fresh and --state exclude each other")
+    import msgspec
+
+    from callblocks.cli.state import kept_token
     from callblocks.server.serving import serve
     from callblocks.server.settings import ServerSettings
 
     with ExitStack() as stack:
         place = stack.enter_context(_place(state, fresh=fresh))
         tools = stack.enter_context(_tools(place))
-        settings = ServerSettings(port=_PORT if port is None else port)
+        token = "" if no_token else kept_token(place.state)
+        settings = ServerSettings(
+            port=_PORT if port is None else port, token=token, no_token=no_token
+        )
         if port is None and not _is_free(settings):
-            settings = ServerSettings(port=0)
+            settings = msgspec.structs.replace(settings, port=0)
         try:
             serve(
                 settings,
                 lambda: _host(place, tools, model),
-                lambda address: _tell(address, place, opens=opens),
+                lambda address: _tell(address, token, place, opens=opens),
             )
         except KeyboardInterrupt:
             # It is how one leaves.
@@ -160,17 +172,37 @@ def _is_free(settings: ServerSettings) -> bool:
     return True
 
 
-def _tell(address: str, place: DemoPlace, *, opens: bool) -> None:
+def _tell(address: str, token: str, place: DemoPlace, *, opens: bool) -> None:
+    from callblocks.cli.state import TOKEN
+
+    whole = f"{address}/#token={token}" if token else address
+    # A log keeps no secret.
+    is_shown = not token or sys.stdout.isatty() or is_pipe()
     words = (
-        f"{address}\n\n"
+        f"{whole if is_shown else address}\n\n"
         "A model that plays scripts answers there, offline; the page suggests what to ask.\n"
         f"It works in {place.workspace}.\n"
         "What only reads runs unasked; you are asked before anything else. Ctrl-C ends it.\n"
     )
     sys.stdout.write(words)
     sys.stdout.flush()
+    if not is_shown:
+        say(f"the token is in {place.state / TOKEN}; a browser gets it as /#token=…")
     if opens and _has_display():
-        _open_browser(address)
+        _open_browser(_redirect_file(whole, place.state))
+
+
+def _redirect_file(address: str, state: Path) -> str:
+    """Write a file that redirects a browser to the page; return its address.
+
+    The arguments of a program can be read by every user of the machine; this file cannot.
+    """
+    file_path = state / "open.html"
+    file_path.unlink(missing_ok=True)
+    made = os.open(file_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(made, "w") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">\n')
+    return file_path.as_uri()
 
 
 def _has_display() -> bool:

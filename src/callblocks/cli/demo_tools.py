@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from callblocks.model.shown import format_size
 from callblocks.runtime.files.root import Root
-from callblocks.toolkits.files import PathText, is_foreign
+from callblocks.toolkits.files import PathText
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
@@ -27,8 +27,6 @@ def demo_tools(root: Root) -> Registry:
             path: the file, from the workspace down, such as charts/sales.pdf
         """
         content = root.read(path)
-        if is_foreign(path):
-            context.taint(f"file of others: {path}")
         context.keep(path.rpartition("/")[2], content)
         return f"{path} is shown, {format_size(len(content))}"
 

@@ -22,7 +22,17 @@ import click
 
 from callblocks.model.errors import CallblocksError, TimelineError
 
-__all__ = ("EXIT_CODES", "INTERRUPTED", "PROBLEMS", "USAGE", "Fault", "Refusal", "reported", "say")
+__all__ = (
+    "EXIT_CODES",
+    "INTERRUPTED",
+    "PROBLEMS",
+    "USAGE",
+    "Fault",
+    "Refusal",
+    "is_pipe",
+    "reported",
+    "say",
+)
 
 PROBLEMS = 1
 USAGE = 2
@@ -95,3 +105,13 @@ def _hush() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+def is_pipe() -> bool:
+    """Return whether a program reads what is printed; a file is no pipe."""
+    import stat
+
+    try:
+        return stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False

@@ -103,7 +103,8 @@ def _explained(parser: Parser, options: ReadingOptions, paper: Paper) -> Explain
     if model and AUTO in options["dialect"]:
         why = f"{first} was asked first" if first else "no dialect is known"
         why = f"{why} for {visible_line(model)}"
-    return Explained(paper.width, parser.attempts, why, _advice(options))
+    advice, has_tools = _advice(options), bool(options["tools"])
+    return Explained(paper.width, parser.attempts, why, advice, has_tools=has_tools)
 
 
 def _advice(options: ReadingOptions) -> str:

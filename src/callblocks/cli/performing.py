@@ -13,7 +13,7 @@ from callblocks.model.calls import Call
 from callblocks.model.outcomes import Outcome
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approving import Approving
-from callblocks.runtime.asking import Settled
+from callblocks.runtime.asking import LetThrough, Settled
 from callblocks.runtime.files.root import Root
 from callblocks.runtime.journal import Journal
 from callblocks.runtime.policy.policy import Policy
@@ -36,10 +36,11 @@ def open_runtime(
     width: int,
     aside: Aside,
     settled: Settled | None = None,
+    let_through: LetThrough | None = None,
 ) -> Generator[Runtime]:
     """A runtime that asks at the terminal, where there is one, and remembers in our folder.
 
-    `settled` is told what came of each question.
+    `settled` is told what came of each question, `let_through` of calls that a grant lets run.
     """
     state = state_folder()
     with ExitStack() as stack:
@@ -53,10 +54,11 @@ def open_runtime(
         yield Runtime(
             registry,
             policy,
-            approving=Approving(book, asker, str(root.folder), settled),
+            approving=Approving(book, asker, str(root.folder), settled, let_through=let_through),
             journal=journal,
             keep=Artifacts(state / ARTIFACTS),
             resolve=root.resolve,
+            origins=root.origins,
         )
 
 

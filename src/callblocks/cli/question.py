@@ -14,7 +14,8 @@
     Run gmail_send(to=petra.novak@northschool.example, subject=Friday, body=24 pupils are fine.)?
 
 What the tool tells of the change has a bar before each line, so that no line of it can pass for
-an argument. What is not given, and so has its default, is shown on demand.
+an argument. What is not given, and so has its default, is shown on demand. Secrets are masked. A
+call in which a mask would hide more than a value is shown without masks.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _INDENT = "  "
 _HANG: Row = (("plain", _INDENT),)
 _BAR = f"{_INDENT}│ "
 _KEY_WIDTH = 16
+_IN_CLEAR = "It has secrets that cannot be covered without hiding what it does: all is shown."
 _LONG = 3
 """Line ends from which on an argument stands below the shorter ones."""
 
@@ -49,8 +51,13 @@ def question_rows(question: Question, width: int) -> list[Row]:
     if traits:
         rows.append((("quiet", f"{_INDENT}{traits}"),))
     rows += _taint(question.tainted, width)
-    rows += _preview(exact(question.preview), width) if question.preview else []
-    given = {key: to_compact_text(value) for key, value in question.call.input.items()}
+    shown = question.shown
+    preview, input = shown.preview, shown.input
+    if not shown.is_whole:
+        preview, input = question.preview, dict(question.call.input)
+        rows += wrap((("warning", f"{_INDENT}{_IN_CLEAR}"),), width, _HANG)
+    rows += _preview(exact(preview), width) if preview else []
+    given = {key: to_compact_text(value) for key, value in input.items()}
     # A sort is stable: apart from that, the order is the given one.
     short_first = sorted(given, key=lambda key: given[key].count("\n") >= _LONG)
     return [*rows, *_arguments({key: given[key] for key in short_first}, width)]

@@ -9,7 +9,7 @@ state folder (see `callblocks.timeline.layout`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from callblocks.cli.transcript import Prose
     from callblocks.model.calls import Call, CheckedCall
     from callblocks.model.outcomes import Outcome
-    from callblocks.runtime.asking import Question
+    from callblocks.runtime.asking import Grant, Question
     from callblocks.runtime.files.root import Root
     from callblocks.timeline.reading.skills import Skills
     from callblocks.timeline.recorder import Recorder
@@ -100,6 +100,17 @@ class Recording:
         """Whether there is something of the person to write down."""
         return bool(self._asked.prompt or self._asked.files)
 
+    def tainted(self, registry: Registry) -> tuple[str, ...]:
+        """Return why the run is tainted before it begins: by its timeline, and by what is attached.
+
+        The reasons are those that a session on the same timeline has.
+        """
+        from callblocks.session.tainting import Taints
+
+        taints = Taints()
+        taints.feed(self._recorder.timeline.entries(), registry)
+        return (*taints.reasons, *(f"attachment: {file.name}" for file in self._asked.files))
+
     def open_turn(self, prose: Prose, registry: Registry) -> Registry:
         """Take the turn, and write down what was asked; the tools then work in that turn."""
         self._notes = dict(prose.before)
@@ -118,22 +129,36 @@ class Recording:
             self._recorder.notes(self.turn, call, notes)
         self._recorder.started(self.turn, call, checked)
 
-    def settled(self, question: Question, approved: bool, words: str) -> None:
+    def settled(self, question: Question, approved: bool, words: str, grant: Grant | None) -> None:
         """Write down what the person answered about a call."""
         from callblocks.session.answers import write_answer
 
-        write_answer(self._recorder, self.turn, question, approved, words)
+        write_answer(self._recorder, self.turn, question, approved, words, grant)
 
-    def end(self, call: Call, outcome: Outcome) -> None:
-        """Write down what came of a call; one that was stopped before it began, too."""
+    def let_through(self, call: Call, grant: Grant) -> None:
+        """Write down which grant lets a call run without a question."""
+        from callblocks.session.answers import write_grant
+
+        write_grant(self._recorder, self.turn, call, grant)
+
+    def end(self, call: Call, outcome: Outcome, tainted: Sequence[str] = ()) -> None:
+        """Write down what came of a call; one that was stopped before it began, too.
+
+        `tainted` says where text of others came from since the call before.
+        """
+        from callblocks.session.tainting import taint_meta
+
         if call.id not in self._begun:
             self.begin(call, None)
-        self._recorder.ended(self.turn, call, outcome)
+        self._recorder.ended(self.turn, call, outcome, origins=taint_meta(tainted))
 
-    def conclude(self, prose: Prose) -> None:
-        """Write down what the model said last."""
+    def conclude(self, prose: Prose, tainted: Sequence[str] = ()) -> None:
+        """Write down what the model said last; `tainted` is as for `end`."""
+        from callblocks.session.tainting import taint_meta
+
         if prose.after:
-            self._recorder.completion(self.turn, prose.after)
+            meta = {key: reasons for key, reasons in taint_meta(tainted).items() if reasons}
+            self._recorder.completion(self.turn, prose.after, **meta)
 
     def _ask(self) -> None:
         from callblocks.model.errors import ToolError

@@ -87,7 +87,7 @@ def command(
         raise click.UsageError("--explain and --dry-run are for people, not for --json and --reply")
     check_reply(reply_in)
     policy, paper = given_policy(options), Paper()
-    steering = (options["policy"], *code_files(options["workspace"]))
+    steering = (options["policy"], options["skills"], *code_files(options["workspace"]))
     runs = policy.enabled and not dry_run
     with (
         open_workspace(options["workspace"], *steering) as root,

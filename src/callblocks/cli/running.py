@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
-from callblocks.cli.io import pieces
+from callblocks.cli.io import STDIN, pieces
 from callblocks.cli.performing import open_runtime, perform
 from callblocks.cli.quoted_calls import QuotedCalls
 from callblocks.cli.reading import ReadingOptions, make_parser, read
@@ -39,12 +40,22 @@ class Run:
         self.judged: list[Judged] = []
         self.outcomes: list[Outcome] = []
         self.screen = screen
+        self._root = root
         self._registry = registry
         self._recording = recording
-        self._turn = Turn(tainted=("the text",) if tainted else ())
+        self._turn = Turn(tainted=() if recording is None else recording.tainted(registry))
+        if tainted:
+            self._turn.taint("the text")
         settled = None if recording is None else recording.settled
+        let_through = None if recording is None else recording.let_through
         self._open = lambda: open_runtime(
-            self._registry, policy, root, screen.paper.width, screen.aside, settled
+            self._registry,
+            policy,
+            root,
+            screen.paper.width,
+            screen.aside,
+            settled,
+            let_through,
         )
 
     @property
@@ -55,6 +66,8 @@ class Run:
     def read(self, file: str, options: ReadingOptions) -> QuotedCalls:
         """Read the text, and show it as it comes; given back is what may be told of it at last."""
         quoted = QuotedCalls(options)
+        if why := _taint_of_file(file, self._root):
+            self._turn.taint(why)
         for one in read(pieces(file), make_parser(options)):
             quoted.feed(one)
             self.transcript.add(one[1])
@@ -87,7 +100,7 @@ class Run:
             self.outcomes.append(outcome)
             try:
                 if record is not None:
-                    record.end(calls[outcome.id], outcome)
+                    record.end(calls[outcome.id], outcome, self._turn.take_new_taints())
             finally:
                 # What was done is shown in any case.
                 self.screen.feed(self.transcript.settle(outcome))
@@ -96,10 +109,18 @@ class Run:
         with self._open() as runtime:
             perform(runtime, waiting, self._turn, begin=begin, finished=finish, listen=self._listen)
         if record is not None and not self.stopped:
-            record.conclude(prose)
+            record.conclude(prose, self._turn.take_new_taints())
 
     def _listen(self, progress: Progress) -> None:
         if isinstance(progress, Said):
             self.screen.say(progress.text)
         elif isinstance(progress, Judged):
             self.judged.append(progress)
+
+
+def _taint_of_file(file: str, root: Root) -> str | None:
+    """Return why the text itself is of others, where it lies in the workspace."""
+    if file == STDIN:
+        return None
+    real = os.path.relpath(os.path.realpath(file), root.folder)
+    return None if real.split("/")[0] == ".." else root.origins.of_file(real)

@@ -18,7 +18,7 @@ from callblocks.cli.chat_options import (
     model_of_environment,
     serving_options,
 )
-from callblocks.cli.exits import EXIT_CODES, say
+from callblocks.cli.exits import EXIT_CODES, is_pipe, say
 
 if TYPE_CHECKING:
     from callblocks.session.host import Host
@@ -33,7 +33,7 @@ _PORT = 8765
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="The address to bind; any but a loopback address needs a token.",
+    help="The address to bind.",
 )
 @click.option(
     "--port",
@@ -46,7 +46,13 @@ _PORT = 8765
     "--token",
     envvar="CALLBLOCKS_TOKEN",
     default="",
-    help="What clients send as `Authorization: Bearer …`.  [environment: CALLBLOCKS_TOKEN]",
+    help="What clients send as `Authorization: Bearer …`.  [environment: CALLBLOCKS_TOKEN;"
+    " default: one that is made once, and kept in the state folder]",
+)
+@click.option(
+    "--no-token",
+    is_flag=True,
+    help="Let every user and program of this machine in; on a loopback address only.",
 )
 @click.option(
     "--origin",
@@ -72,6 +78,7 @@ def command(
     host: str,
     port: int,
     token: str,
+    no_token: bool,
     origin: tuple[str, ...],
     public_url: tuple[str, ...],
     sdk_version: str,
@@ -80,10 +87,13 @@ def command(
 ) -> None:
     """Serve chats, timelines, artifacts and approvals over HTTP, until Ctrl-C.
 
-    It says its addresses, where a browser finds the page of the chats. On a loopback address no
-    token is needed, and only this machine is answered. GET /api/openapi.json says what programs
-    find. With none of --ask, --allow, --allow-trait and --policy no call runs.
+    It says its addresses, where a browser finds the page of the chats; the token is part of them
+    unless they go to a file. On a loopback address only this machine is answered. GET
+    /api/openapi.json says what programs find. With none of --ask, --allow, --allow-trait and
+    --policy no call runs.
     """
+    if token and no_token:
+        raise click.UsageError("--token and --no-token exclude each other")
     named = model[0] if model else model_of_environment()
     options = ChatOptions(model=named, **place)
     check_team(options)
@@ -94,7 +104,8 @@ def command(
     settings = ServerSettings(
         host=host,
         port=port,
-        token=token,
+        token=token or ("" if no_token else _own_token(host, public_url)),
+        no_token=no_token,
         origins=origin,
         public_urls=public_url,
         sdk_version=SDK_VERSIONS[("5", "6", "7").index(sdk_version)],
@@ -105,7 +116,7 @@ def command(
         serve(
             settings,
             lambda: _open(options, others),
-            lambda address: _tell([address, *public], token),
+            lambda address: _tell([address, *public], settings.token, is_own=not token),
         )
 
 
@@ -120,8 +131,29 @@ def _open(options: ChatOptions, others: tuple[str, ...] | None) -> Host:
     return host
 
 
-def _tell(addresses: list[str], token: str) -> None:
-    """Where the page is; it takes the token from there. What reads along keeps no secret."""
-    secret = f"/#token={token}" if token and sys.stdout.isatty() else ""
+def _own_token(host: str, public_urls: tuple[str, ...]) -> str:
+    """Return the kept token for a server that only this machine reaches, or "".
+
+    For an address that others reach, somebody has to choose a token.
+    """
+    from callblocks.cli.state import kept_token, state_folder
+    from callblocks.server.addresses import is_loopback
+
+    is_local = is_loopback(host) and not public_urls
+    return kept_token(state_folder()) if is_local else ""
+
+
+def _tell(addresses: list[str], token: str, *, is_own: bool) -> None:
+    """Print where the page is, with the token, which the page takes from there.
+
+    A token of --token is shown on a terminal only, one that was made here also to a program that
+    reads from a pipe. A file, such as a log, never gets it.
+    """
+    is_shown = sys.stdout.isatty() or (is_own and is_pipe())
+    secret = f"/#token={token}" if token and is_shown else ""
     sys.stdout.writelines(f"{address}{secret}\n" for address in addresses)
     sys.stdout.flush()
+    if is_own and token and not is_shown:
+        from callblocks.cli.state import TOKEN, state_folder
+
+        say(f"the token is in {state_folder() / TOKEN}; a browser gets it as /#token=…")

@@ -1,6 +1,6 @@
 """What goes wrong with a model's server, as a `ModelError` that a person can act on.
 
-    http://127.0.0.1:8080/v1 refused the request (401): invalid key [redacted]; check the key
+    http://127.0.0.1:8080/v1 refused the request (401): invalid key ••••••••; check the key
 
 The server's own words are cut short, and every secret of the settings is taken out of them. What
 follows them is the way out: which variable has the key, which models there are, what to lower,

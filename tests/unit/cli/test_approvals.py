@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.redaction import REDACTED
 from callblocks.runtime.approvals.book import ApprovalBook
 from support.command import run
 from support.home import move_in
@@ -85,12 +84,12 @@ def test_what_was_not_kept_whole_is_approved_only_where_it_is_asked(
     more: list[str], tmp_path: Path
 ) -> None:
     with ApprovalBook(tmp_path / "state" / "approvals.sqlite") as book:
-        shown = f'act\n  "key": {REDACTED}'
+        shown = 'act\n  "password": "two words"'
         id = book.request(fingerprint="f", grant_key="g", tool="act", shown=shown).id
         result = run("approvals", "approve", id, *more)
         assert result.exit_code == 2
         (line,) = result.stderr.splitlines()
-        assert line.startswith(f"callblocks: a part of {id} is hidden")
+        assert line.startswith(f"callblocks: a part of the call {id} is covered as a secret")
         assert "callblocks run --ask" in line
         assert not book.take("f", "g").ok
     assert "denied" in run("approvals", "deny", id).stdout

@@ -99,7 +99,7 @@ def test_nothing_runs_unless_it_is_allowed_and_the_way_is_told(
     model = SayingModel(fence("note", text="a"), "I could not.")
     result = chat(monkeypatch, model, "trip", "--prompt", "note a")
     assert result.exit_code == 1
-    assert "policy_off: note did not run" in result.stdout
+    assert "refused: nothing runs without a policy" in result.stdout
     assert "I could not." in result.stdout
     assert "1 refused" in result.stdout
     assert "No call may run in this chat" in result.stdout
@@ -265,6 +265,6 @@ def test_where_there_is_an_office_a_script_works_on_it(
     assert run("workspace", "init").exit_code == 0
     shown = " ".join(run(*asked).stdout.split())
     assert "Where you said yes, it is done: the booking is changed to 24 pupils" in shown
-    assert "gmail_send did not run: a person must approve it" in shown
+    assert "not approved: a person must approve it" in shown
     others = " ".join(run(*asked, "--office", "google").stdout.split())
     assert "Where you said yes" not in others

@@ -70,7 +70,7 @@ def perform(folder: Path, model: SayingModel, teller: Teller) -> TurnEnded | Non
 
 
 def interrupt(event: TurnEvent) -> None:
-    if isinstance(event, Said):
+    if isinstance(event, Said) and event.text.strip():
         os.kill(os.getpid(), signal.SIGINT)
 
 

@@ -28,7 +28,7 @@ from callblocks.runtime.files.root import Root
 from callblocks.toolkits.standard import standard_tools
 from support.command import run
 from support.home import move_in
-from support.serving import chunks, lines, posted, said
+from support.serving import chunks, client_of, lines, posted, said
 
 # Nobody waits for the pace of a real model here.
 PROGRAM = (
@@ -62,9 +62,10 @@ def _running(*args: str) -> Generator[tuple[subprocess.Popen[str], httpx2.Client
     try:
         assert process.stdout is not None
         told = address = process.stdout.readline().strip()
+        assert "/#token=" in address
         while "Ctrl-C" not in told:
             told += process.stdout.readline()
-        with httpx2.Client(base_url=address, timeout=20) as client:
+        with client_of(address) as client:
             yield process, client, told
     finally:
         process.kill()
@@ -200,8 +201,9 @@ def test_a_port_that_is_taken_is_passed_over_unless_it_was_named(
         try:
             assert process.stdout is not None
             address = process.stdout.readline().strip()
-            assert not address.endswith(f":{port}")
-            assert httpx2.get(f"{address}/api/health").status_code == 200
+            assert f":{port}/" not in address
+            with client_of(address) as client:
+                assert client.get("/api/tools").status_code == 200
         finally:
             process.kill()
             process.communicate()
@@ -230,5 +232,13 @@ def test_a_browser_opens_where_there_is_a_screen(
     monkeypatch.setattr(demo, "_open_browser", asked.append)
     monkeypatch.setenv("DISPLAY", display)
     monkeypatch.setattr(sys, "platform", "linux")
-    demo._tell("http://127.0.0.1:1", DemoPlace(tmp_path), opens=opens)
+    place = DemoPlace(tmp_path)
+    place.state.mkdir()
+    demo._tell("http://127.0.0.1:1", "a-secret", place, opens=opens)
     assert len(asked) == opened
+    for address in asked:
+        # Arguments of a program are seen by every user of the machine.
+        assert "a-secret" not in address
+        door = Path(address.removeprefix("file://"))
+        assert door.stat().st_mode & 0o777 == 0o600
+        assert "http://127.0.0.1:1/#token=a-secret" in door.read_text()

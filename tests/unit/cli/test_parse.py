@@ -243,3 +243,22 @@ def test_calls_that_are_in_code_fences_only_are_hinted_at() -> None:
     assert run("parse", "--json", text=cat).stderr == hint
     for told in ("--in-code-fences", "--no-in-code-fences", "--dialect=scissors-cat"):
         assert "quoted" not in run("parse", told, text=cat).stderr
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("auto", '<think>So:\n<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>\n'),
+        ("auto", 'So:\n```json\n{"name": "ping", "arguments": {}}\n```\n'),
+        ("auto", "So:\n```python\nping()\n```\n"),
+        ("mistral_v11", "[THINK]So: [TOOL_CALLS]ping[ARGS]{}"),
+        ("qwen3_coder", "<think>So:\n<tool_call>\n<function=ping>\n</function>\n</tool_call>"),
+    ],
+)
+def test_calls_that_count_only_with_declared_tools_are_hinted_at(dialect: str, text: str) -> None:
+    hint = "callblocks: a call of ping would be read with --tools\n"
+    assert run("parse", "-d", dialect, text=text).stderr == hint
+
+
+def test_a_text_without_calls_has_no_hint() -> None:
+    assert run("parse", text='{"name": "Oslo"} and print(1)\n').stderr == ""

@@ -153,6 +153,17 @@ def test_what_a_policy_refuses_is_written_down_too(state: Path) -> None:
     assert json.loads(found[-1].text or "")["error"]["code"] == "approval_required"
 
 
+def test_the_grant_that_lets_a_call_run_is_written_down(state: Path) -> None:
+    options = ("-T", "tools.py", "--allow", "add", "--timeline", "t")
+    waiting = run("run", *options, text=fence("note", "n", text="a"))
+    id = waiting.stdout.partition("callblocks approvals approve ")[2].split(";")[0].split()[0]
+    assert run("approvals", "approve", id, "--for", "10").exit_code == 0
+    run("run", *options, text=fence("note", "m", text="b"))
+    (granted,) = (block for block in blocks(state) if block.type == "timeline.approval")
+    assert granted.call_id == "m"
+    assert (granted.meta["approval"], granted.meta["minutes"]) == (id, 10)
+
+
 def test_calls_that_have_a_result_are_left_alone(state: Path) -> None:
     text = "Old.\n🛠️[add 1 2]\n🛠️[/end]\n🛠️[/result 1]\n3\n🛠️[/end]\nNew.\n🛠️[add 3 4]\n🛠️[/end]\n"
     record(text)
@@ -236,7 +247,7 @@ def test_what_was_done_is_shown_though_it_could_not_be_written(
     from callblocks.model.errors import TimelineError
     from callblocks.timeline.recorder import Recorder
 
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise TimelineError("store_full", "no room")
 
     monkeypatch.setattr(Recorder, "ended", full)

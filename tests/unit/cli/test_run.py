@@ -86,7 +86,7 @@ def test_a_call_that_nobody_read_is_a_failure() -> None:
 def test_what_is_not_allowed_is_refused_where_nobody_is_there() -> None:
     result = run_text(TEXT, "--allow-trait", "read_only")
     assert result.exit_code == 1
-    assert "approval_required" in result.stdout
+    assert "not approved: a person must approve it" in result.stdout
     assert "1 done, 1 refused" in result.stdout
     assert "callblocks approvals approve " in result.stdout
     assert notes() == ""
@@ -110,7 +110,7 @@ def test_a_policy_file_decides_and_explain_says_why() -> None:
     )
     result = run_text(TEXT, "--policy", "policy.toml", "--explain")
     assert result.exit_code == 1
-    assert "policy_denied" in result.stdout
+    assert "refused by rule 1: paper is dear" in result.stdout
     assert "rule 1 of the policy denies: paper is dear" in result.stdout
     assert "rule 2 of the policy allows" in result.stdout
     assert "1 done, 1 refused" in result.stdout

@@ -11,9 +11,11 @@ import httpx2
 import pytest
 from click.testing import Result
 
+from callblocks.cli.state import TOKEN, kept_token, state_folder
+from callblocks.server.serving import NO_TOKEN
 from support.command import run
 from support.home import move_in
-from support.serving import chunks, posted, said
+from support.serving import chunks, client_of, posted, said
 
 PROGRAM = "from callblocks.cli.serve import command; command()"
 
@@ -101,3 +103,47 @@ def test_it_says_its_address_serves_and_ends_when_told(tmp_path: Path) -> None:
     finally:
         server.kill()
         server.communicate()
+
+
+def _printed(*args: str) -> tuple[str, str]:
+    """What a server prints first, and its errors once it has ended."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "--port", "0", *args],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        with client_of(address) as client:
+            assert client.get("/api/tools").status_code == 200
+        process.send_signal(signal.SIGTERM)
+        return address, process.communicate(timeout=20)[1]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_server_on_loopback_has_a_token_that_only_its_owner_reads() -> None:
+    first, errors = _printed()
+    assert "no token" not in errors
+    token = first.partition("/#token=")[2]
+    kept = state_folder() / TOKEN
+    assert kept.read_text().strip() == token
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert kept_token(state_folder()) == token
+    kept.chmod(0o644)
+    assert kept_token(state_folder()) != token, "others may have read it"
+
+
+def test_a_server_without_a_token_says_it_aloud() -> None:
+    address, errors = _printed("--no-token")
+    assert "#token" not in address
+    assert NO_TOKEN in errors
+
+
+def test_a_token_and_none_exclude_each_other() -> None:
+    result = _serve("--no-token", "--token", "a-token-of-16-or-more")
+    assert result.exit_code == 2
+    assert "exclude each other" in result.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.cli.exits import Fault
-from callblocks.cli.state import state_folder
+from callblocks.cli.state import TOKEN, kept_token, state_folder
 from support.command import run
 
 
@@ -54,3 +54,10 @@ def test_a_folder_that_cannot_be_made_says_the_way_out(
     result = run("run", text="no calls")
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_file_without_a_token_lets_nobody_in_and_says_the_way_out(tmp_path: Path) -> None:
+    """A program that was killed while it made the file left it like this."""
+    (tmp_path / TOKEN).touch(mode=0o600)
+    with pytest.raises(Fault, match="holds no token; remove it, or give a token"):
+        kept_token(tmp_path)
