@@ -27,6 +27,7 @@ from playwright.sync_api import (
     Playwright,
     Request,
     ViewportSize,
+    expect,
     sync_playwright,
 )
 
@@ -43,6 +44,9 @@ __all__ = (
 
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
+
+_PATIENCE = 30_000
+"""Milliseconds to wait for what must come."""
 
 _AXE = Path(__file__).parents[1] / "node" / "node_modules" / "axe-core" / "axe.min.js"
 _FLAGS = (
@@ -142,7 +146,9 @@ def watched(browser: Browser, **options: Any) -> Generator[Watch]:
     """A fresh profile; faults of its pages fail at the end. `options` are Playwright's."""
     given = {"viewport": DESKTOP, "locale": "en-GB", "timezone_id": "UTC", **options}
     context = browser.new_context(**given)
-    context.set_default_timeout(10_000)
+    # A busy machine is slow, not wrong: processor work of the server has a low priority.
+    context.set_default_timeout(_PATIENCE)
+    expect.set_options(timeout=_PATIENCE)
     try:
         watch = Watch(context)
         yield watch
