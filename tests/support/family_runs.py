@@ -7,7 +7,8 @@ the workspace and what may run are all that is said.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -75,8 +76,12 @@ def outcomes_of(events: Sequence[TurnEvent]) -> list[Outcome]:
     return [event.outcome for event in events if isinstance(event, CallEnded)]
 
 
-def serve_cells(server: FamilyServer, workspace: Path) -> dict[str, Cell]:
-    """A turn of `callblocks serve` with each family, by title; turns choose among its models."""
+@contextmanager
+def serve_cells(server: FamilyServer, workspace: Path) -> Generator[Callable[[Family], Cell]]:
+    """Yield a function that plays a turn of `callblocks serve` with a family.
+
+    One server has the models of all families; turns choose among them.
+    """
     models = [word for family in FAMILIES for word in ("-m", f"{server.url}#{family.model}")]
     context = serve.command.make_context(
         "serve", [*models, "--allow", TOOL, "-w", str(workspace), "--port", "0"]
@@ -86,7 +91,7 @@ def serve_cells(server: FamilyServer, workspace: Path) -> dict[str, Cell]:
     first, *others = given.pop("model")
     options = cast("ChatOptions", {**given, "model": first})
     with context, served_host(lambda: Place(options, None, others).host) as served:
-        return {family.title: _served(served, server, family, workspace) for family in FAMILIES}
+        yield lambda family: _served(served, server, family, workspace)
 
 
 def _served(served: Served, server: FamilyServer, family: Family, workspace: Path) -> Cell:
