@@ -81,6 +81,7 @@ def told(text: str, **options: object) -> list[tuple[str, str]]:
 @settings(max_examples=max(300, settings().max_examples))
 @example("<think>🛠️[ls]🛠️[/end]</think>", Hasty(), False, TOOLS, [])
 @example("🛠️[ls]</think>🛠️[/end]", Hasty(), True, TOOLS, [])
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_cuts_do_not_matter_and_nothing_is_lost(text, dialect, opened, tools, places) -> None:
     options = {"in_reasoning": opened, "tools": tools}
     whole = read(dialect, [text], **options)
@@ -109,6 +110,7 @@ def test_cuts_do_not_matter_and_nothing_is_lost(text, dialect, opened, tools, pl
     ],
 )
 @pytest.mark.parametrize("dialect", [Patient(), Hasty()], ids=["patient", "hasty"])
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_twice_the_thought_is_twice_the_work(dialect: Patient, repeated: str, piece: int) -> None:
     times = 1000 // len(repeated)
     rows = ["<think>" + repeated * count for count in (times, 2 * times)]

@@ -131,6 +131,7 @@ def _lines(**properties: Any) -> str:
 
 
 @pytest.mark.parametrize("dialect", TEACHING)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_the_tools_of_a_plain_session_take_less_than_four_kilobytes(
     dialect: str, default_tools: tuple[ToolSpec, ...]
 ) -> None:

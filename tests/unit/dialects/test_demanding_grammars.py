@@ -53,12 +53,14 @@ def grammar(dialect: str, kind: Kind, calls: Calls | None, tool: str | None) -> 
 
 
 @pytest.mark.parametrize(("dialect", "kind"), CASES)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_any_number_of_calls_is_taken_where_none_is_demanded(dialect: str, kind: Kind) -> None:
     for items in [(), (PROSE,), ("find",), (PROSE, "now"), ("find", "now", "find")]:
         assert taken(dialect, kind, *items)
 
 
 @pytest.mark.parametrize(("dialect", "kind"), CASES)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_required_call_may_stand_in_prose_and_have_others_beside_it(
     dialect: str, kind: Kind
 ) -> None:
@@ -72,6 +74,7 @@ def test_a_required_call_may_stand_in_prose_and_have_others_beside_it(
 
 
 @pytest.mark.parametrize(("dialect", "kind"), CASES)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_where_one_call_is_demanded_a_second_is_refused(dialect: str, kind: Kind) -> None:
     for items in [(), (PROSE,), ("find", "now"), ("now", "now"), (PROSE, "find", "find")]:
         assert not taken(dialect, kind, *items, calls="one")
@@ -83,6 +86,7 @@ def test_where_one_call_is_demanded_a_second_is_refused(dialect: str, kind: Kind
 
 
 @pytest.mark.parametrize(("dialect", "kind"), CASES)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_named_tool_is_the_only_one_that_may_be_called(dialect: str, kind: Kind) -> None:
     assert taken(dialect, kind, PROSE, "find", "find", tool="find")
     for items in [(), (PROSE,), ("now",), ("find", "now"), ("now", "find")]:
@@ -93,6 +97,7 @@ def test_a_named_tool_is_the_only_one_that_may_be_called(dialect: str, kind: Kin
 
 
 @pytest.mark.parametrize("dialect", CONSTRAINING)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_structural_tag_demands_one_call_of_one_tool(dialect: str) -> None:
     assert taken(dialect, "structural_tag", PROSE, "find", calls="one", tool="find")
     for items in [(), (PROSE,), ("now",), ("find", "find")]:
@@ -157,6 +162,7 @@ def _tags(tag: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 @pytest.mark.parametrize("dialect", CONSTRAINING)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_tool_that_takes_nothing_is_enough_for_a_grammar(dialect: str) -> None:
     tool = ToolSpec("now")
     text = dialects[dialect].write([Call(id="c1", name="now", input={})], [tool])

@@ -58,6 +58,7 @@ def codes(parsed: Parsed) -> set[str]:
 
 
 @pytest.mark.parametrize(("name", "other"), PAIRS)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_sibling_is_read_and_named(name: str, other: str) -> None:
     text = dialects[other].write([Call(id="c1", name="look", input=INPUT)], TOOLS)
     parsed, strict = parse(text, name, tools=TOOLS), parse(text, name, tools=TOOLS, strict=True)
@@ -73,6 +74,7 @@ def test_a_sibling_is_read_and_named(name: str, other: str) -> None:
 
 @pytest.mark.parametrize("notation", NOTATIONS)
 @pytest.mark.parametrize("name", BODIES)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_body_in_any_notation_is_read(name: str, notation: str) -> None:
     bodies = BODIES[name]
     assert bodies is not None
@@ -87,6 +89,7 @@ def test_a_body_in_any_notation_is_read(name: str, notation: str) -> None:
 
 @pytest.mark.parametrize("notation", ["a python call", "a name and an object"])
 @pytest.mark.parametrize("name", sorted(BODIES.keys() - SURE_BY_WRAPPER))
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_body_names_a_declared_tool_where_there_are_any(name: str, notation: str) -> None:
     bodies = BODIES[name]
     assert bodies is not None

@@ -18,6 +18,7 @@ TOOL = ToolSpec("weigh", parameters={"type": "object", "properties": SCHEMAS, "r
 @pytest.mark.parametrize("kind", ["gbnf", "lark"])
 @pytest.mark.parametrize("dialect", CONSTRAINING)
 @pytest.mark.parametrize("value", [{"x": 1.5}, {"x": -2, "y": "any"}], ids=["number", "anything"])
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_number_and_a_parameter_of_any_type_can_be_written(
     dialect: str, kind: Kind, value: dict[str, Any]
 ) -> None:

@@ -127,6 +127,7 @@ BROKEN = {
     ("dialect", "good", "bad"),
     [(dialect, good, bad) for dialect, cases in BROKEN.items() for good, bad in cases],
 )
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_grammar_refuses_a_broken_call(dialect: str, good: str, bad: str, kind: Kind) -> None:
     text = dialects[dialect].write(["Now.\n", FILE, QUERY, NOW], TOOLS)
     assert good in text
@@ -147,6 +148,7 @@ BEGUN = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dialect", CONSTRAINING)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_grammar_refuses_a_text_that_stops_inside_a_call(dialect: str, kind: Kind) -> None:
     text = dialects[dialect].write([FILE], TOOLS)
     inside = {"scissors-cat": len(text) - 8}.get(dialect, len(text) - 2)
@@ -239,6 +241,7 @@ VALUES = st.recursive(
 @pytest.mark.parametrize("dialect", ["emoji-bracket", "emoji-bracket+"])
 @given(rows=st.lists(VALUES, max_size=3))
 @settings(max_examples=60, deadline=None)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_body_of_json_is_written_as_its_grammar_says(
     dialect: str, kind: Kind, rows: list[Any]
 ) -> None:

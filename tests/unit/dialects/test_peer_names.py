@@ -279,6 +279,7 @@ def test_a_peer_s_name_finds_the_dialects_of_its_calls(peer: str, name: str) -> 
 
 
 @pytest.mark.parametrize(("peer", "name"), NAMES)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_peer_s_name_reads_the_plainest_call_of_its_parser(peer: str, name: str) -> None:
     for member in PEERS[peer][name].split():
         parsed = parse(EXAMPLES[member], name, tools=[WEATHER])
@@ -292,6 +293,7 @@ def test_every_family_s_plainest_call_is_read_by_its_own_name() -> None:
 
 
 @pytest.mark.parametrize("group", VERSIONS)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_name_of_several_versions_reads_what_each_of_them_reads(group: str) -> None:
     for member in members_of(group):
         for case in cases_of(member):

@@ -13,6 +13,7 @@ TEACHING = [name for name in dialects if dialects[name].rules]
 
 @pytest.mark.parametrize("dialect", TEACHING)
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_the_example_in_a_prompt_is_a_call_that_the_dialect_reads(
     dialect: str, tool: ToolSpec
 ) -> None:
@@ -25,6 +26,7 @@ def test_the_example_in_a_prompt_is_a_call_that_the_dialect_reads(
 
 
 @pytest.mark.parametrize("dialect", TEACHING)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_prompt_tells_every_tool_and_parameter(dialect: str) -> None:
     prompt = dialects[dialect].teach(TOOLS)
     for tool in TOOLS:

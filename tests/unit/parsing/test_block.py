@@ -33,6 +33,7 @@ def read_one(dialect: str, **options: Any) -> Parsed:
 
 
 @each
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_the_span_of_a_call_is_its_block(dialect: str) -> None:
     (call,) = read_one(dialect).calls
     assert call.span == (0, len(one_call(dialect)))
@@ -41,6 +42,7 @@ def test_the_span_of_a_call_is_its_block(dialect: str) -> None:
 
 
 @each
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_an_input_beyond_the_limit_is_malformed_and_its_text_kept(dialect: str) -> None:
     parsed = read_one(dialect, limits=Limits(input_size=1))
     assert parsed.calls == []
@@ -52,6 +54,7 @@ def test_an_input_beyond_the_limit_is_malformed_and_its_text_kept(dialect: str) 
 
 
 @each
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_calls_beyond_the_limit_are_malformed_and_never_started(dialect: str) -> None:
     parsed = read_one(dialect, limits=Limits(calls=0))
     assert parsed.calls == []

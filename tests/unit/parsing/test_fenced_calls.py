@@ -58,6 +58,7 @@ def test_a_fence_that_is_read_anywhere_leaves_its_lines_in_the_prose() -> None:
 
 
 @pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_fence_around_what_a_dialect_writes_is_a_call(name: str) -> None:
     call = Call(id="c1", name="get_weather", input={"city": "Oslo"})
     body = dialects[name].write([call], TOOLS)

@@ -54,6 +54,7 @@ def taken(schema: Any, text: str) -> bool:
 # Every case builds two grammars and their matchers, which is what takes the time.
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(cases())
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_whatever_json_prints_for_a_fitting_value_is_taken(case: tuple[Any, Any]) -> None:
     schema, value = case
     assert fits(value, schema)
@@ -65,6 +66,7 @@ def test_whatever_json_prints_for_a_fitting_value_is_taken(case: tuple[Any, Any]
 
 @settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(cases(), st.data())
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_corrupted_text_that_is_taken_fits_all_the_same(
     case: tuple[Any, Any], data: st.DataObject
 ) -> None:

@@ -18,6 +18,7 @@ def seen(text: str, dialect: str) -> tuple[str, list[tuple[str, object]]]:
 
 
 @pytest.mark.parametrize("dialect", WRITTEN)
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_after_a_call_and_after_prose_they_show_nothing(dialect: str) -> None:
     example = dialects[dialect].example([TOOL])
     expected = seen(example, dialect)

@@ -64,6 +64,7 @@ def test_a_function_that_is_not_declared_in_its_file_gets_the_values_as_json() -
 
 
 @pytest.mark.parametrize("hanging", [isolated.hang_in_c, isolated.count_for_ever])
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_what_hangs_in_foreign_code_is_killed_at_its_time(hanging: Tool, tmp_path: Path) -> None:
     outcome = run_one([hanging], call(hanging.name, pid_file=str(tmp_path / "pid")))
     assert code(outcome) == "timeout"
@@ -152,6 +153,7 @@ def test_a_long_input_arrives_whole() -> None:
         ('{"details": {"a": "\\ud800"}}\n', "bad_output"),
     ],
 )
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_a_function_that_writes_the_answer_itself_gets_no_further_than_itself(
     text: str, expected: str
 ) -> None:

@@ -291,6 +291,7 @@ def _endless() -> dict[str, Any]:
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
+@pytest.mark.no_cover  # other tests walk the same ways
 def test_what_is_no_json_or_too_much_is_a_fault(
     made: Tool, given: dict[str, Any], words: str
 ) -> None:
