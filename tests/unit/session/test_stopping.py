@@ -263,9 +263,9 @@ def test_two_sessions_on_one_timeline_take_turns(tmp_path: Path) -> None:
     other_model = Replies("Yes.", "Yes.")
 
     async def main(other: Session) -> None:
-        session = host.session("talk")
-        first = asyncio.ensure_future(run_turn(session, "Go."))
-        await asyncio.sleep(0.01)
+        session, begun = host.session("talk"), asyncio.Event()
+        first = asyncio.ensure_future(session.run("Go.", tell=lambda event: begun.set()))
+        await begun.wait()
         assert other.settle() is None
         with pytest.raises(TurnRunning):
             await other.run("Me too.", tell=print)
