@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from callblocks.model.errors import CallerError, UnknownDialect
-from callblocks.model.turn_events import CallEnded, Said, TurnEnded, TurnEvent
+from callblocks.model.turn_events import CallEnded, RoundBegan, Said, TurnEnded, TurnEvent
 from callblocks.models.scripted import ScriptedModel
 from callblocks.session.choosing import NO_CHOICE, Choice, Offered, Offers, choice_of
 from callblocks.session.host import Host
@@ -196,9 +196,15 @@ def _crash(host: Host, prompt: str, **chosen: str) -> None:
     """Let the program of a turn die while its model speaks: nothing of its end is written."""
 
     async def go() -> None:
-        run = host.session("one").run(prompt, (), Choice(**chosen), tell=lambda event: None)
+        speaks = asyncio.Event()
+
+        def tell(event: TurnEvent) -> None:
+            if isinstance(event, RoundBegan):
+                speaks.set()
+
+        run = host.session("one").run(prompt, (), Choice(**chosen), tell=tell)
         task = asyncio.ensure_future(run)
-        await asyncio.sleep(0.02)
+        await speaks.wait()
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task

@@ -46,9 +46,9 @@ def test_idle_sessions_make_room_and_running_ones_stay(
     monkeypatch.setattr(host_module, "_KEPT", 2)
 
     async def main() -> None:
-        first = host.session("one")
-        task = asyncio.ensure_future(run_turn(first, "Go."))
-        await asyncio.sleep(0.01)
+        first, begun = host.session("one"), asyncio.Event()
+        task = asyncio.ensure_future(first.run("Go.", tell=lambda event: begun.set()))
+        await begun.wait()
         idle = host.session("two")
         host.session("three")
         assert host.session("one") is first
