@@ -14,7 +14,7 @@ import pytest
 
 from support.canaries import Tally, play
 
-PROGRAMS = int(os.environ.get("CALLBLOCKS_PROGRAMS", "250"))
+PROGRAMS = int(os.environ.get("CALLBLOCKS_PROGRAMS", "500"))
 PARTS = 10
 WHOLE = 4
 """Programs with a model, a dialect and `SIGKILL`, which take much longer."""
