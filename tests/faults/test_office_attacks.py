@@ -755,8 +755,7 @@ def test_a_forged_page_token_is_refused_or_the_end(world: World, tool: str) -> N
 WRITER = """
     import sys
     from pathlib import Path
-    from callblocks.toolkits.workspace.local import database
-from callblocks.toolkits.workspace.local.office import LocalOffice
+    from callblocks.toolkits.workspace.local.office import LocalOffice
 
     office, tag = LocalOffice(Path(sys.argv[1])), sys.argv[2]
     sheet, document = sys.argv[3:]
