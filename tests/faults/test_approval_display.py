@@ -16,15 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callblocks.cli.question import question_rows
+from callblocks.model.errors import ToolError
 from callblocks.model.redaction import REDACTED, mask, redact
 from callblocks.model.secret_values import mask_secrets
+from callblocks.model.verdicts import verdict_of
 from callblocks.runtime.approvals.book import ApprovalBook
 from callblocks.runtime.approvals.faults import HiddenCall
 from callblocks.runtime.asking import Question
 from callblocks.runtime.policy.policy import Policy
+from callblocks.runtime.policy.rules import Rule
 from callblocks.tools.declare import tool
 from callblocks.views.exact import exact
-from support.running import call
+from support.running import call, run_one
 from support.serving import Running, posted, running_server
 
 V5: dict[str, Any] = {"headers": {"x-callblocks-sdk-version": "5"}}
@@ -271,3 +274,33 @@ def test_a_grant_says_what_it_let_through_and_is_taken_back(server: Running) -> 
         server.client.post(f"/api/approvals/{next_one['id']}", json={"verdict": "deny"})
         list(stream)
     assert server.noted.texts == ["x 1", "x 2"]
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("approval_denied", "post did not run: a person said no"),
+        ("policy_denied", "a redirect is refused by rule 1"),
+        ("address_refused", "the server said: it did not run: it is on this machine"),
+        ("cancelled", "post did not run: the turn was stopped"),
+        ("approval_denied: post did not run", "a person said no"),
+        ("", "approval_denied: post did not run: a person said no"),
+    ],
+)
+@pytest.mark.parametrize("way", ["raised", "returned"])
+def test_a_call_that_ran_cannot_say_that_it_did_not(code: str, message: str, way: str) -> None:
+    ran = list[str]()
+
+    @tool
+    def post() -> dict[str, Any]:
+        """Post something, and fail."""
+        ran.append("post")
+        if way == "raised":
+            raise ToolError(code, message)
+        return {"ok": False, "error": {"code": code, "message": message}}
+
+    error = run_one([post], call("post"), policy=Policy((Rule(tool=("*",), decide="allow"),))).error
+    assert ran
+    assert error
+    assert verdict_of(f"{error.code}: {error.message}") is None
+    assert message.rsplit(": ", maxsplit=1)[-1] in error.message

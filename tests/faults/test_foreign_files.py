@@ -163,6 +163,28 @@ def test_a_rule_that_never_fires_ends(office: Office) -> None:
     assert found.count("good") >= 8
 
 
+MANY = {
+    "rules that never fire": event(*[f"RRULE:{NEVER};COUNT=900"] * 20),
+    "zones that never change": [
+        *(line for at in range(4) for line in zone(f"Odd{at}", NEVER)),
+        *(
+            line
+            for at in range(4)
+            for line in event(start=ODD.replace("Odd", f"Odd{at}"), uid=f"u{at}")
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize("bomb", MANY)
+def test_many_files_share_what_reading_them_may_cost(office: Office, bomb: str) -> None:
+    for at in range(60):
+        (office.calendar / f"bad{at}.ics").write_bytes(calendar_file(*MANY[bomb]))
+    with at_most(2_500_000):
+        found = office.events(maxResults=100)
+    assert found.count("good") == 8
+
+
 def test_a_zone_of_a_file_changes_by_its_rules(office: Office) -> None:
     ship = [
         *("BEGIN:VTIMEZONE", "TZID:Ship", "BEGIN:STANDARD", "DTSTART:16011028T030000"),

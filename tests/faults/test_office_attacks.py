@@ -27,6 +27,7 @@ import pytest
 from callblocks.model.errors import ToolError
 from callblocks.runtime.files.root import Root
 from callblocks.toolkits.finding.store import PLACE, use_store
+from callblocks.toolkits.workspace.local import database
 from callblocks.toolkits.workspace.local.office import LocalOffice
 from support.google.calling import Calling, drop_mail
 from support.roots import snapshot
@@ -632,6 +633,33 @@ def test_a_hostile_spreadsheet_is_said_to_be_one(
         assert code_of(lambda: world.call(tool, **given)) in codes  # noqa: B023 called at once
     world.preview("sheets_clear", spreadsheetId=sheet, range="A1:Z")
     world.preview("sheets_write", spreadsheetId=sheet, range="A1", values=[["x"]])
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["file", "folder"])
+def test_a_spreadsheet_that_becomes_a_link_while_it_is_opened_is_not_used(
+    world: World, monkeypatch: pytest.MonkeyPatch, whole: bool
+) -> None:
+    base = sqlite3.connect(world.put("drive/open/h.sheet", b""))
+    base.executescript(SHEETS + CELLS)
+    base.close()
+    folder = world.id_of("open")
+    (file,) = world.call("drive_list", folderId=folder)["files"]
+    sheet = file["id"]
+    world.put("drive/secret/h.sheet", (world.office / "drive/open/h.sheet").read_bytes())
+    drive, connect = world.office / "drive", database._connect
+    kept = (drive / "secret/h.sheet").read_bytes()
+
+    def turn_and_connect(path: Path) -> sqlite3.Connection:
+        place = drive / ("open" if whole else "open/h.sheet")
+        if path.suffix == ".sheet" and not place.is_symlink():
+            place.rename(drive / "gone")
+            place.symlink_to(drive / ("secret" if whole else "secret/h.sheet"))
+        return connect(path)
+
+    monkeypatch.setattr(database, "_connect", turn_and_connect)
+    given = {"spreadsheetId": sheet, "range": "A1"}
+    assert code_of(lambda: world.call("sheets_write", **given, values=[["x"]])) == "path_changed"
+    assert (drive / "secret/h.sheet").read_bytes() == kept
 
 
 def code_of(run: Callable[[], object]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Generator
@@ -134,6 +135,19 @@ def test_a_process_that_died_while_it_waited_for_work_is_replaced(
     hanging.started[0].child.kill()
     hanging.started[0].child.wait()
     assert server.client.post("/api/parse", json=BODY).status_code == 200
+
+
+def test_work_that_reaches_a_dying_process_is_done_by_another(
+    server: Running, hanging: Hanging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hanging.left = 0
+    assert server.client.post("/api/parse", json=BODY).status_code == 200
+    child = hanging.started[0].child
+    os.kill(child.pid, signal.SIGKILL)
+    # It dies after it was looked at.
+    monkeypatch.setattr(child, "poll", lambda: None)
+    assert server.client.post("/api/parse", json=BODY).status_code == 200
+    assert len(hanging.started) == 2
 
 
 def test_a_server_that_ends_says_so_to_those_whose_work_hangs_or_waits(

@@ -1,6 +1,6 @@
 """Text of others never leaves unasked, whatever way it takes: random programs with restarts.
 
-`CALLBLOCKS_PROGRAMS=50000` plays that many; `docs/decisions/065-origins.md` has what came of it.
+`CALLBLOCKS_PROGRAMS=50000` plays that many; `docs/runtime.md` has what came of it.
 """
 
 from __future__ import annotations

@@ -35,6 +35,9 @@ BEGIN: list[TurnEvent] = [TurnBegan(turn="turn_1"), RoundBegan(number=1)]
 ANSWERED = TurnEnded(turn="turn_1", status="answered", tokens_in=12, tokens_out=34)
 
 
+GATE_CODES = ("approval_denied", "approval_expired")
+
+
 def called(key: int, id: str, name: str = "add", *, known: bool = True, **input: object):
     """A call that is written."""
     opened = CallOpened(key=key, name=name, id=id if known else "")
@@ -42,7 +45,8 @@ def called(key: int, id: str, name: str = "add", *, known: bool = True, **input:
 
 
 def ended(id: str, output: object = "done", code: str = "", name: str = "add") -> CallEnded:
-    error = Failure(code=code, message="it did not work") if code else None
+    words = f"{name} did not run: it did not work" if code in GATE_CODES else "it did not work"
+    error = Failure(code=code, message=words) if code else None
     given = None if code else output
     return CallEnded(outcome=Outcome(id=id, name=name, output=given, error=error))
 

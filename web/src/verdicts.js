@@ -6,8 +6,8 @@
  *     approval_expired: f did not run: nobody answered in 10 minutes not answered in 10 minutes
  *     policy_denied: f did not run: rule 1 of the policy denies: …    refused by rule 1: …
  *
- * The gate writes `did not run` into the failure of every call that it stops, so a call that ran and
- * failed is none of these; the codes of approvals and policies are the gate's own. `model/verdicts.py` says the same.
+ * The gate writes `did not run` into the failure of every call that it stops, and the runtime keeps these
+ * words out of the failures of calls that ran. `model/verdicts.py` says the same.
  *
  * @module
  */
@@ -40,8 +40,8 @@ const SAID_NO = /^a person said no(?:: )?/;
 export function verdictOf(error) {
   const [, code = "", message = ""] = ERROR.exec(error) ?? [];
   const unrun = DID_NOT_RUN.exec(message);
-  if (!unrun && !LEADS.has(code)) return null;
-  const words = unrun?.[1] ?? message;
+  if (!unrun) return null;
+  const words = unrun[1] ?? "";
   if (code === "cancelled") return { lead: "cancelled by you", why: "" };
   const lead = LEADS.get(code) ?? "refused, not asked";
   const unanswered = unansweredWords(words);

@@ -6,8 +6,9 @@
     address_refused: f did not run: it is on this machine          refused, not asked: it is on …
     cancelled: f did not run: the turn was stopped                 cancelled by you
 
-The gate writes `did not run` into the failure of every call that it stops, so a call that ran and
-failed is none of these; the codes of approvals and policies are the gate's own.
+The gate writes `did not run` into the failure of every call that it stops. A tool may fail with any
+code and any words, also with these, and so may a server that a tool repeats; the runtime puts the
+words of every call that ran through `without_verdict`, so that none of them is read as a verdict.
 `web/src/verdicts.js` says the same.
 """
 
@@ -16,8 +17,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ("Verdict", "verdict_of")
+import msgspec
 
+from callblocks.model.outcomes import Failure
+
+__all__ = ("Verdict", "verdict_of", "without_verdict")
+
+_CODE = re.compile(r"[a-z_]{1,64}")
 _ERROR = re.compile(r"([a-z_]{1,64}): ?([\s\S]*)")
 _DID_NOT_RUN = re.compile(r"[^\n]{0,200}? did not run: ([\s\S]*)")
 _RULE = re.compile(r"(rule \d{1,9})[^:]{0,80}: ?([\s\S]*)")
@@ -55,11 +61,23 @@ def verdict_of(error: str) -> Verdict | None:
         return None
     code, message = found[1], found[2]
     unrun = _DID_NOT_RUN.match(message)
-    if code == "cancelled" and unrun:
-        return Verdict("cancelled by you", "")
-    if unrun is None and code not in _LEADS:
+    if unrun is None:
         return None
-    return _verdict(code, unrun[1] if unrun else message)
+    if code == "cancelled":
+        return Verdict("cancelled by you", "")
+    return _verdict(code, unrun[1])
+
+
+def without_verdict(failure: Failure) -> Failure:
+    """Return the failure of a call that ran, in words that no verdict is read from."""
+    error = f"{failure.code}: {failure.message}"
+    if verdict_of(error) is None:
+        return failure
+    is_code = _CODE.fullmatch(failure.code) is not None
+    # The words of a verdict stand in the first line.
+    words = f"it ran, and failed:\n{failure.message if is_code else error}"
+    code = failure.code if is_code else "tool_error"
+    return msgspec.structs.replace(failure, code=code, message=words)
 
 
 def _verdict(code: str, words: str) -> Verdict:

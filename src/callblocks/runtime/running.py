@@ -17,6 +17,7 @@ from callblocks.model.errors import ToolError
 from callblocks.model.outcomes import Failure, Notice, Outcome
 from callblocks.model.redaction import redact
 from callblocks.model.secret_values import without_secrets
+from callblocks.model.verdicts import without_verdict
 from callblocks.runtime.budgets import Budgets, TellPlace
 from callblocks.runtime.invoking import invoke
 from callblocks.runtime.journal import Intent, Journal, JournalUnavailable
@@ -86,7 +87,7 @@ class Running:
                 entering.cancel()
                 await asyncio.gather(entering, return_exceptions=True)
             if not has_place:
-                words = f"{weighed.tool.name} was stopped while it waited for a place"
+                words = f"{weighed.tool.name} did not run: it was stopped in a queue for a place"
                 return _refused(weighed.call, "cancelled", words)
             if entering.exception() is not None:
                 words = f"too many calls wait for a place already; try {weighed.tool.name} later"
@@ -129,7 +130,7 @@ class Running:
             id=call.id,
             name=call.name,
             output=spilled.output,
-            error=failure,
+            error=failure and without_verdict(failure),
             artifacts=(*context.artifacts, *spilled.artifacts),
             notices=(*map(safe_notice, context.notices), *spilled.notices),
             seconds=time.monotonic() - began,

@@ -22,7 +22,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from callblocks.runtime.budgets import Budget, BudgetFull
-from callblocks.runtime.worker import Worker
+from callblocks.runtime.worker import Patience, Worker
 from callblocks.server.cpu_program import Work, framed, receive_frame
 from callblocks.server.faults import ApiFault
 
@@ -84,39 +84,45 @@ class CpuWork:
 
     def _perform_apart(self, work: Work, is_cancelled: threading.Event) -> bytes:
         """Do some work in a process, and wait for it; called in a thread."""
-        worker = self._take_worker()
         latest = time.monotonic() + self._seconds
 
         def patience() -> None:
             if time.monotonic() > latest or self._is_closed or is_cancelled.is_set():
                 raise TimeoutError
 
-        content = None
+        frame = framed(pickle.dumps(work))
         try:
-            worker.write(framed(pickle.dumps(work)), patience)
-            content = receive_frame(lambda size: worker.read(patience, size))
+            idle = self._take_idle()
+            content = None if idle is None else self._exchange(idle, frame, patience)
+            if content is None:
+                # An idle process may die before the work reaches it, and nobody knows which of the
+                # two came first. So a death counts against the work only in a process of its own.
+                content = self._exchange(_started(), frame, patience)
         except TimeoutError as error:
             if self._is_closed:
                 raise _shutting_down() from error
             words = f"it takes more than {self._seconds:g} seconds; give less at once"
             raise ApiFault("too_much_work", words) from error
-        finally:
-            self._give_back(worker, is_usable=content is not None)
         if content is None:
             raise ApiFault("too_much_work", "it needs too much room; give less at once")
         return content
 
-    def _take_worker(self) -> Worker:
-        """Return a process that lives; one may have been killed while it waited for work."""
+    def _exchange(self, worker: Worker, frame: bytes, patience: Patience) -> bytes | None:
+        """Return the answer of a process; `None` where it died."""
+        content = None
+        try:
+            worker.write(frame, patience)
+            content = receive_frame(lambda size: worker.read(patience, size))
+        finally:
+            self._give_back(worker, is_usable=content is not None)
+        return content
+
+    def _take_idle(self) -> Worker | None:
+        """Return a process that waits for work; those that were killed meanwhile are dropped."""
         while True:
             with self._lock:
                 worker = self._idle.pop() if self._idle else None
-            if worker is None:
-                try:
-                    return Worker("callblocks.server.cpu_program")
-                except OSError as error:
-                    raise ApiFault("too_busy", headers=_RETRY) from error
-            if worker.child.poll() is None:
+            if worker is None or worker.child.poll() is None:
                 return worker
             worker.end()
 
@@ -126,6 +132,13 @@ class CpuWork:
                 self._idle.append(worker)
                 return
         worker.end()
+
+
+def _started() -> Worker:
+    try:
+        return Worker("callblocks.server.cpu_program")
+    except OSError as error:
+        raise ApiFault("too_busy", headers=_RETRY) from error
 
 
 def _shutting_down() -> ApiFault:

@@ -44,7 +44,15 @@ def test_what_kept_a_call_from_running_has_words(error: str, words: str) -> None
 
 
 @pytest.mark.parametrize(
-    "error", ["", "no code", "address_refused: x", "timeout: too long", "cancelled: it was stopped"]
+    "error",
+    [
+        "",
+        "no code",
+        "address_refused: x",
+        "timeout: too long",
+        "cancelled: it was stopped",
+        "policy_denied: a redirect",
+    ],
 )
 def test_a_call_that_ran_and_failed_has_none(error: str) -> None:
     assert verdict_of(error) is None

@@ -326,7 +326,7 @@ def test_an_approved_call_says_so_on_its_line(more: dict[str, int], words: str) 
 def test_a_denied_call_did_not_run_and_did_not_fail() -> None:
     denied = [
         replace(one, text=(one.text or "").replace("no_tea", "approval_denied"))
-        for one in failed("c", "a person said no: <b>")
+        for one in failed("c", "f did not run: a person said no: <b>")
     ]
     html = page([called("c"), *denied])
     assert '→</span> <span class="call-out"><b>denied by you</b>: &lt;b&gt;</span>' in html

@@ -19,7 +19,7 @@ import msgspec
 from callblocks.model.errors import ToolError
 from callblocks.runtime.files.journals import foreign_journal
 from callblocks.toolkits.workspace.local.calendar_files import scan
-from callblocks.toolkits.workspace.local.reading_events import Read, read_events
+from callblocks.toolkits.workspace.local.reading_events import EventReader, Read
 from callblocks.toolkits.workspace.local.series import Series, Window
 
 __all__ = ("CalendarIndex", "Place", "Row")
@@ -148,9 +148,10 @@ class Rows:
         # Reading takes long, and writing does not: nobody waits for the reading. What was read is
         # kept every now and then, so a call that ends too early is the start of the next one.
         self._replace(gone, [])
+        reader = EventReader(folder, self._calendar, len(stale))
         read: list[tuple[str, str, Read]] = []
         for name in stale:
-            read.append((name, there[name], read_events(folder, self._calendar, name)))
+            read.append((name, there[name], reader.read(name)))
             if len(read) == _TOGETHER or name == stale[-1]:
                 self._replace([name for name, _, _ in read], read)
                 read = []

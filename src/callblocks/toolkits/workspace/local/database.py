@@ -54,9 +54,10 @@ def database(
     path: Path, *, write: bool = False, ours: bool = False
 ) -> Generator[sqlite3.Connection]:
     """A file that is there, within one transaction; `ours` is one that nobody else writes."""
-    _require_own(path)
+    own = _require_own(path)
     with _told(path), closing(_connect(path)) as connection:
         connection.execute("begin immediate" if write else "begin")
+        _require_same(path, own)
         if not ours:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
             _require_plain(path, connection)
@@ -68,8 +69,9 @@ def make_database(path: Path, schema: str) -> None:
     """Make the tables of a new or an empty file, which only its owner may read."""
     with _told(path):
         _create(path)
-        _require_own(path)
+        own = _require_own(path)
         with closing(_connect(path)) as connection:
+            _require_same(path, own)
             connection.executescript(f"begin immediate; {schema}; commit")
 
 
@@ -90,16 +92,30 @@ def damaged(path: Path, why: str) -> ToolError:
     return ToolError("workspace_damaged", f"the file {name} is damaged: {why}", file=path.name)
 
 
-def _require_own(path: Path) -> None:
-    """Only a plain file is opened, and nothing that others put beside it."""
+def _require_own(path: Path) -> os.stat_result | None:
+    """Return the status of a plain file with nothing of others beside it; `None` for no file."""
     try:
-        if not stat.S_ISREG(path.lstat().st_mode):
-            raise damaged(path, "it is no file, but a link, a folder or a device")
+        status = path.lstat()
     except FileNotFoundError:
-        return
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        raise damaged(path, "it is no file, but a link, a folder or a device")
     foreign = foreign_journal(path)
     if foreign:
         raise damaged(path, foreign)
+    return status
+
+
+def _require_same(path: Path, own: os.stat_result | None) -> None:
+    """Raise `path_changed` if the path led elsewhere while SQLite opened it.
+
+    SQLite opens names only and follows links in them. So the name is looked at before and after.
+    """
+    with suppress(FileNotFoundError):
+        if own is not None and os.path.samestat(own, path.lstat()):
+            return
+    words = "something else took its place while it was opened; call again"
+    raise ToolError("path_changed", f"{brief(path.name)}: {words}", file=path.name)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

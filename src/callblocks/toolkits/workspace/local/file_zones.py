@@ -32,6 +32,12 @@ _WORK = 20_000
 _FILE_WORK = 3 * _WORK
 """Units for all zones of a file, however many it has."""
 
+_FILES_WORK = 3 * _FILE_WORK
+"""Units for the zones of all files that are read together, in equal shares."""
+
+_LEAST = 3_000
+"""Units that each file has, however many they are; a common zone takes some dozens."""
+
 _FREQUENCIES = ("YEARLY", "MONTHLY")
 """How often the clocks of a zone can change; what changes them each second is no zone."""
 
@@ -43,9 +49,9 @@ _OFFSET = re.compile(r"([+-])(\d\d)(\d\d)(\d\d)?", re.ASCII)
 _YEAR = timedelta(days=366)
 
 
-def work_of_zones() -> Work:
-    """Return the budget that all zones of a file share."""
-    return Work(_FILE_WORK)
+def work_of_zones(files: int = 1) -> Work:
+    """Return the budget that all zones of a file share; so many files are read together."""
+    return Work(min(_FILE_WORK, max(_LEAST, _FILES_WORK // max(1, files))))
 
 
 class _Observance(NamedTuple):

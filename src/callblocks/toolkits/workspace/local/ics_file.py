@@ -60,11 +60,11 @@ class Group(msgspec.Struct):
 class IcsFile:
     """A file that was read; not `whole`, it has only what an event shows, and no zones."""
 
-    def __init__(self, content: bytes, *, whole: bool = True) -> None:
+    def __init__(self, content: bytes, *, whole: bool = True, files: int = 1) -> None:
         text = _VENDOR.sub(_without_vendor, content.removeprefix(b"\xef\xbb\xbf"))
         read = lines_of_file(text, whole=whole)
         self.faults = read.faults
-        work = work_of_zones()
+        work = work_of_zones(files)
         self._zones = {
             name: FileZone(name, lines, work) for name, lines in read.zones.items() if name
         }

@@ -26,8 +26,8 @@ __all__ = ("Counting", "last_start", "rule_starts", "starts")
 _REQUEST = 200_000
 """Units of work that the rules of one request may take together."""
 
-_LEAST = 2_000
-"""Units that each file has, however many they are: some years of days."""
+_LEAST = 400
+"""Units that each file has, however many they are: a year of days."""
 
 _LAST = datetime(9999, 12, 30)
 _FEW = 1_000

@@ -19,13 +19,19 @@ from callblocks.toolkits.workspace.local.plan import plan_of
 from callblocks.toolkits.workspace.local.series import Series
 from callblocks.toolkits.workspace.local.work import Work
 
-__all__ = ("Read", "Spanned", "etag_of", "read_events", "span_of", "words_of")
+__all__ = ("EventReader", "Read", "Spanned", "etag_of", "span_of", "words_of")
 
 _ANYWHERE = "UTC"
 """The zone of floating times while only days matter."""
 
 _WORK = 100_000
 """Units for counting the ends of the series of one file; those that come later have none."""
+
+_FILES_WORK = 200_000
+"""The same for all files that are read together.
+
+A series whose end is not counted is looked at in every request, and nothing of it is lost.
+"""
 
 _FAULTS = 5
 """Faults of one file that are told one by one, so that those of others are told too."""
@@ -48,18 +54,32 @@ class Read(msgspec.Struct, frozen=True):
     faults: list[str] = []
 
 
-def read_events(folder: int, calendar: str, name: str) -> Read:
-    """Read a file; whatever is wrong with it is a fault."""
+class EventReader:
+    """Reads the files of a calendar that changed; they share what reading may cost."""
+
+    def __init__(self, folder: int, calendar: str, files: int) -> None:
+        self._folder = folder
+        self._calendar = calendar
+        self._files = files
+        self._work = Work(_FILES_WORK)
+
+    def read(self, name: str) -> Read:
+        """Read a file; whatever is wrong with it is a fault."""
+        work = Work(_WORK, self._work)
+        return _read_events(self._folder, self._calendar, name, work, self._files)
+
+
+def _read_events(folder: int, calendar: str, name: str, work: Work, files: int) -> Read:
     try:
         content = read_file(folder, name)
-        file = IcsFile(content, whole=False)
+        file = IcsFile(content, whole=False, files=files)
     except ToolError as error:
         return Read(faults=[f"{calendar}/{name}: {error.message}"])
     except BROKEN as error:
         return Read(faults=[f"{calendar}/{name} is no iCalendar file: {brief(str(error))}"])
     found: list[Spanned] = []
     faults = [f"{calendar}/{name}: {fault}" for fault in file.faults]
-    etag, work = etag_of(content), Work(_WORK)
+    etag = etag_of(content)
     for at, group in enumerate(file.groups):
         try:
             found.append(_spanned(group, at, f"{calendar}/{name}/{at}", etag, faults, work))
