@@ -222,7 +222,8 @@ def test_a_second_turn_is_refused_and_does_not_end_the_first(tmp_path: Path) -> 
     async def main() -> None:
         session = host.session("talk")
         first = asyncio.ensure_future(run_turn(session, "Go."))
-        await asyncio.sleep(0.01)
+        while not session.is_running:
+            await asyncio.sleep(0)
         for begin in (session.run("And?", tell=print), session.resume(tell=print)):
             with pytest.raises(TurnRunning):
                 await begin
