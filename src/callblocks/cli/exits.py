@@ -21,6 +21,7 @@ from typing import IO, Any
 import click
 
 from callblocks.model.errors import CallblocksError, TimelineError
+from callblocks.model.extras import MissingExtra
 
 __all__ = (
     "EXIT_CODES",
@@ -90,7 +91,8 @@ def reported() -> Generator[None]:
         _hush()
         raise click.exceptions.Exit(CLOSED_PIPE) from None
     except TimelineError as error:
-        kind = Fault if error.code == "bad_name" else Refusal
+        is_usage = error.code == "bad_name" or isinstance(error.__cause__, MissingExtra)
+        kind = Fault if is_usage else Refusal
         raise kind(f"{error.code}: {error.message}") from error
     except CallblocksError as error:
         raise Fault(str(error)) from error
