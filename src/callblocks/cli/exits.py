@@ -21,7 +21,6 @@ from typing import IO, Any
 import click
 
 from callblocks.model.errors import CallblocksError, TimelineError
-from callblocks.model.extras import MissingExtra
 
 __all__ = (
     "EXIT_CODES",
@@ -91,7 +90,7 @@ def reported() -> Generator[None]:
         _hush()
         raise click.exceptions.Exit(CLOSED_PIPE) from None
     except TimelineError as error:
-        is_usage = error.code == "bad_name" or isinstance(error.__cause__, MissingExtra)
+        is_usage = error.code == "bad_name" or "extra" in error.details
         kind = Fault if is_usage else Refusal
         raise kind(f"{error.code}: {error.message}") from error
     except CallblocksError as error:

@@ -31,5 +31,5 @@ def _open_postgres(address: str) -> Store:
         with needing("postgres", "a store on PostgreSQL"):
             from callblocks.timeline.stores.postgres_store import PostgresStore
     except MissingExtra as error:
-        raise TimelineError("store_unavailable", str(error)) from error
+        raise TimelineError("store_unavailable", str(error), extra=error.extra) from error
     return PostgresStore(address)
