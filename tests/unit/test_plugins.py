@@ -83,8 +83,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     load_plugins.cache_clear()
     yield tmp_path
     load_plugins.cache_clear()
-    table._registered.clear()  # pyright: ignore[reportPrivateUsage]
-    table._spellings.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    table._registered.clear()
+    table._spellings.cache_clear()
     for name in ("my_dialects", "my_tools", "broken_plugin"):
         sys.modules.pop(name, None)
 
@@ -218,3 +218,11 @@ def test_the_command_says_one_line_about_a_bad_plugin_and_runs_no_tool_unasked(
     assert "high at Holm" not in refused.stdout
     ran = run("run", "--dialect", "emoji-bracket", "--allow", "tide", "-", text=call)
     assert "high at Holm" in ran.stdout
+
+
+def test_plugins_are_looked_for_when_a_dialect_is_first_asked_for(site: Path) -> None:
+    looked = list[str]()
+    table.find_more(lambda: looked.append("once"))
+    assert "no-such-dialect" not in dialects
+    assert len(dialects) == 68
+    assert looked == ["once"]

@@ -9,6 +9,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -36,13 +37,13 @@ def _forget() -> Iterator[None]:
 
 def _without(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     """Let a distribution be missing, as the machine sees it."""
-    known = extras._version  # pyright: ignore[reportPrivateUsage]
+    known = extras._version
     monkeypatch.setattr(extras, "_version", lambda name: None if name == package else known(name))
     fault_of.cache_clear()
 
 
 def _of_version(monkeypatch: pytest.MonkeyPatch, package: str, version: str) -> None:
-    known = extras._version  # pyright: ignore[reportPrivateUsage]
+    known = extras._version
     monkeypatch.setattr(
         extras, "_version", lambda name: version if name == package else known(name)
     )
@@ -149,7 +150,7 @@ def test_a_missing_module_of_ours_and_a_message_of_ours_stay_as_they_are() -> No
 def test_metadata_without_its_package_and_a_package_without_metadata_count_as_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    version = extras._version  # pyright: ignore[reportPrivateUsage]
+    version = extras._version
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "1.0")
     assert version("no-such-package") is None
     monkeypatch.undo()
@@ -196,3 +197,11 @@ def test_a_public_name_that_lacks_its_extra_is_an_import_error() -> None:
     assert done.stdout.startswith("callblocks.tool needs ")
     assert "pip install 'callblocks[run]'" in done.stdout
     assert done.stderr == ""
+
+
+def test_a_package_that_was_made_by_hand_counts_as_there_and_broken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "odd_package", ModuleType("odd_package"))
+    with pytest.raises(MissingExtra, match="--force-reinstall"), needing("", "a test"):
+        raise ImportError("halted", name="odd_package")
