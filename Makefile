@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test tests conformance test-llm check format screens pictures docs bench fuzz mutate clean
+.PHONY: help setup run test tests base dist conformance test-llm check format screens pictures docs bench fuzz mutate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -31,13 +31,19 @@ run: $(RUN_READY) ## open a page where a model talks, calls tools and asks
 	@$(BIN)/callblocks demo
 
 test: $(READY) ## check, and run the tests; what all stands on, and what guards, is covered in full
-	@$(MAKE) --no-print-directory -j 2 check tests
+	@$(MAKE) --no-print-directory -j 2 check tests base
 
 # The tests are compiled once, and not by each of those who run them.
 tests: $(READY) ## run the tests alone
 	@$(BIN)/python -m pytest --collect-only -qq >/dev/null
 	@$(BIN)/python -m pytest -n 4 --dist worksteal --cov --cov-report=
 	@$(BIN)/python -m coverage report --include='$(CORE),$(GUARDS)' --fail-under=100
+
+base: $(READY) ## install the wheel with the base alone, and run laws, corpus and commands there
+	@$(BIN)/python scripts/base
+
+dist: $(READY) ## build the wheel and the sdist into dist/, and check what is in them
+	@$(BIN)/python scripts/dist
 
 conformance: $(READY) ## read the cases of other parsers, where ../shared/vectors is
 	@PYTHONPATH=tests $(BIN)/python -m conformance

@@ -63,6 +63,7 @@ _WATCHED = (
     "unit/parsing",
     "unit/runtime",
     "unit/test_parser.py",
+    "unit/test_plugins.py",
     "unit/tools",
 )
 """Whose tests cover each branch of what is held to it; others run three times as fast."""

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from callblocks.dialects import dialects
+from callblocks.dialects import dialects, find_more, register_dialect
 
 if TYPE_CHECKING:
     from callblocks.model.calls import Call, Result
@@ -83,6 +83,7 @@ __all__ = (
     "parse_llm_output",
     "parse_markdown_into_chunks",
     "react_tools",
+    "register_dialect",
     "tool",
     "validate_tool_call",
 )
@@ -131,11 +132,27 @@ _HOMES = {
     "validate_tool_call": "views.delimiter",
 }
 
+# Names that need an extra to be imported at all.
+_EXTRAS = {"Session": "run", "react_tools": "run", "tool": "run"}
+
+
+def _find_plugins() -> None:
+    """Register the dialects that other packages ship, when one is first looked for."""
+    from callblocks.plugins import register_dialects
+
+    register_dialects()
+
+
+find_more(_find_plugins)
+
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: the command line must start at once."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    from callblocks.model.extras import needing
+
+    with needing(_EXTRAS.get(name, ""), f"{__name__}.{name}"):
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value

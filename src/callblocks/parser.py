@@ -15,7 +15,13 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from typing import TypedDict, Unpack
 
-from callblocks.dialects import dialect_of, dialects, members_of, near_names
+from callblocks.dialects import (
+    dialect_of,
+    dialects,
+    members_of,
+    near_names,
+    registered_dialects,
+)
 from callblocks.model.errors import CallerError, UnknownDialect, Unwritable
 from callblocks.model.specs import ToolSpecs, specs_by_name
 from callblocks.parsing.conversion import Conversion
@@ -149,7 +155,7 @@ def _resolve(dialect: str | Dialect | Sequence[str | Dialect], model: str) -> tu
     if not isinstance(model, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
         raise CallerError(f"a model is named by a text, as 'qwen3-8b', not {model!r:.60}")
     if dialect == AUTO:
-        return _guessed(dialect_of(model))
+        return _guessed(dialect_of(model), registered_dialects())
     if isinstance(dialect, (str, Dialect)) or not isinstance(dialect, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
         return _named(dialect)
     named = dict.fromkeys(member for each in dialect for member in _named(each))
@@ -159,8 +165,11 @@ def _resolve(dialect: str | Dialect | Sequence[str | Dialect], model: str) -> tu
 
 
 @cache
-def _guessed(preferred: str | None) -> tuple[Dialect, ...]:
-    """All that markers can tell, in the order of the table; but the preferred one is first."""
+def _guessed(preferred: str | None, registered: tuple[Dialect, ...]) -> tuple[Dialect, ...]:
+    """All that markers can tell, in the order of the table; but the preferred one is first.
+
+    `registered` are the dialects of others, which stand last: the cache is theirs, too.
+    """
     known = tuple(one for one in dialects.values() if one.in_auto)
     if preferred is None:
         return known

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from callblocks import dialects
+from callblocks.model.extras import EXTRAS
 from support.pages import PAGES, ROOT, code_blocks
 
 README = ROOT / "README.md"
@@ -17,10 +19,26 @@ def test_the_readme_is_under_150_lines() -> None:
     assert len(README.read_text("utf-8").splitlines()) < 150
 
 
-def test_the_readme_begins_with_the_two_commands_that_a_newcomer_needs() -> None:
-    title, _, run, test, *_ = README.read_text("utf-8").splitlines()
+def test_the_readme_begins_with_what_it_is_how_to_install_it_and_why() -> None:
+    text = README.read_text("utf-8")
+    title, what, install, sources, why, *_ = text.split("\n\n")
     assert title == "# callblocks"
-    assert (run.split("#")[0].strip(), test.split("#")[0].strip()) == ("make run", "make test")
+    assert what.startswith("A language model")
+    lines = [line.partition("#")[0].strip() for line in install.splitlines()]
+    assert lines == ["pip install callblocks", "pip install 'callblocks[all]'"]
+    assert all(extra in install for extra in EXTRAS)
+    assert "`make run`" in sources
+    assert "`make test`" in sources
+    assert why.startswith("**Why not a regular expression, or the server's own parser?**")
+
+
+def test_the_figures_of_the_readme_are_those_of_the_pages() -> None:
+    agree, cases = re.search(r"([\d,]+) of ([\d,]+) agree", _read("docs/conformance.md")).groups()  # pyright: ignore[reportOptionalMemberAccess]
+    others = int(cases.replace(",", "")) - int(agree.replace(",", ""))
+    text = " ".join(_read("README.md").split())
+    assert f"Of {cases} cases from the test suites of other parsers" in text
+    assert f"reads {agree} as they do, and each of the other {others} has its" in text
+    assert f"any of {len(dialects)} dialects" in text
 
 
 def test_the_readme_shows_a_chat_before_its_first_recipe() -> None:

@@ -22,8 +22,8 @@ NAMES = (
     ),
     *("convert", "create_stream_chunks", "dialects", "format_tool_combined"),
     *("format_tool_started", "open_model", "open_recorder", "parse", "parse_emoji_brackets"),
-    *("parse_llm_output", "parse_markdown_into_chunks", "react_tools", "tool"),
-    *("validate_tool_call",),
+    *("parse_llm_output", "parse_markdown_into_chunks", "react_tools", "register_dialect"),
+    *("tool", "validate_tool_call"),
 )
 
 
@@ -44,7 +44,8 @@ def test_importing_the_package_imports_no_name_before_it_is_used() -> None:
     )
     known, later = done.stdout.splitlines()
     dialects = [f"callblocks.dialects{name}" for name in ("", ".families", ".table")]
-    assert known == str(["callblocks", *dialects])
+    model = [f"callblocks.model{name}" for name in ("", ".brief", ".errors")]
+    assert known == str(["callblocks", *dialects, *model])
     assert later == "False False"
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import TextIO
 
-from callblocks.cli.paint import paint
+from callblocks.cli.paint import paint, plain_text
 from callblocks.cli.question import (
     choice_rows,
     default_rows,
@@ -101,8 +101,11 @@ class TerminalAsker:
         return os.read(self._terminal.fileno(), 4096).decode(errors="replace")
 
     def _print(self, rows: Sequence[Row]) -> None:
-        from rich.console import Console
-
+        try:
+            from rich.console import Console
+        except ImportError:
+            self._terminal.write(plain_text(rows))
+            return
         console = Console(file=self._terminal, highlight=False, markup=False, emoji=False)
         console.print(paint(rows), soft_wrap=True)
 

@@ -90,7 +90,8 @@ def reported() -> Generator[None]:
         _hush()
         raise click.exceptions.Exit(CLOSED_PIPE) from None
     except TimelineError as error:
-        kind = Fault if error.code == "bad_name" else Refusal
+        is_usage = error.code == "bad_name" or "extra" in error.details
+        kind = Fault if is_usage else Refusal
         raise kind(f"{error.code}: {error.message}") from error
     except CallblocksError as error:
         raise Fault(str(error)) from error

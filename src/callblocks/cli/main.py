@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import signal
 import sys
+import warnings
+from typing import TextIO
 
 import click
 
@@ -39,10 +41,25 @@ COMMANDS = {
     "completion": ("callblocks.cli.completion", "Print the completion script of a shell."),
 }
 
+# The extra of each command that needs one; a subcommand has that of its group unless it is here.
+EXTRAS = {
+    "run": "run",
+    "tools": "run",
+    "chat": "chat",
+    "models list": "chat",
+    "models test": "chat",
+    "serve": "server",
+    "demo": "office,server",
+    "workspace": "office",
+    "workspace connect": "google",
+    "workspace forget": "google",
+}
+
 
 @click.group(
     cls=LazyGroup,
     table=COMMANDS,
+    extras=EXTRAS,
     epilog=EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
 )
@@ -64,7 +81,23 @@ def main() -> None:
         # A terminal that cannot write a character shows a `?`; that is no reason to stop.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue] asked right above
+    warnings.showwarning = _show_warning
     sys.exit(_run())
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Say a warning of ours in one line; show others as Python does."""
+    if issubclass(category, UserWarning) and filename == "callblocks":
+        say(str(message))
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
 
 
 def _heed_interrupts() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from callblocks.views.rows import Kind, Row, plain
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-__all__ = ("STYLES", "Paper", "paint")
+__all__ = ("STYLES", "Paper", "paint", "plain_text")
 
 STYLES: dict[Kind, str] = {
     "plain": "",
@@ -39,12 +40,17 @@ _FORCING = ("FORCE_COLOR", "TTY_COMPATIBLE")
 
 
 class Paper:
-    """Standard output, for rows. `console` is None where plain text is wanted."""
+    """Standard output, for rows.
+
+    `console` is None where plain text is wanted, or where rich is not installed.
+    """
 
     def __init__(self) -> None:
         self.terminal = sys.stdout.isatty()
         self.console = _console() if self.terminal or any(map(os.environ.get, _FORCING)) else None
-        wide = self.console.width if self.console and self.terminal else _WITHOUT_TERMINAL
+        wide = get_terminal_size().columns if self.terminal else _WITHOUT_TERMINAL
+        if self.console and self.terminal:
+            wide = self.console.width
         self.width = min(wide, _WIDEST)
 
     def print(self, rows: Sequence[Row]) -> None:
@@ -54,8 +60,13 @@ class Paper:
         if self.console is not None:
             self.console.print(paint(rows), soft_wrap=True)
         else:
-            sys.stdout.write("".join(f"{plain(row).rstrip()}\n" for row in rows))
+            sys.stdout.write(plain_text(rows))
         sys.stdout.flush()
+
+
+def plain_text(rows: Iterable[Row]) -> str:
+    """Rows without colours, each on its line."""
+    return "".join(f"{plain(row).rstrip()}\n" for row in rows)
 
 
 def paint(rows: Iterable[Row]) -> Text:
@@ -66,7 +77,11 @@ def paint(rows: Iterable[Row]) -> Text:
     return Text("\n", no_wrap=True, overflow="ignore").join(lines)
 
 
-def _console() -> Console:
-    from rich.console import Console
+def _console() -> Console | None:
+    """Return the console of rich, or None where rich is not installed: text is plain then."""
+    try:
+        from rich.console import Console
+    except ImportError:
+        return None
 
     return Console(highlight=False, markup=False, emoji=False)

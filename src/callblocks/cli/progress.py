@@ -9,9 +9,12 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from callblocks.cli.io import STDIN
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 __all__ = ("counted", "progress")
 
@@ -25,28 +28,31 @@ MANY = 2_000
 def progress(path: str, *, quiet: bool = False) -> Generator[Callable[[int], object] | None]:
     """Something to tell how many more bytes were read, or None where nobody would see it."""
     size = 0 if path == STDIN or not os.path.isfile(path) else os.path.getsize(path)
-    if quiet or size < LONG or not sys.stderr.isatty():
+    bar = None if quiet or size < LONG or not sys.stderr.isatty() else _bar("DownloadColumn")
+    if bar is None:
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
-
-    console = Console(stderr=True, markup=False)
-    columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
+    with bar:
         task = bar.add_task("", total=size)
         yield lambda count: bar.advance(task, count)
 
 
 def counted(things: Iterable[T], total: int) -> Iterator[T]:
     """The things as they come; how far they are is shown, if they are many."""
-    if total < MANY or not sys.stderr.isatty():
+    bar = None if total < MANY or not sys.stderr.isatty() else _bar("MofNCompleteColumn")
+    if bar is None:
         yield from things
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    console = Console(stderr=True, markup=False)
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
+    with bar:
         yield from bar.track(things, total)
+
+
+def _bar(column: str) -> Progress | None:
+    """Return a bar with a column of that name, or None where rich is not installed."""
+    try:
+        from rich import progress as parts
+        from rich.console import Console
+    except ImportError:
+        return None
+    columns = (parts.BarColumn(), getattr(parts, column)(), parts.TimeRemainingColumn())
+    return parts.Progress(*columns, console=Console(stderr=True, markup=False), transient=True)

@@ -53,8 +53,11 @@ class Mute(Screen):
 
 
 def open_screen(path: str, paper: Paper, *, expanded: bool, live: bool = False) -> Screen:
-    """The screen for a text: one that grows where a person watches and the text comes slowly."""
-    if paper.terminal and (live or streams(path)):
+    """The screen for a text: one that grows where a person watches and the text comes slowly.
+
+    Growing needs rich; without it what is settled is printed.
+    """
+    if paper.terminal and paper.console is not None and (live or streams(path)):
         from callblocks.cli.live import LiveScreen
 
         return LiveScreen(paper, expanded=expanded)

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from callblocks.cli.dialect_name import ONE_DIALECT
-from callblocks.cli.exits import EXIT_CODES
+from callblocks.cli.exits import EXIT_CODES, say
 from callblocks.cli.paint import Paper
 from callblocks.cli.tools_file import Tools, tools_option
 from callblocks.cli.workplace import (
@@ -56,6 +56,9 @@ def command(
     with open_workspace(workspace) as root:
         registry = every_tool(tools, root, office=given_office(office))
         chosen = registry.tools if name is None else (registry[name],)
+    for how in dict.fromkeys(registry.absent.values() if name is None else ()):
+        names = [one for one, way in registry.absent.items() if way == how]
+        say(f"{len(names)} tools are not installed ({names[0]} and the like): {how}")
     if as_json:
         line = msgspec.json.format(msgspec.json.encode([_shape(tool) for tool in chosen]))
         sys.stdout.buffer.write(line + b"\n")

@@ -1,6 +1,8 @@
 """The table of all dialects. To add one: its file, a line here, and `tests/corpus/<name>/`.
 
-Nothing else knows which dialects exist. A dialect's file is imported when it is asked for.
+Nothing else knows which dialects exist. Those of other packages are registered: by a program with
+`register_dialect`, or by the plug-ins that `find_more` finds; `auto` asks them last. A
+dialect's file is imported when it is asked for.
 
 A dialect has one name and any number of aliases: other families that write the same grammar, and
 the names that servers and runners (vLLM, SGLang, Ollama, dynamo, smg, TensorRT-LLM, llama.cpp)
@@ -10,16 +12,27 @@ have for a parser of it. Where such a parser reads several of our grammars, its 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from callblocks.model.errors import CallerError
 
 if TYPE_CHECKING:
     from callblocks.parsing.dialect import Dialect
     from callblocks.parsing.fallbacks import Sibling
 
-__all__ = ("aliases_of", "dialects", "groups_of", "members_of", "near_names")
+__all__ = (
+    "aliases_of",
+    "dialects",
+    "find_more",
+    "groups_of",
+    "members_of",
+    "near_names",
+    "register_dialect",
+    "registered_dialects",
+)
 
 # In the order in which `auto` asks them.
 _CLASSES = {
@@ -195,18 +208,54 @@ _SIBLINGS = (
 )
 
 
+_registered: dict[str, Dialect] = {}
+_finders: list[Callable[[], object]] = []
+
+
 class _Dialects(Mapping[str, "Dialect"]):
     def __getitem__(self, name: str) -> Dialect:
-        return _load(_CLASSES[members_of(name)[0]])
+        first = members_of(name)[0]
+        return _load(_CLASSES[first]) if first in _CLASSES else _registered[first]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_CLASSES)
+        return iter((*_CLASSES, *(one.name for one in registered_dialects())))
 
     def __len__(self) -> int:
-        return len(_CLASSES)
+        return len(_CLASSES) + len(registered_dialects())
 
     def __repr__(self) -> str:
         return f"dialects({', '.join(self)})"
+
+
+def register_dialect(dialect: Dialect) -> Dialect:
+    """Make a dialect known by its name, to `auto` too where its `in_auto` says so.
+
+    A name, alias or group that exists is refused, however it is spelled. Returns the dialect.
+    """
+    from callblocks.parsing.dialect import Dialect
+
+    if not isinstance(dialect, Dialect):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+        raise CallerError(f"a dialect is an instance of `Dialect`, not {dialect!r:.60}")
+    name = getattr(dialect, "name", None)
+    if not isinstance(name, str) or not _plain(name):
+        raise CallerError(f"a dialect has a name, as 'tool-fence', not {name!r:.60}")
+    if _plain(name) in _spellings() or _plain(name) == "auto":
+        raise CallerError(f"a dialect named {name} exists; give yours another name")
+    _registered[name] = dialect
+    _spellings.cache_clear()
+    return dialect
+
+
+def registered_dialects() -> tuple[Dialect, ...]:
+    """Return the dialects that are not of this table; plug-ins are looked for the first time."""
+    while _finders:
+        _finders.pop()()
+    return tuple(_registered.values())
+
+
+def find_more(finder: Callable[[], object]) -> None:
+    """Have `finder` register dialects when one is asked for that this table does not have."""
+    _finders.append(finder)
 
 
 @cache
@@ -235,6 +284,7 @@ def members_of(name: str) -> tuple[str, ...]:
     """
     if name in _CLASSES:
         return (name,)
+    registered_dialects()
     return _spellings()[_plain(name)][1]
 
 
@@ -259,6 +309,7 @@ def near_names(name: str, *, loosely: bool = True) -> tuple[str, ...]:
     # The comparison is quadratic, and nobody mistypes a short name into a long one.
     if len(name) > _COMPARED:
         return ()
+    registered_dialects()
     plain, known = _plain(name), _spellings()
     # Where one letter is wrong, what is less alike was not meant.
     near = get_close_matches(plain, known, n=_NEAR, cutoff=0.9)
@@ -282,7 +333,7 @@ def _plain(name: str) -> str:
 def _spellings() -> dict[str, tuple[str, tuple[str, ...]]]:
     """Every name as it is compared: the name as it is written, and the dialects it stands for."""
     aliases = {alias: (name,) for name, also in _ALIASES.items() for alias in also}
-    every = {**_GROUPS, **aliases, **{name: (name,) for name in _CLASSES}}
+    every = {**_GROUPS, **aliases, **{name: (name,) for name in (*_CLASSES, *_registered)}}
     return {_plain(name): (name, members) for name, members in every.items()}
 
 

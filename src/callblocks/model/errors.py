@@ -11,6 +11,7 @@
         ├── BadSpec              tools that are not tool specifications
         ├── BadTool              a function or module that gives no tool
         ├── UnknownTool          no tool of that name in a registry
+        ├── MissingExtra         packages of an extra are not installed (`model.extras`)
         ├── BadPolicy            a policy that is none
         ├── BadPath              a text that names nothing on a timeline
         ├── NotABlock            something else where a timeline takes blocks
@@ -131,10 +132,15 @@ class BadTool(CallerError, TypeError):
 class UnknownTool(CallerError, LookupError):
     """A registry has no tool of that name; `near` is the one that was probably meant."""
 
-    def __init__(self, name: object, known: Iterable[str], near: str = "") -> None:
+    def __init__(
+        self, name: object, known: Iterable[str], near: str = "", *, install: str = ""
+    ) -> None:
         hint = f"; did you mean {near}?" if near else ""
         names = ", ".join(known) or "none"
-        super().__init__(f"no tool {brief(name)}; there are: {names}{hint}")
+        words = f"no tool {brief(name)}; there are: {names}{hint}"
+        super().__init__(
+            f"the tool {brief(name)} is not installed: {install}" if install else words
+        )
         self.name = name
 
 

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callblocks.model.errors import CallerError, ModelError
+from callblocks.model.extras import needing
 from callblocks.model.redaction import redact
 from callblocks.models.known_servers import ANY_KEY, SERVERS, KnownServer
 from callblocks.models.model import Model
@@ -145,13 +146,14 @@ def _endpoint(spec: str, settings: EndpointSettings | None) -> Model:
     import msgspec
 
     located = locate(spec, settings)
+    # `chat` and `server` both bring the package that is needed: the failing import names it.
+    with needing("", "a model on a server"):
+        from callblocks.models.chat_endpoint import ChatEndpoint
+        from callblocks.models.completion_endpoint import CompletionEndpoint
     if not located.model:
         located = msgspec.structs.replace(located, model=_only_model(located))
     if spec.startswith("completion:"):
-        from callblocks.models.completion_endpoint import CompletionEndpoint
-
         return CompletionEndpoint(located, _split_format(spec)[0])
-    from callblocks.models.chat_endpoint import ChatEndpoint
 
     return ChatEndpoint(located)
 

@@ -47,7 +47,7 @@ def take_call(call: Call, registry: Registry, through: str = "") -> TakenCall | 
     """Check a call against its tool; or say why it can never run."""
     tool = registry.get(call.name)
     if tool is None:
-        return _unknown(call.name, registry.names)
+        return _unknown(call.name, registry.names, registry.absent.get(call.name, ""))
     checked = _checked(call, tool)
     if isinstance(checked, Failure):
         return checked
@@ -95,9 +95,11 @@ def _checked(call: Call, tool: Tool) -> Checked | Failure:
     )
 
 
-def _unknown(name: str, known: tuple[str, ...]) -> Failure:
+def _unknown(name: str, known: tuple[str, ...], install: str) -> Failure:
     close = close_to(name, known)
-    if close:
+    if install:
+        hint = f"it is not installed here: {install}"
+    elif close:
         hint = f"did you mean {close}?"
     else:
         hint = f"there are: {listed(known)}" if known else "there are none"

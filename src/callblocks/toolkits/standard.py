@@ -1,16 +1,20 @@
-"""Every tool that comes with callblocks, for one workspace.
+"""Every tool that comes with callblocks, and those of plug-ins, for one workspace.
 
 They are known by name; the modules of a kit are imported, and its tools made, when one of them is
-asked for. A program that runs one call pays for one kit.
+asked for. A program that runs one call pays for one kit. A kit whose extra is not installed is left
+out, and its tools are noted as absent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
+from callblocks.model.extras import fault_of, install_line
 from callblocks.runtime.files.root import Root
-from callblocks.toolkits.workspace.catalogue import add_workspace_tools
+from callblocks.toolkits.toolkit import Toolkit, Workplace, add_plugins
+from callblocks.toolkits.workspace.catalogue import SERVICES, service_tools
 from callblocks.toolkits.workspace.opening import local_office
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
@@ -28,10 +32,6 @@ RENDERING_TOOLS = tuple(
     f"rendering_tools.write_{kind}" for kind in ("pdf", "png", "docx", "pptx", "xlsx")
 )
 
-_FILES = ("file_read", "file_list", "file_write", "file_upload")
-_FINDING = ("search", "file_ingest", "web_search")
-_WEB = ("web_tools.web_search", "web_tools.web_fetch")
-
 
 def standard_tools(
     root: Root,
@@ -44,70 +44,85 @@ def standard_tools(
     `pages` is a folder for pages of the web that were read; without it none is kept.
     """
     registry = Registry()
-    kits: dict[tuple[str, ...], Callable[[], Iterable[Tool]]] = {
-        _FILES: lambda: _file_tools(root),
-        ("terminal_execute",): lambda: _terminal_tools(root),
-        ("api_call",): lambda: _http_tools(client),
-        _FINDING: lambda: _finding_tools(root),
-    }
-    for names, make in kits.items():
-        registry.add_later(names, make)
-    add_workspace_tools(registry, office or local_office(root), root)
-    registry.add_later(_WEB, lambda: _web_tools(root, client, pages))
-    registry.add_later(("custom",), _custom_tools)
-    registry.add_later(EXEC_TOOLS, lambda: _exec_tools(root))
-    registry.add_later(RENDERING_TOOLS, lambda: _rendering_tools(root))
+    workplace = Workplace(root, office or local_office(root), client, pages)
+    for kit in _TOOLKITS:
+        if fault_of(kit.extra):
+            registry.note_absent(kit.tools, install_line(kit.extra))
+        else:
+            registry.add_later(kit.tools, partial(kit.make, workplace))
+    add_plugins(registry, workplace)
     return registry
 
 
-def _file_tools(root: Root) -> Iterable[Tool]:
+def _file_tools(place: Workplace) -> Iterable[Tool]:
     from callblocks.toolkits.files import file_tools
 
-    return file_tools(root)
+    return file_tools(place.root)
 
 
-def _terminal_tools(root: Root) -> Iterable[Tool]:
+def _terminal_tools(place: Workplace) -> Iterable[Tool]:
     from callblocks.toolkits.terminal import terminal_tools
 
-    return terminal_tools(root)
+    return terminal_tools(place.root)
 
 
-def _http_tools(client: Client | None) -> Iterable[Tool]:
+def _http_tools(place: Workplace) -> Iterable[Tool]:
     from callblocks.runtime.net.client import Client
     from callblocks.toolkits.http import http_tools
 
-    return http_tools(client or Client())
+    return http_tools(place.client or Client())
 
 
-def _finding_tools(root: Root) -> Iterable[Tool]:
+def _finding_tools(place: Workplace) -> Iterable[Tool]:
     from callblocks.toolkits.finding.tools import finding_tools
     from callblocks.toolkits.web.tools import environment_engines
 
-    return finding_tools(root, environment_engines)
+    return finding_tools(place.root, environment_engines)
 
 
-def _web_tools(root: Root, client: Client | None, pages: Path | None) -> Iterable[Tool]:
+def _web_tools(place: Workplace) -> Iterable[Tool]:
     from callblocks.runtime.net.client import Client
     from callblocks.toolkits.web.tools import WebSettings, web_tools
 
-    return web_tools(root, client or Client(), settings=WebSettings(cache=pages))
+    return web_tools(place.root, place.client or Client(), settings=WebSettings(cache=place.pages))
 
 
-def _custom_tools() -> Iterable[Tool]:
+def _custom_tools(place: Workplace) -> Iterable[Tool]:
     from callblocks.toolkits.custom import custom_tools
 
     return custom_tools()
 
 
-def _exec_tools(root: Root) -> Iterable[Tool]:
+def _exec_tools(place: Workplace) -> Iterable[Tool]:
     from callblocks.toolkits.exec.places import WorkspacePlace
     from callblocks.toolkits.exec.tools import exec_tools
 
-    return exec_tools(WorkspacePlace(root))
+    return exec_tools(WorkspacePlace(place.root))
 
 
-def _rendering_tools(root: Root) -> Iterable[Tool]:
+def _rendering_tools(place: Workplace) -> Iterable[Tool]:
     from callblocks.toolkits.rendering.places import FolderPlace
     from callblocks.toolkits.rendering.tools import rendering_tools
 
-    return rendering_tools(FolderPlace(root))
+    return rendering_tools(FolderPlace(place.root))
+
+
+def _office_tools(service: str, place: Workplace) -> Iterable[Tool]:
+    return service_tools(service, place.office, place.root)
+
+
+_TOOLKITS = (
+    Toolkit(("file_read", "file_list", "file_write", "file_upload"), _file_tools),
+    Toolkit(("terminal_execute",), _terminal_tools),
+    Toolkit(("api_call",), _http_tools, "web"),
+    Toolkit(("search", "file_ingest", "web_search"), _finding_tools),
+    *(
+        Toolkit(names, partial(_office_tools, service), "office")
+        for service, names in SERVICES.items()
+    ),
+    Toolkit(("web_tools.web_search", "web_tools.web_fetch"), _web_tools, "web"),
+    Toolkit(("custom",), _custom_tools),
+    Toolkit(EXEC_TOOLS, _exec_tools),
+    Toolkit(RENDERING_TOOLS, _rendering_tools, "documents"),
+)
+"""The kits that come with callblocks, in the order in which they are listed."""

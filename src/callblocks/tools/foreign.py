@@ -18,10 +18,10 @@ from typing import Any, TypeAlias
 import msgspec
 
 from callblocks.model.errors import BadSpec
+from callblocks.model.extras import needing
 from callblocks.model.specs import ToolSpec
 from callblocks.tools.names import is_name
-from callblocks.tools.schema_check import SchemaCheck
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Check, Checked, Tool
 from callblocks.tools.traits import Traits
 
 __all__ = ("Run", "foreign_tool", "run_by")
@@ -43,7 +43,7 @@ def foreign_tool(
     _require_object(spec)
     return Tool(
         spec=spec,
-        check=SchemaCheck(spec.name, spec.parameters),
+        check=_schema_check(spec),
         function=own and _caller(own),
         traits=_traits(hints),
         origin="external" if own is None else "function",
@@ -55,6 +55,25 @@ def run_by(tool: Tool, run: Run) -> Tool:
     if tool.function is not None:
         return tool
     return msgspec.structs.replace(tool, function=_runner(tool.name, run))
+
+
+def _schema_check(spec: ToolSpec) -> Check:
+    """Return the check of an input by the schema.
+
+    Reading, writing and teaching check no input: without the packages that do, a tool is known,
+    and `MissingExtra` is raised when an input is to be checked.
+    """
+    try:
+        from callblocks.tools.schema_check import SchemaCheck
+    except ImportError:
+
+        def check(given: dict[str, Any]) -> Checked:
+            with needing("run", f"checking the input of {spec.name}"):
+                from callblocks.tools.schema_check import SchemaCheck
+            return SchemaCheck(spec.name, spec.parameters)(given)
+
+        return check
+    return SchemaCheck(spec.name, spec.parameters)
 
 
 def _require_object(spec: ToolSpec) -> None:

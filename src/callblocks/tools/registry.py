@@ -21,6 +21,7 @@ from typing import Any, cast
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import BadTool, UnknownTool
+from callblocks.model.extras import needing
 from callblocks.model.specs import (
     ToolLike,
     ToolSpec,
@@ -51,8 +52,10 @@ class Registry:
         trust_hints: bool = False,
     ) -> None:
         self._tools: dict[str, Tool | _Later] = {}
+        self._absent: dict[str, str] = {}
         if isinstance(tools, Registry):
             self._tools.update(tools._tools)
+            self._absent.update(tools._absent)
         else:
             for at, entry in enumerate(entries(tools)):
                 for tool in _tools_of(entry, at, trust_hints=trust_hints):
@@ -103,6 +106,15 @@ class Registry:
                 raise BadTool(f"two tools are named {name}; a kit that is made later has one too")
             self._tools[name] = later
 
+    def note_absent(self, names: Iterable[str], install: str) -> None:
+        """Note tools that are not here because an extra is not: `install` is how to get them."""
+        self._absent.update(dict.fromkeys(names, install))
+
+    @property
+    def absent(self) -> Mapping[str, str]:
+        """The tools that an extra would bring, each with the command that installs it."""
+        return {name: how for name, how in self._absent.items() if name not in self._tools}
+
     def get(self, name: str) -> Tool | None:
         """The tool of that name, or None."""
         known = self._tools.get(name)
@@ -111,7 +123,8 @@ class Registry:
     def choose(self, names: Iterable[str]) -> Registry:
         """A registry with only these of the tools, in the order of this one."""
         wanted = frozenset(names)
-        return _holding({name: tool for name, tool in self._tools.items() if name in wanted})
+        chosen = {name: tool for name, tool in self._tools.items() if name in wanted}
+        return _holding(chosen, self._absent)
 
     def only(self, patterns: Iterable[str]) -> Registry:
         """A registry with the tools whose names fit one of these: `file_read`, `gmail_*`."""
@@ -141,6 +154,8 @@ class Registry:
         return tuple(self._tools)
 
     def __getitem__(self, name: str) -> Tool:
+        if name in self.absent:
+            raise UnknownTool(name, self._tools, install=self._absent[name])
         if name not in self._tools:
             raise UnknownTool(name, self._tools, close_to(str(name), self._tools))
         return _made(self._tools[name], name)
@@ -160,7 +175,7 @@ class Registry:
             # Of one name, only the same one twice; `add` has the words for any other.
             if self._tools[name] is not other._tools[name]:
                 self.choose((name,)).add(other[name])
-        return _holding(both)
+        return _holding(both, self._absent | other._absent)
 
     def __repr__(self) -> str:
         return f"Registry({', '.join(self._tools)})"
@@ -214,9 +229,10 @@ def _made(tool: Tool | _Later, name: str) -> Tool:
     return tool.tools[name] if isinstance(tool, _Later) else tool
 
 
-def _holding(tools: dict[str, Tool | _Later]) -> Registry:
+def _holding(tools: dict[str, Tool | _Later], absent: Mapping[str, str]) -> Registry:
     """A registry of what is known to fit together."""
     registry = Registry()
+    registry._absent.update(absent)  # pyright: ignore[reportPrivateUsage] it is our own
     registry._tools.update(tools)  # pyright: ignore[reportPrivateUsage] it is our own
     return registry
 
@@ -244,11 +260,13 @@ def _tools_of(entry: object, at: int, *, trust_hints: bool = False) -> Sequence[
     """Return the tool that an entry is or declares, or those that it describes."""
     if isinstance(entry, Tool):
         return (entry,)
-    from callblocks.tools.declare import is_model
-    from callblocks.tools.declare import tool as declare
+    if is_declared(entry):
+        with needing("run", "declaring a tool by a function"):
+            from callblocks.tools.declare import is_model
+            from callblocks.tools.declare import tool as declare
 
-    if is_declared(entry) and not is_model(entry):
-        return (declare(entry),)
+        if not is_model(entry):
+            return (declare(entry),)
     from callblocks.tools.foreign import foreign_tool
 
     has_spec = isinstance(getattr(entry, "spec", None), ToolSpec)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.cli.timeline_store import Readable, open_timelines, shown_store
+from callblocks.model import extras
 from callblocks.model.errors import TimelineError
 from callblocks.timeline.stores.address import server_address
 from support.command import run
@@ -105,12 +105,10 @@ def test_a_file_is_shown_as_it_is(tmp_path: Path) -> None:
 
 
 def test_without_a_driver_the_way_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("callblocks.timeline.postgres")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.setattr(extras, "fault_of", lambda extra: "needs packages that are not installed")
     result = run("timeline", "list", "--store", "postgresql://host/db")
-    assert result.exit_code == 1
-    assert "install callblocks[postgres]" in result.stderr
+    assert result.exit_code == 2
+    assert result.stderr.endswith("pip install 'callblocks[postgres]'\n")
 
 
 def test_an_error_of_a_file_keeps_its_words(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from callblocks.cli.main import cli
 from callblocks.cli.workspace import COMMANDS
 from callblocks.cli.workspace_show import _PARTS
+from callblocks.model import extras
 from callblocks.model.errors import ToolError
 from callblocks.toolkits.workspace.google import auth
 from support.command import run
@@ -253,9 +254,10 @@ def test_without_an_account_google_says_who_must_do_what() -> None:
 def test_without_its_packages_google_says_what_to_install(
     args: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from callblocks.toolkits.workspace import opening
-
-    monkeypatch.setattr(opening, "find_spec", lambda name: None)
+    known = extras.fault_of
+    monkeypatch.setattr(
+        extras, "fault_of", lambda extra: "needs more" if extra == "google" else known(extra)
+    )
     monkeypatch.setenv("CALLBLOCKS_OFFICE", "google")
     result = run(*args)
     assert result.exit_code == 2

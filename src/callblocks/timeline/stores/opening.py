@@ -6,10 +6,10 @@ postgresql://user@host/database   a PostgreSQL server, with `callblocks[postgres
 
 from __future__ import annotations
 
-import importlib
 import os
 
 from callblocks.model.errors import TimelineError
+from callblocks.model.extras import MissingExtra, needing
 from callblocks.timeline.stores.address import server_address
 from callblocks.timeline.stores.store import Store
 
@@ -28,12 +28,8 @@ def open_store(target: str | os.PathLike[str]) -> Store:
 
 def _open_postgres(address: str) -> Store:
     try:
-        importlib.import_module("psycopg")
-    except ImportError as error:
-        raise TimelineError(
-            "store_unavailable",
-            "PostgreSQL needs the package psycopg: install callblocks[postgres]",
-        ) from error
-    from callblocks.timeline.stores.postgres_store import PostgresStore
-
+        with needing("postgres", "a store on PostgreSQL"):
+            from callblocks.timeline.stores.postgres_store import PostgresStore
+    except MissingExtra as error:
+        raise TimelineError("store_unavailable", str(error), extra=error.extra) from error
     return PostgresStore(address)

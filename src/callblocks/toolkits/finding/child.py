@@ -15,6 +15,7 @@ from contextlib import suppress
 
 import msgspec
 
+from callblocks.model.extras import install_line
 from callblocks.runtime.sandbox.locking import lock_in, own_places
 from callblocks.toolkits.finding.apart import Said
 from callblocks.toolkits.finding.unreadable import Unreadable
@@ -26,6 +27,7 @@ _CPU_SECONDS = 90
 _FILES = 64
 _LONGEST = 100_000
 _REPLACED = "replace"
+_EXTRAS = {"pdf": "documents", "page": "web"}
 
 
 def main(given: str) -> None:
@@ -48,7 +50,8 @@ def _answer(kind: str, given: int, size: int) -> None:
     except (MemoryError, RecursionError):
         _say(Said(fault="it is nested too deep, or needs too much room"))
     except ImportError:
-        _say(Said(fault=f"reading {kind} needs a package that is not installed here"))
+        way = install_line(_EXTRAS.get(kind, ""))
+        _say(Said(fault=f"reading {kind} needs a package that is not installed: {way}"))
     except Exception as error:  # a reader meets files that nobody thought of
         _say(Said(fault=f"it cannot be read ({type(error).__name__})"))
 

@@ -22,7 +22,7 @@ from callblocks.toolkits.workspace.backend import Office
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 
-__all__ = ("GOOGLE_METHODS", "OFFICE_TOOLS", "SERVICES", "add_workspace_tools")
+__all__ = ("GOOGLE_METHODS", "OFFICE_TOOLS", "SERVICES", "add_workspace_tools", "service_tools")
 
 SERVICES: dict[str, tuple[str, ...]] = {
     service: tuple(name for name in CATALOGUE if name.startswith(f"{service}_"))
@@ -74,15 +74,13 @@ GOOGLE_METHODS = {
 
 
 def add_workspace_tools(registry: Registry, office: Office, root: Root) -> None:
-    """Let a registry know the tools of an office; a service's are made together, when needed.
-
-    What is attached to a mail comes from `root`.
-    """
+    """Let a registry know the tools of an office; a service's are made together, when needed."""
     for service, names in SERVICES.items():
-        registry.add_later(names, partial(_make, service, office, root))
+        registry.add_later(names, partial(service_tools, service, office, root))
 
 
-def _make(service: str, office: Office, root: Root) -> Iterable[Tool]:
+def service_tools(service: str, office: Office, root: Root) -> Iterable[Tool]:
+    """Make the tools of one service of an office; what is attached to a mail comes from `root`."""
     module = import_module(f"callblocks.toolkits.workspace.{service}")
     make: Callable[..., Iterable[Tool]] = getattr(module, f"{service}_tools")
     made = make(office, root) if service in _WITH_FILES else make(office)

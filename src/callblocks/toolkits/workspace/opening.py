@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 from callblocks.model.brief import brief
 from callblocks.model.errors import CallerError
+from callblocks.model.extras import require
 from callblocks.runtime.files.root import Root
 from callblocks.toolkits.workspace.backend import (
     Calendars,
@@ -40,8 +40,6 @@ __all__ = (
 OFFICES = ("local", "google")
 FOLDER = "office"
 """Where the local office is in its workspace."""
-
-_NEEDED = ("googleapiclient", "google_auth_oauthlib")
 
 
 class LateOffice:
@@ -121,7 +119,7 @@ def has_office(root: Root) -> bool:
 
 
 def google_office(token: Path | None = None) -> Office:
-    """Google Workspace; raises `CallerError` where its packages are not installed."""
+    """Google Workspace; raises `MissingExtra` where its packages are not installed."""
     require_google()
 
     def opened() -> Office:
@@ -134,8 +132,5 @@ def google_office(token: Path | None = None) -> Office:
 
 
 def require_google() -> None:
-    """Raise `CallerError` where the packages for Google are not installed."""
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        words = "the office of Google needs packages that are not installed"
-        raise CallerError(f"{words}: pip install 'callblocks[google]'")
+    """Raise `MissingExtra` where the packages for Google are not installed."""
+    require("google", "the office of Google")

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
 import pytest
 
+from callblocks.model import extras
 from callblocks.model.errors import TimelineError
 from callblocks.timeline.stores import postgres_follow
 from callblocks.timeline.stores.opening import open_store
@@ -70,7 +70,7 @@ def test_a_server_that_is_not_there_is_unavailable_and_the_password_stays_secret
 def test_without_the_driver_the_message_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.setattr(extras, "fault_of", lambda extra: "needs packages that are not installed")
     error = refused(lambda: open_store("postgresql://127.0.0.1/talks"))
     assert error.code == "store_unavailable"
     assert "callblocks[postgres]" in error.message

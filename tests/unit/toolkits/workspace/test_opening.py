@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from callblocks.model import extras
 from callblocks.model.errors import CallerError, ToolError
 from callblocks.runtime.files.root import Root
 from callblocks.toolkits.standard import standard_tools
-from callblocks.toolkits.workspace import opening
 from callblocks.toolkits.workspace.backend import Office
 from callblocks.toolkits.workspace.opening import LateOffice, has_office, open_office
 from callblocks.tools.context import Context
@@ -88,7 +88,7 @@ def test_an_office_of_no_known_name_is_refused(tmp_path: Path) -> None:
 def test_google_without_its_packages_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "fault_of", lambda extra: "needs more")
     with Root(tmp_path) as root, pytest.raises(CallerError, match="pip install 'callblocks"):
         open_office(root, "google")
 
