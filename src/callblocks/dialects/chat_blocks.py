@@ -89,8 +89,8 @@ HIDDEN = {
 REFERENCES = ("&amp;", "&lt;", "&#128295;", "&#9989;")
 
 
+# By the name of the tool: id and index of the calls without a result yet, oldest first.
 Waiting: TypeAlias = dict[str, deque[tuple[str, int]]]
-"""By the name of the tool: id and index of the calls without a result yet, oldest first."""
 
 
 class ChatBlocks(Dialect):

@@ -83,8 +83,8 @@ class EmojiBracket(Dialect):
     }
     turn_ends = ()
     keeps_ids = False
+    # Whether `🛠️[NAME ARGS /]` is a whole call.
     one_line = False
-    """Whether `🛠️[NAME ARGS /]` is a whole call."""
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return OPEN

@@ -24,9 +24,10 @@ __all__ = ("FAMILIES", "TAUGHT", "dialect_of", "is_small")
 
 Words: TypeAlias = tuple[str, ...]
 
+# Dialects of no family: any model can be taught them.
 TAUGHT = ("tool-fence", "scissors-cat", "emoji-bracket", "emoji-bracket+")
-"""Dialects of no family: any model can be taught them."""
 
+# Each dialect, and the beginnings of the names of models that write it.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "hermes": (
         *("hermes", "nous-hermes", "qwen", "qwen3", "qwq", "smollm3", "granite-4", "mimo-vl"),
@@ -104,7 +105,6 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "gemma4": ("gemma",),
     "gpt_oss": ("gpt-oss",),
 }
-"""Each dialect, and the beginnings of the names of models that write it."""
 
 
 def dialect_of(model: str) -> str | None:
@@ -116,14 +116,15 @@ def dialect_of(model: str) -> str | None:
     return max(found, key=lambda match: match[0])[1]
 
 
+# Billions of parameters below which a model is small.
 _SMALL = 10.0
-"""Billions of parameters below which a model is small."""
 # `8x7b`, `1.5b`, `270m` and the effective size `e4b`; neither `a3b`, the active part of a model,
 # nor `4bit`, nor the `1m` of a context.
 _SIZE = re.compile(
     r"(?<![a-z0-9.])(?:([0-9]{1,3})x|e)?([0-9]{1,5}(?:\.[0-9]{1,3})?b|[0-9]{2,5}m)(?![a-z0-9])"
 )
 _SMALL_WORDS = frozenset(("mini", "nano", "tiny", "micro", "smol", "smollm", "tinyllama"))
+# What Ollama serves under a name without a size.
 _SMALL_DEFAULTS = frozenset(
     (
         *("llama3", "llama3.1", "llama3.2", "mistral", "qwen", "qwen2", "qwen2.5", "qwen2.5-coder"),
@@ -140,7 +141,6 @@ _SMALL_DEFAULTS = frozenset(
         *("command-r7b", "functiongemma", "starling-lm", "openhermes", "codellama", "deepseek-r1"),
     )
 )
-"""What Ollama serves under a name without a size."""
 
 
 def is_small(model: str) -> bool:

@@ -41,11 +41,11 @@ def _framing(kind: tuple[str, ...], text: str) -> Tag:
     return closing(text, others=[spaced])
 
 
+# All arguments as one object.
 _JSON = (
     Shape((*_OPEN, _GAP, *literal("json").atoms, _ATTRIBUTES, *_SEP, BLANKS, "\\{")),
     Shape((*_CLOSE, _GAP, *literal("json").atoms, _GAP, *_SEP)),
 )
-"""All arguments as one object."""
 
 
 class KimiK3(Framed, MarkedValues):

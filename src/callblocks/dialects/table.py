@@ -286,5 +286,5 @@ def _spellings() -> dict[str, tuple[str, tuple[str, ...]]]:
     return {_plain(name): (name, members) for name, members in every.items()}
 
 
+# Every dialect by its name; read only. An alias finds it too, and is not listed.
 dialects: Mapping[str, Dialect] = _Dialects()
-"""Every dialect by its name; read only. An alias finds it too, and is not listed."""

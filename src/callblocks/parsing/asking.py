@@ -59,8 +59,8 @@ class Asking:
         self.before = scan.before
         self.taken: list[str] = [scan.take(scan.pos + len(opening))]
         self.index: int | None = None
+        # What was asked for in vain at the offset `missed_at`, if attempts are kept.
         self.missed: tuple[Markers | str, ...] = ()
-        """What was asked for in vain at the offset `missed_at`, if attempts are kept."""
         self.missed_at = self.start
 
     @property

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 __all__ = ("FOUND", "Attempt", "Refusal")
 
+# How many characters of the text a refusal quotes.
 FOUND = 20
-"""How many characters of the text a refusal quotes."""
 
 
 class Refusal(NamedTuple):

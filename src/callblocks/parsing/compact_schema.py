@@ -23,8 +23,8 @@ _KEPT = frozenset(
         *("definitions", "anyOf", "oneOf", "allOf", "prefixItems", "description"),
     )
 )
+# The keywords below which names stand that are nobody's keyword.
 _BY_NAME = frozenset(("properties", "$defs", "definitions"))
-"""The keywords below which names stand that are nobody's keyword."""
 
 
 def compact_spec(spec: ToolSpec) -> ToolSpec:

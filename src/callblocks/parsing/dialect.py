@@ -39,50 +39,50 @@ class Dialect(ABC):
     """One way of writing tool calls."""
 
     name: ClassVar[str]
+    # One line for a table.
     summary: ClassVar[str]
-    """One line for a table."""
+    # The form, for people.
     syntax: ClassVar[str]
-    """The form, for people."""
+    # What a model must know beside the example; a dialect without rules is not taught.
     rules: ClassVar[tuple[str, ...]] = ()
-    """What a model must know beside the example; a dialect without rules is not taught."""
+    # The codes of this dialect's own problems, and what each means.
     codes: ClassVar[Mapping[str, str]] = {}
-    """The codes of this dialect's own problems, and what each means."""
     follows_fences: ClassVar[bool] = False
+    # Whether its calls may be the whole body of a code fence.
     in_fence_bodies: ClassVar[bool] = True
-    """Whether its calls may be the whole body of a code fence."""
+    # Whether it writes an id with each call: the call's own, or what `said` makes of it.
     keeps_ids: ClassVar[bool] = True
-    """Whether it writes an id with each call: the call's own, or what `said` makes of it."""
+    # Whether prose can stand between calls.
     keeps_order: ClassVar[bool] = True
-    """Whether prose can stand between calls."""
+    # Whether a value has its type from the tool's schema alone: without one it is a string.
     values_are_text: ClassVar[bool] = False
-    """Whether a value has its type from the tool's schema alone: without one it is a string."""
+    # Whether only tools that are known can be called: their names are its tags.
     needs_tools: ClassVar[bool] = False
-    """Whether only tools that are known can be called: their names are its tags."""
     in_auto: ClassVar[bool] = True
+    # The markers around what the models of this dialect think, such as `<think>`, `</think>`.
     reasoning: ClassVar[Pairs] = ()
-    """The markers around what the models of this dialect think, such as `<think>`, `</think>`."""
+    # Whether a complete call of a declared tool is a call in a thought that is closed, too.
     calls_end_reasoning: ClassVar[bool] = False
-    """Whether a complete call of a declared tool is a call in a thought that is closed, too."""
+    # The markers that begin another message, and so end a thought that was not closed.
     reasoning_breaks: ClassVar[tuple[str, ...]] = ()
-    """The markers that begin another message, and so end a thought that was not closed."""
+    # The tokens that end a turn of its models, and show nothing at the end of a text.
     turn_ends: ClassVar[tuple[str, ...]] = TURN_ENDS
-    """The tokens that end a turn of its models, and show nothing at the end of a text."""
 
+    # The tags in which its models know a result in their prompt, such as `<tool_response>`.
     result_tags: ClassVar[tuple[str, str] | None] = None
-    """The tags in which its models know a result in their prompt, such as `<tool_response>`."""
 
+    # What its models write behind calls beside the markers that close them.
     other_closers: ClassVar[tuple[str, ...]] = ()
-    """What its models write behind calls beside the markers that close them."""
 
     @property
     def closers(self) -> tuple[str, ...]:
         """The markers that close its calls, and mean nothing where none is open."""
         return self.other_closers
 
+    # The attributes that hold its markers, each a text or a row of spellings.
     markers: ClassVar[tuple[str, ...]] = ()
-    """The attributes that hold its markers, each a text or a row of spellings."""
+    # The dialects whose spelling a parser of this one reads too; the table of dialects sets it.
     siblings: ClassVar[Iterable[Sibling]] = ()
-    """The dialects whose spelling a parser of this one reads too; the table of dialects sets it."""
 
     @cached_property
     def respelled(self) -> Dialect | None:

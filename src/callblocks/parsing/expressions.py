@@ -89,8 +89,8 @@ class Machine(msgspec.Struct, frozen=True):
 
 Expr: TypeAlias = Lit | Chars | Seq | Alt | Repeat | Ref | Machine
 
+# The empty text.
 EMPTY = Seq(())
-"""The empty text."""
 
 
 def lit(text: str) -> Expr:

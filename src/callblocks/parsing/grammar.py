@@ -35,10 +35,10 @@ from callblocks.parsing.machines import without
 
 __all__ = ("Calls", "Grammar", "Kind")
 
+# The notations: that of llama.cpp, that of llguidance, and that of xgrammar and vLLM.
 Kind: TypeAlias = Literal["gbnf", "lark", "structural_tag"]
-"""The notations: that of llama.cpp, that of llguidance, and that of xgrammar and vLLM."""
+# How many calls a text must have: any number, at least one, exactly one.
 Calls: TypeAlias = Literal["any", "required", "one"]
-"""How many calls a text must have: any number, at least one, exactly one."""
 
 
 class Grammar:
@@ -52,14 +52,14 @@ class Grammar:
         if calls not in get_args(Calls):
             raise CallerError(f"no calls={calls!r}; choose from: {', '.join(get_args(Calls))}")
         self.known = tuple(known)
+        # Whether `row`, `repeated` or `text` made rules of how many calls there may be.
         self.counts_calls = False
-        """Whether `row`, `repeated` or `text` made rules of how many calls there may be."""
+        # The markers that prose lacks, and a block, where the text is prose and blocks.
         self.blocks: tuple[tuple[str, ...], Expr] | None = None
-        """The markers that prose lacks, and a block, where the text is prose and blocks."""
+        # How many calls a text must have.
         self.calls: Calls = calls
-        """How many calls a text must have."""
+        # How JSON's three words are spelled.
         self.words = {"true": "true", "false": "false", "null": "null"}
-        """How JSON's three words are spelled."""
         self._rules: dict[str, Expr | None] = {}
         self._shared: dict[str, Ref] = {}
 

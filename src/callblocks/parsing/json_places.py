@@ -50,9 +50,9 @@ __all__ = (
     "find_stop",
 )
 
+# What a step tells the scan: a scalar starts, a container opens, a first key starts, a scalar ends,
+# a container closes. The last two lead to a place that the container decides.
 Note: TypeAlias = Literal["", "start", "open", "name", "end", "close"]
-"""What a step tells the scan: a scalar starts, a container opens, a first key starts, a
-scalar ends, a container closes. The last two lead to a place that the container decides."""
 
 
 class Place:

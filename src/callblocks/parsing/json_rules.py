@@ -51,8 +51,8 @@ _DIGITS = many(chars("0-9"), least=1)
 _HEX = chars("0-9a-fA-F")
 _ESCAPED = chars('"\\/bfnrt')
 
+# Where each character leads.
 Steps: TypeAlias = tuple[tuple[Chars, int], ...]
-"""Where each character leads."""
 
 
 def blank(grammar: Grammar) -> Ref:

@@ -47,14 +47,14 @@ LONG = 16  # characters of a string, from which on it is worth a search of its o
 class ScanState(Enum):
     """How far a scan has come."""
 
+    # The value needs more text.
     OPEN = "open"
-    """The value needs more text."""
+    # The value is complete; blanks after it are still taken.
     CLOSED = "closed"
-    """The value is complete; blanks after it are still taken."""
+    # The value is complete and something else follows, where `feed` stopped.
     STOPPED = "stopped"
-    """The value is complete and something else follows, where `feed` stopped."""
+    # The character where `feed` stopped cannot stand there in any JSON.
     BROKEN = "broken"
-    """The character where `feed` stopped cannot stand there in any JSON."""
 
 
 class Halt(NamedTuple):
@@ -102,16 +102,16 @@ class JsonScan:
 
     def __init__(self, max_depth: int = 100, *, exact: bool = False) -> None:
         self.state = ScanState.OPEN
+        # Right after the closing bracket; None until it was taken.
         self.end: int | None = None
-        """Right after the closing bracket; None until it was taken."""
+        # The object or array that closed most recently, at any depth.
         self.last_closed: Span | None = None
-        """The object or array that closed most recently, at any depth."""
+        # More than `max_depth` brackets were open at some time; the scan goes on all the same.
         self.too_deep = False
-        """More than `max_depth` brackets were open at some time; the scan goes on all the same."""
+        # It began as `[{`, `[]`, `{"` or `{}`, blanks aside.
         self.looked_like_calls = False
-        """It began as `[{`, `[]`, `{"` or `{}`, blanks aside."""
+        # Where the text that `absorb` was given last halted the scan, if it did.
         self.halt = 0
-        """Where the text that `absorb` was given last halted the scan, if it did."""
         self._max_depth = max_depth
         self._exact = exact
         self._place = ITEM if exact else START

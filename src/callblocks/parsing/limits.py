@@ -24,5 +24,5 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
                 raise CallerError(f"the limit `{name}` is a number from 0 on, not {value!r:.40}")
 
 
+# Where nobody says others.
 USUAL = Limits()
-"""Where nobody says others."""

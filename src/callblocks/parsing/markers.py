@@ -33,8 +33,8 @@ _CRLF = {_NEWLINE: (r"\r?", _NEWLINE)}
 INDENT = " {0,3}"
 _NAMED_AT_MOST = 4
 _LETTER = re.compile(r"\\?(\W|(?<!\\)\w)|\[(\w)\w\]", re.DOTALL)
+# The first atom of a marker that begins a line only where no other line is before it.
 TEXT_START = "(?<!\n)"
-"""The first atom of a marker that begins a line only where no other line is before it."""
 
 
 class Shape(NamedTuple):

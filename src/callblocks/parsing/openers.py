@@ -20,11 +20,11 @@ from callblocks.parsing.turn_end import TURN_ENDS, TurnEnd
 
 __all__ = ("BEGINNING", "Choice", "InFences", "Openers", "Owner", "Setting", "choose")
 
+# Whether calls in code fences are calls: all of them, none, or those that are a whole body.
 InFences: TypeAlias = bool | Literal["whole"]
-"""Whether calls in code fences are calls: all of them, none, or those that are a whole body."""
 Rows: TypeAlias = list[tuple[Reader, Sequence[str | Shape]]]
+# How many characters tell who may open a block.
 BEGINNING = 3
-"""How many characters tell who may open a block."""
 _MOST_BEGINNINGS = 2000
 
 
@@ -38,18 +38,18 @@ class Setting(NamedTuple):
 class Owner(Reader, Protocol):
     """A reader and the markers that open its blocks."""
 
+    # Whether Markdown code fences must be tracked for it.
     follows_fences: ClassVar[bool]
-    """Whether Markdown code fences must be tracked for it."""
+    # Whether its calls may be the whole body of a code fence.
     in_fence_bodies: ClassVar[bool]
-    """Whether its calls may be the whole body of a code fence."""
+    # The markers around what its models think.
     reasoning: ClassVar[Pairs]
-    """The markers around what its models think."""
+    # Whether a complete call of a declared tool is a call in a thought that is closed, too.
     calls_end_reasoning: ClassVar[bool]
-    """Whether a complete call of a declared tool is a call in a thought that is closed, too."""
+    # The markers that begin another message, and so end a thought that was not closed.
     reasoning_breaks: ClassVar[tuple[str, ...]]
-    """The markers that begin another message, and so end a thought that was not closed."""
+    # The tokens that end a turn of its models, and show nothing at the end of a text.
     turn_ends: ClassVar[tuple[str, ...]]
-    """The tokens that end a turn of its models, and show nothing at the end of a text."""
 
     @property
     def closers(self) -> tuple[str, ...]:

@@ -31,8 +31,8 @@ from typing import Literal, TypeAlias
 
 __all__ = ("AFTER", "AFTER_CALL", "CALLS", "ITEM", "START", "STRINGS", "Note", "Place")
 
+# What a step tells the scan: a bracket opens or closes; a sign that only some brackets hold.
 Note: TypeAlias = Literal["", "open", "close", "equals", "colon", "star"]
-"""What a step tells the scan: a bracket opens or closes; a sign that only some brackets hold."""
 
 
 class Place:
@@ -43,10 +43,10 @@ class Place:
     def __init__(self, run: str = "(?!)") -> None:
         self.run = re.compile(run, re.DOTALL).match
         self.steps: dict[str, tuple[Place, Note]] = {}
+        # The place that reads the next character where this one cannot.
         self.then: Place | None = None
-        """The place that reads the next character where this one cannot."""
+        # The place after any one character.
         self.skip: Place | None = None
-        """The place after any one character."""
 
     def lead(self, chars: str, to: Place, note: Note = "") -> None:
         self.steps.update(dict.fromkeys(chars, (to, note)))
@@ -117,5 +117,5 @@ def _lead_strings() -> dict[Place, Callable[[str], re.Match[str] | None]]:
 
 _lead_values()
 _lead_signs()
+# The places inside a string, each with a quick look for where it may end.
 STRINGS = _lead_strings()
-"""The places inside a string, each with a quick look for where it may end."""

@@ -36,8 +36,8 @@ class PythonScan:
     def __init__(self, max_depth: int = 100) -> None:
         self.state = ScanState.OPEN
         self.too_deep = False
+        # Where the text that `absorb` was given last halted the scan, if it did.
         self.halt = 0
-        """Where the text that `absorb` was given last halted the scan, if it did."""
         self._max_depth = max_depth
         self._place = START
         self._open: list[str] = []

@@ -13,8 +13,8 @@ __all__ = ("Reader",)
 class Reader(Protocol):
     """Whoever can own a block: a dialect, a code fence, a stretch of reasoning."""
 
+    # What it is called in events.
     name: ClassVar[str]
-    """What it is called in events."""
 
     def read(self, block: Block) -> Reading[Refused | None]:
         """Read the block that a marker opened, or refuse it."""

@@ -16,8 +16,8 @@ from callblocks.parsing.markers import Markers
 
 __all__ = ("SIGHT", "Scanner", "end_of")
 
+# How many characters before a marker may say what it means.
 SIGHT = 200
-"""How many characters before a marker may say what it means."""
 
 
 class Scanner:

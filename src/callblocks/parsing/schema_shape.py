@@ -37,8 +37,8 @@ class Members(NamedTuple):
 
     known: Mapping[str, object]
     required: frozenset[str]
+    # The schema of other members; `False` where there are none.
     extra: object
-    """The schema of other members; `False` where there are none."""
 
 
 class Elements(NamedTuple):

@@ -23,8 +23,8 @@ SELECTOR = "\ufe0f"
 APPLE = "\uf8ff"
 SHORTEST = 3
 ENCODINGS = ("mac_roman", "cp1252", "cp1254", "latin-1")
+# A marker, or all spellings of one, the first of which is written.
 Spellings: TypeAlias = str | tuple[str, ...]
-"""A marker, or all spellings of one, the first of which is written."""
 BAR, WIDE_BAR, BLANK = "|", "\uff5c", "\u2581"
 _ATOMS = {BAR: f"[{BAR}{WIDE_BAR}]", WIDE_BAR: f"[{BAR}{WIDE_BAR}]", BLANK: f"[{BLANK}_]"}
 

@@ -22,8 +22,8 @@ from callblocks.parsing.unread import ProseLog
 __all__ = ("Hit", "Hurry", "Keep", "Reading", "Search", "Speak", "Stage")
 
 T = TypeVar("T")
+# A reader: it yields whenever it needs more text, and returns what it read.
 Reading: TypeAlias = Generator[None, None, T]
-"""A reader: it yields whenever it needs more text, and returns what it read."""
 Speak: TypeAlias = Callable[[str, Span], Event]
 Keep: TypeAlias = Callable[[str], object]
 
@@ -101,12 +101,12 @@ class Stage:
         self.said = 0
         self.solid = False
         self.out: list[Event] = []
+        # Who was asked to read what; kept where a list is put here.
         self.attempts: list[Attempt] | None = None
-        """Who was asked to read what; kept where a list is put here."""
+        # What was said as prose and thoughts, to look for calls in it that nobody read.
         self.prose_log: ProseLog | None = None
-        """What was said as prose and thoughts, to look for calls in it that nobody read."""
+        # The offset by closing tag after which the tag does not occur; the text is over.
         self.unclosed: dict[str, int] = {}
-        """The offset by closing tag after which the tag does not occur; the text is over."""
         # While a reader waits in `stream` or for JSON, most pieces need no reader: these say
         # how they are settled without resuming it.
         self.search: Search | None = None
@@ -115,8 +115,8 @@ class Stage:
         self.held = ""
         # The last texts that were settled so, enough of them to hold what `SIGHT` asks for.
         self.passed: deque[str] = deque(maxlen=SIGHT + 1)
+        # What the search found that resumed the reader; None where the text is over.
         self.hit: Hit | None = None
-        """What the search found that resumed the reader; None where the text is over."""
 
     def span(self, end: int | None = None) -> Span:
         """From what was said last to the given offset, or to all that was taken."""

@@ -19,8 +19,8 @@ from callblocks.parsing.tool_signatures import parameter_list, quoted
 
 __all__ = ("COMPACT_SIZE", "compact_prompt", "example_items", "prompt", "sample")
 
+# Bytes up to which a compact prompt keeps descriptions that it could do without.
 COMPACT_SIZE = 4000
-"""Bytes up to which a compact prompt keeps descriptions that it could do without."""
 
 _SIGNS = (("?", "`?` optional"), ("=", "`=` default"), ("*", "`*` body"))
 
@@ -53,8 +53,8 @@ def compact_prompt(rules: Sequence[str], tools: Sequence[ToolSpec], example: str
     return "\n\n".join(parts) + "\n".join(_filled(lines, room)) + "\n"
 
 
+# The line, the parameter and the part of what is kept beside what is needed.
 _Kept: TypeAlias = set[tuple[int, str, str]]
-"""The line, the parameter and the part of what is kept beside what is needed."""
 
 
 class _Line(NamedTuple):

@@ -33,8 +33,8 @@ from callblocks.parsing.trial import try_call
 
 __all__ = ("Caller", "Pairs", "Thinking", "ThoughtEnd")
 
+# What opens a thought, and what closes it.
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
-"""What opens a thought, and what closes it."""
 
 _NEAR = 64
 _WORD = re.compile(r"[\w.:/-]+")

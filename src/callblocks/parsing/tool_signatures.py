@@ -47,8 +47,8 @@ _WORDS = frozenset((*_TYPES.values(), "any", "object", "scalar"))
 _SCALARS = {"string", "number", "bool", "null"}
 _PLAIN = re.compile(r"[^\s(),;:?=*|{}\[\]\"'`…]+")
 _NUMBER = re.compile(r"[-+.]*[0-9].*|true|false")
+# How deep a type is written, the first that fits.
 _LEVELS = (8, 4, 2)
-"""How deep a type is written, the first that fits."""
 _MOST_PARTS = 200
 _LONGEST_TYPE = 1000
 _MOST_CHOICES = 40

@@ -21,12 +21,12 @@ __all__ = ("TURN_ENDS", "TurnEnd", "closers_of", "lone_markers", "read_strays")
 _LONE = re.compile(r"[<\[].*[A-Za-z].*[>\]]")
 _BLANKS = "[ \\t\\r\\n]{0,100}"
 
+# Those that nothing else looks like, whoever the model is.
 TURN_ENDS = (
     *("<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|end|>"),
     *("<|eos|>", "<|EOT|>", "<|assistant_end|>", "<|user|>", "<|observation|>"),
     *("<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<turn|>", "<seed:eos>", "<｜end▁of▁sentence｜>"),
 )
-"""Those that nothing else looks like, whoever the model is."""
 
 
 class TurnEnd:

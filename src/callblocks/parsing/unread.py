@@ -43,14 +43,14 @@ __all__ = ("UNREAD", "ProseLog", "Unread", "find_unread", "is_common", "tool_mea
 UNREAD = "unread-call"
 _ENOUGH = 4
 _ENOUGH_IN_THOUGHT = 5
+# How much text around a name is searched for what stands right beside it, and for other keys.
 _NEAR, _FAR = 80, 240
-"""How much text around a name is searched for what stands right beside it, and for other keys."""
+# How far behind a name a code fence may begin that belongs to it.
 _GAP = 8
-"""How far behind a name a code fence may begin that belongs to it."""
+# Shorter names are looked for as whole words only.
 _SHORT = 3
-"""Shorter names are looked for as whole words only."""
+# Shorter names are not looked for with a misspelling.
 _LEAST_MISSPELT = 4
-"""Shorter names are not looked for with a misspelling."""
 
 # Markup that hardly anything but a call has: `<|call|>`, `</tool_call>`, `[TOOL_CALLS]`, `🛠️[`.
 _TOKEN = re.compile(
@@ -200,8 +200,8 @@ _IN_SENTENCE = re.compile(r"(?:^|\n|[\w:]\s)\0[A-Za-z]+\0 [a-z]")
 _CHANGED = re.compile(r"^[+-](?![ ]\S)[^\n]*\Z", re.MULTILINE)
 _HUNK = re.compile(r"^@@ -\d", re.MULTILINE)
 
+# Where some prose begins, whether in a code fence, and its parts.
 Piece: TypeAlias = tuple[int, bool, list[str]]
-"""Where some prose begins, whether in a code fence, and its parts."""
 
 
 class Unread(NamedTuple):

@@ -13,8 +13,8 @@ from callblocks.parsing.grammar import Grammar
 
 __all__ = ("Body", "arguments")
 
+# No body, any, one that is not empty, or a value of the body's schema.
 Body: TypeAlias = Literal["none", "any", "some", "json"]
-"""No body, any, one that is not empty, or a value of the body's schema."""
 
 
 def arguments(grammar: Grammar, tool: ToolSpec) -> list[tuple[Expr, Body]]:

@@ -29,8 +29,8 @@ __all__ = (
 )
 
 NAME = "[\\w./:-]{1,200}"
+# What a model may have as a suffix of its own on each tag.
 SUFFIX = "[\\w.-]{1,40}"
-"""What a model may have as a suffix of its own on each tag."""
 RULES = (
     "For each argument write its name in `<arg_key>` and its value in `<arg_value>`.",
     "Write text as it is, without quotes. Write numbers, booleans, lists and objects as JSON.",

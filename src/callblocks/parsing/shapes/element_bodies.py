@@ -33,8 +33,8 @@ __all__ = ("NAME", "ElementBodies", "NamedTags")
 
 NAME = "[A-Za-z_][\\w.:-]{0,100}"
 INDENT = "[ \\t]{0,40}"
+# Blanks, also as a JSON string writes them.
 _GAP = r"(?:\s|\\[nrt]){0,100}"
-"""Blanks, also as a JSON string writes them."""
 _BEFORE_ELEMENT = rf"(?=[^<>]*>(?:\s|\\[nrt])*<{_GAP}[A-Za-z_])"
 _LAST_END = re.compile(r"<(?:/\s*([A-Za-z_][\w.:-]*)|([A-Za-z_][\w.:-]*)[^<>]*/)\s*>\s*\Z")
 
@@ -46,8 +46,8 @@ class ElementBodies(XmlParameters):
     """A dialect of this shape; any element is an argument."""
 
     form: ClassVar[XmlForm]
+    # Whether `&lt;` and its kin stand for what XML says, and `<![CDATA[…]]>` for text.
     escapes: ClassVar[bool] = False
-    """Whether `&lt;` and its kin stand for what XML says, and `<![CDATA[…]]>` for text."""
 
     def bodies(self) -> ReadsBodies:
         return self
@@ -114,8 +114,8 @@ class NamedTags(ElementBodies):
     )
     form = XmlForm(head=("<", ">\n"), end="", key=("<", ">"), value_end="")
 
+    # What the body of a call may begin with, or its end.
     heads: ClassVar[Markers] = Markers(Shape(("<", "/?", NAME, " {0,3}", "/?", ">")))
-    """What the body of a call may begin with, or its end."""
 
     def reading(self, block: Block, *, in_wrapper: bool = False) -> XmlCall:
         return XmlCall(self, block) if block.stage.alone else GuessedCall(self, block)

@@ -97,5 +97,5 @@ class FencedPython(_Form):
         return (yield from PythonRowReader(block, row).read(name))
 
 
+# They are asked before the dialects: a bare call in a fence reads the same whoever is read.
 FENCE_FORMS = (FencedObjects(), FencedPython())
-"""They are asked before the dialects: a bare call in a fence reads the same whoever is read."""

@@ -45,34 +45,34 @@ class JsonCalls(Dialect):
     opening: ClassVar[tuple[str, ...]]
     closing: ClassVar[tuple[str, ...]] = ()
     keys: ClassVar[Keys] = Keys()
+    # What may stand after the opening marker; anything else is not this dialect.
     starts: ClassVar[str] = "{["
-    """What may stand after the opening marker; anything else is not this dialect."""
+    # What is written before the first call, between two, and after the last.
     frame: ClassVar[tuple[str, str, str]] = ("\n", "\n", "\n")
-    """What is written before the first call, between two, and after the last."""
+    # Whether the markers are written.
     marked: ClassVar[bool] = True
-    """Whether the markers are written."""
+    # Whether neighbouring calls share one pair of markers.
     together: ClassVar[bool] = False
-    """Whether neighbouring calls share one pair of markers."""
     as_text: ClassVar[bool] = False
+    # What may follow a row, and belongs to it.
     trailing: ClassVar[tuple[str, ...]] = ()
-    """What may follow a row, and belongs to it."""
+    # Markers around prose that show nothing, where no other dialect is read.
     hidden: ClassVar[tuple[str, ...]] = ()
-    """Markers around prose that show nothing, where no other dialect is read."""
+    # The bracket that begins calls without an opening marker.
     bare: ClassVar[str] = ""
-    """The bracket that begins calls without an opening marker."""
+    # Further openings, which end like one of `opening`.
     shapes: ClassVar[tuple[Shape, ...]] = ()
-    """Further openings, which end like one of `opening`."""
+    # Openings after which only a name and arguments make a call, where it is read alone.
     unsure: ClassVar[tuple[str, ...]] = ()
-    """Openings after which only a name and arguments make a call, where it is read alone."""
+    # Further markers that show nothing; they begin with `<`.
     hidden_shapes: ClassVar[tuple[Shape, ...]] = ()
-    """Further markers that show nothing; they begin with `<`."""
+    # Names that call nothing.
     silent: ClassVar[tuple[str, ...]] = ()
-    """Names that call nothing."""
+    # Repairs that are none here, because the grammar is not quite JSON.
     natural: ClassVar[tuple[str, ...]] = ()
-    """Repairs that are none here, because the grammar is not quite JSON."""
     separators: ClassVar[str] = ",;"
+    # Whether calls may follow each other outside of an array.
     many: ClassVar[bool] = True
-    """Whether calls may follow each other outside of an array."""
     keeps_ids = False
     markers = ("opening", "closing", "trailing", "hidden")
 

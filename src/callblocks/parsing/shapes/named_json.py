@@ -31,20 +31,20 @@ from callblocks.parsing.turn_end import lone_markers
 
 __all__ = ("NAME", "NamedJson")
 
+# A tool's name, right here.
 NAME = Markers(Shape((r"[\w.:/-]{1,128}", r"(?![\w.:/-])")), what="a name")
-"""A tool's name, right here."""
 _SPACES = Markers(Shape(("[ \\t]{1,20}", "(?![ \\t])")))
 _GAP = "[ \\t\\r\\n]{0,20}"
+# An object in a fence or in a string: what can be repaired.
 MENDABLE = Markers(
     Shape(("`", "`", "`", r"`{0,9}\w{0,20}", _GAP, r"\{")), Shape(('"', _GAP, r"\{"))
 )
-"""An object in a fence or in a string: what can be repaired."""
+# A short value that is no object: one more thing that a model gives as arguments.
 VALUE = Markers(
     "null",
     Shape(('"', r'[^"\\\x00-\x1f]{0,200}', '"')),
     Shape((r"\[", r"[^\[\]\x00-\x1f]{0,200}", r"\]")),
 )
-"""A short value that is no object: one more thing that a model gives as arguments."""
 
 
 class NamedJson(Dialect):
@@ -56,8 +56,8 @@ class NamedJson(Dialect):
     closing: ClassVar[tuple[str, ...]] = ()
     section: ClassVar[tuple[str, ...]] = ()
     section_end: ClassVar[tuple[str, ...]] = ()
+    # Whether a name and its separator are so usual that only an object makes them a call.
     only_objects: ClassVar[bool] = False
-    """Whether a name and its separator are so usual that only an object makes them a call."""
     keeps_ids = False
     markers = ("section", "opening", "before_name", "after_name", "closing", "section_end")
 

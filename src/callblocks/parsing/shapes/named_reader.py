@@ -37,10 +37,10 @@ class _Fault(NamedTuple):
     detail: str
 
 
+# Takes the head of a call and what parts it from the input; None if it is no head.
 ReadHead: TypeAlias = Callable[[Block], Reading[Head | None]]
-"""Takes the head of a call and what parts it from the input; None if it is no head."""
+# Whether an input, or the end of a call without one, stands behind a head; it takes blanks.
 Begins: TypeAlias = Callable[[Block], Reading[bool]]
-"""Whether an input, or the end of a call without one, stands behind a head; it takes blanks."""
 
 BRACES = Markers("}", "]")
 

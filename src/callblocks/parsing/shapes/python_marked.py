@@ -41,8 +41,8 @@ class PythonMarked(Dialect):
 
     opening: ClassVar[str]
     closing: ClassVar[str]
+    # Whether the calls stand in one list; else each is on its own line.
     in_list: ClassVar[bool] = True
-    """Whether the calls stand in one list; else each is on its own line."""
     keeps_ids = False
     markers = ("opening", "closing")
 

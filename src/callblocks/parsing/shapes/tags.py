@@ -121,10 +121,10 @@ class Tag:
         self.shapes = tuple(others) if covered else (*exact, *others)
         self._has_others = bool(others)
         # Models write the same few tags again and again.
+        # Whether this is such a tag, however it is spelt.
         self.is_in = lru_cache(maxsize=256)(self._is_in)
-        """Whether this is such a tag, however it is spelt."""
+        # Whether such a tag is spelt as its grammar writes it.
         self.is_exact = lru_cache(maxsize=256)(self._is_exact)
-        """Whether such a tag is spelt as its grammar writes it."""
 
     @cached_property
     def markers(self) -> Markers:
@@ -169,5 +169,5 @@ def _pattern(shapes: Sequence[Shape]) -> re.Pattern[str]:
     return re.compile("|".join(map("".join, own)) or "(?!)")
 
 
+# A tag that never stands anywhere.
 NOTHING = Tag("")
-"""A tag that never stands anywhere."""

@@ -14,8 +14,8 @@ from callblocks.parsing.typed import Typed, typed
 
 __all__ = ("Tree", "read_tree", "typed_members", "typed_tree", "write_tree")
 
+# Text, or elements by name.
 Tree: TypeAlias = "str | list[tuple[str, Tree]]"
-"""Text, or elements by name."""
 
 
 def read_tree(text: str, tag: re.Pattern[str], depth: int) -> list[tuple[str, Tree]]:

@@ -15,8 +15,8 @@ from callblocks.parsing.stage import Reading
 
 __all__ = ("Input", "JsonBody", "ReadsBodies", "TextBody")
 
+# The input of a call, and what is wrong with it: codes and details.
 Input: TypeAlias = tuple[dict[str, Any], list[tuple[str, str]]]
-"""The input of a call, and what is wrong with it: codes and details."""
 
 
 class ReadsBodies(Protocol):

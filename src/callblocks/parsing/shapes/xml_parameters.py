@@ -58,16 +58,16 @@ class XmlParameters(Dialect):
 
     tags: XmlTags
     form: ClassVar[XmlForm]
+    # Whether one line end on each side of a value belongs to its tags.
     trims: ClassVar[bool] = False
-    """Whether one line end on each side of a value belongs to its tags."""
+    # Whether a value may stand in `<![CDATA[…]]>`, in which no tag is one.
     cdata: ClassVar[bool] = False
-    """Whether a value may stand in `<![CDATA[…]]>`, in which no tag is one."""
+    # Whether lists and objects stand in tags of their own, not in JSON.
     nests: ClassVar[bool] = False
-    """Whether lists and objects stand in tags of their own, not in JSON."""
+    # Whether only its wrapper tells it: calls without one are taken for another dialect's.
     shares_calls: ClassVar[bool] = False
-    """Whether only its wrapper tells it: calls without one are taken for another dialect's."""
+    # Whether JSON behind the tag of a call that stands in no wrapper is another dialect's.
     leaves_json: ClassVar[bool] = False
-    """Whether JSON behind the tag of a call that stands in no wrapper is another dialect's."""
     keeps_ids = False
     values_are_text = True
 
