@@ -15,7 +15,7 @@ _CLOSED = re.compile(r"\s*\)")
 
 
 def read_keywords(text: str, depth: int) -> tuple[dict[str, Any], int]:
-    """Read arguments up to the parenthesis that closes them; give them, and where that ends."""
+    """Read arguments up to the closing parenthesis; return them, and the position behind it."""
     value: dict[str, Any] = {}
     tolerant = Tolerant(text, ended=True, max_depth=depth)
     if closed := _CLOSED.match(text):
