@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 __all__ = ("GENERAL_CODES",)
 
-# Each code, and what it means.
+# Each code with its meaning.
 GENERAL_CODES: Mapping[str, str] = {
     "duplicate-id": "a call has an id that was used before; it was renamed",
     "damaged-marker": "a marker went through a wrong encoding; it was read all the same",

@@ -1,4 +1,4 @@
-"""Whoever can own a block of text."""
+"""The protocol of readers, which may own a block of text."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ("Reader",)
 
 
 class Reader(Protocol):
-    """Whoever can own a block: a dialect, a code fence, a stretch of reasoning."""
+    """A reader of blocks: a dialect, a code fence, reasoning, the end of a turn."""
 
-    # What it is called in events.
+    # The name of the reader in events.
     name: ClassVar[str]
 
     def read(self, block: Block) -> Reading[Refused | None]:
