@@ -100,7 +100,7 @@ def _within_string(steps: Steps) -> Steps:
 
 
 def _escape_steps(at: int, then: int) -> tuple[Steps, ...]:
-    """Return the states behind a backslash, numbered from `at`: a letter, or `u` and four digits."""
+    """Return the states behind a backslash, from number `at` on: a letter, or `u` and 4 digits."""
     digits = tuple(((_HEX, at + 2 + done if done < 3 else then),) for done in range(4))
     return (((_ESCAPED, then), (one_of("u"), at + 1)), *digits)
 

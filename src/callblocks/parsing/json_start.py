@@ -1,6 +1,6 @@
 """JSON at the start of a text or a line that counts only if a marker right behind it confirms it.
 
-    [{"name": "ls", "arguments": {}}]<|end_of_calls|>
+    [{"id": "c1", "name": "ls", "input": {}}] ✂️🐱
 
 Nothing is emitted before the marker. The text is returned as prose as soon as it can no longer be
 confirmed, with one exception: at the start of a text, JSON that looks like calls and then breaks is

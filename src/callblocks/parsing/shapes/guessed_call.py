@@ -1,8 +1,8 @@
-"""A call that only the name of a tool tells, where it is not known who wrote it.
+"""A call in a guessed dialect whose only sign is a tag with the name of a tool: `<read_file>`.
 
-Prose mentions such tags. So nothing is said before the closing tag has come, and what the tool's
-schema demands stands before it; all else is prose. What cannot be a call is given back as soon as
-the first argument shows it.
+Prose mentions such tags. So nothing is emitted before the closing tag has arrived and the arguments
+satisfy the tool's schema; everything else is prose. A tag is refused as soon as its first argument
+shows that it is no call: `<search> finds …` waits for one character, not for a closing tag.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ("GuessedCall",)
 
 
 class GuessedCall(XmlCall):
-    """Read to its end before it is said to be one."""
+    """A call that is read to its end before anything is emitted."""
 
     def __init__(self, shape: NamedTags, block: Block) -> None:
         super().__init__(shape, block)
@@ -63,7 +63,7 @@ class GuessedCall(XmlCall):
         self._block.started(name, end=stop)
 
     def _is_of(self, tool: ToolSpec | None) -> bool:
-        """Whether the arguments are the tool's: all that it needs, and one at least if any."""
+        """Return whether the arguments fit the tool: all required ones, and at least one known."""
         try:
             value, problems = self.value(tool)
         except BadBody:
@@ -71,5 +71,5 @@ class GuessedCall(XmlCall):
         known = [key for key in value if self._named.is_key(key, tool)]
         if tool and not value.keys() >= set(tool.required):
             return False
-        # What else stands beside them costs no call that has all it needs.
+        # Unknown arguments beside them do not matter if all required ones are there.
         return bool(known) or not (value or problems)
