@@ -60,7 +60,7 @@ class CommandCalls(JsonCalls):
     reasoning_breaks = ("<|START_RESPONSE|>", "<|START_TEXT|>")
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        # Nobody else writes such markers: among others they show nothing either.
+        # No other dialect has these markers, so they are markup in a guessed dialect, too.
         more = () if setting.alone else (*self.hidden, *self.hidden_shapes)
         return (*super().openers(setting), *more)
 
@@ -71,7 +71,7 @@ class CommandCalls(JsonCalls):
 
 
 def _read_citation(block: Block) -> Reading[Refused | None]:
-    """`<co>` is anybody's tag: it is a citation's where that ends as one."""
+    """Read `<co>` as a citation if a citation's end follows; any text may have such a tag."""
     start = block.offset
     _, end = yield from block.until(CITATION)
     if not end.startswith("</co"):

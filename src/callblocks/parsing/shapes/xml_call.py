@@ -373,7 +373,7 @@ class XmlCall:
         return tag
 
     def _outer_end(self, end: str) -> Reading[str | None]:
-        """The end of the call, or of the wrapper, in a value: one if a call or an end follows."""
+        """Return the end of the call or wrapper in a value, if a call or an end follows it."""
         tags = self._tags
         after = tags.after_call if tags.call_end.is_in(end) else tags.after_wrapper
         follows = yield from self._block.match(after)
@@ -381,6 +381,6 @@ class XmlCall:
         if not follows and not self._block.ends_within(after):
             return None
         self.follows = follows
-        # Where the text is over, more of it might have shown that this belongs to the value.
+        # At the end of the text it is not certain: more text might show that the tag is quoted.
         self.sure = bool(follows)
         return end

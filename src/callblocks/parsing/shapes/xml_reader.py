@@ -1,7 +1,8 @@
-"""Reads one block of calls in tags: a wrapper, and the calls in it.
+"""The reader of one block of calls in tags: a wrapper, and the calls in it.
 
-Where a closing tag is missing, the tag that comes next closes what is open, with a problem. If
-nothing is to be repaired, such a call is malformed.
+If a closing tag is missing, the next tag closes what is open, and the call gets a problem; with
+`strict` such a call is malformed. Each call is read by an `XmlCall`; this class decides where one
+call ends and the next begins.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _REPAIRS = ("missing-closer", "stray-text", "foreign-body", "misspelt-tag")
 
 
 class XmlReader:
-    """The reading of one block."""
+    """A reader of one block."""
 
     def __init__(self, shape: XmlParameters, block: Block) -> None:
         self._shape, self._block, self._tags = shape, block, shape.tags

@@ -1,4 +1,4 @@
-"""The tags of a dialect whose arguments stand in tags, and what may follow each."""
+"""The tags of a dialect with arguments in tags, and the sets of tags that may follow each."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _JSON = Shape((BLANKS, "\\{"))
 
 
 class Beside(NamedTuple):
-    """What may stand in a call, or behind it, where an argument or its end should.
+    """Text that may stand in a call, or behind it, in place of an argument or its end.
 
-    With `json_bodies` a JSON object may stand for the arguments; elsewhere that is a repair. A
-    `json_element` is an opening, with the brace, and an end around such an object. What is
-    `outer` ends the message that a call stands in, and so the call.
+    `json_bodies`: a JSON object may stand for the arguments; in other dialects that is a repair.
+    `json_element`: an opening tag, with the brace, and an end tag around such an object. `outer`:
+    tags that end the message around a call, and so the call.
     """
 
     json_bodies: bool = False
@@ -33,13 +33,13 @@ ONLY_ARGUMENTS = Beside()
 
 
 class XmlTags:
-    """The tags, each a `Tag`; there may be no wrapper.
+    """The tags of a dialect; there may be no wrapper.
 
-    `beside` says what a call may hold but arguments.
+    `beside`: text that a call may hold other than arguments.
 
-    The sets of markers are the places where a reader stands: `first` in the wrapper, `inside`
-    a call, within a value (`value_ends`), and after each end. What has `begun` an argument makes
-    sure that it stands in a call.
+    Each set of markers belongs to a state of the reader: `first` in the wrapper, `inside` a call,
+    `value_ends` within a value, and one behind each end. `begun` is the beginning of an argument,
+    which makes a call certain.
     """
 
     def __init__(
