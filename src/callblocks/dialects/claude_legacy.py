@@ -118,7 +118,7 @@ class ClaudeLegacy(ElementBodies):
 
 
 def _outcomes(text: str) -> list[dict[str, str]]:
-    """What each result says, in order; none if this is no row of results."""
+    """Return the outcomes in order; none if the text is no row of results."""
     try:
         rows = read_tree(text, _TAG, depth=2)
     except BadBody:

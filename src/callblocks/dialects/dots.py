@@ -62,7 +62,7 @@ class Dots(XmlParameters):
             text, end = yield from block.until(END)
             scan.feed(text)
             parts.append(text)
-            # In a JSON string that is open, an end is text.
+            # A closing tag inside of an open JSON string is text.
             if not end or not scan.in_string:
                 break
             scan.feed(end)

@@ -4,10 +4,10 @@
     {"name": "get_weather", "arguments": {"city": "Paris"}}
     </tool_call>
 
-The keys may come in either order. Several objects in one pair of tags are several calls. Where it
-is read alone, an object with a name and arguments is a call without its tags too, of a known tool
-where tools are known; also in the double braces that chat templates of Qwen show it, and in the
-tags in which they list the tools (`<tools>`), which small models take for those of calls.
+The keys may come in either order. Several objects in one pair of tags are several calls. If the
+dialect is read alone, an object with a name and arguments is a call without its tags, too (of a
+declared tool if any are declared). It may also stand in the double braces of Qwen's chat templates,
+and in the tags of their list of tools (`<tools>`), which small models confuse with those of calls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from callblocks.parsing.stage import Reading
 
 __all__ = ("Hermes",)
 
-# What no tag opened needs none to close it: its braces tell where it ends.
+# A row without an opening tag has no closing tag: its braces show where it ends.
 UNOPENED = Row(
     Keys(),
     ("<tool_call>",),

@@ -4,8 +4,8 @@
     <|open|>argument key="KEY" type="string"<|sep|>VALUE<|close|>argument<|sep|>
     <|close|>call<|sep|><|close|>tools<|sep|>
 
-A string is as it stands, any other type JSON. In attributes `&` and `"` are escaped. What is said
-to the person stands in a `response`, what is thought in a `think`.
+A string is raw text, any other type JSON. In attributes `&` and `"` are escaped. Prose stands in a
+`response` element, reasoning in a `think` element.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def _opening(name: str) -> Tag:
 
 
 def _framing(kind: tuple[str, ...], text: str) -> Tag:
-    """A tag without attributes; models put blanks around its name, or write other bars."""
+    """Return a tag without attributes; models put blanks around its name, or use other bars."""
     name = text.removesuffix("<|sep|>").rpartition("|>")[2]
     spaced = Shape((*kind, _GAP, *literal(name).atoms, _GAP, *_SEP))
     return closing(text, others=[spaced])
 
 
-# All arguments as one object.
+# An element with all arguments as one JSON object.
 _JSON = (
     Shape((*_OPEN, _GAP, *literal("json").atoms, _ATTRIBUTES, *_SEP, BLANKS, "\\{")),
     Shape((*_CLOSE, _GAP, *literal("json").atoms, _GAP, *_SEP)),

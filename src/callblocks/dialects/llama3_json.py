@@ -50,7 +50,7 @@ class Llama3Json(JsonCalls):
         return (yield from super().read(block))
 
     def _read_built_in(self, block: Block) -> Reading[Refused | None]:
-        """A call of a built-in tool, which is written as code."""
+        """Read a call of a built-in tool, which is written as code."""
         head = yield from block.match(BUILT_IN)
         if not head:
             return block.refuse()

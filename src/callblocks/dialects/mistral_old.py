@@ -61,7 +61,7 @@ class MistralOld(JsonCalls):
 
 
 def _fitting(id_: str) -> str:
-    """The id if Mistral's models could have written it, or one that is always the same for it."""
+    """Return an id of Mistral's form: the id itself if it has that, else one derived from it."""
     if _ID.fullmatch(id_):
         return id_
     return sha256(id_.encode(errors="surrogatepass")).hexdigest()[:SIZE]

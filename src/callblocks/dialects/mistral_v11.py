@@ -57,7 +57,8 @@ class MistralV11(NamedJson):
         if (yield from block.match(ARGS)):
             return Head(name, id_ or None)
         char = yield from block.peek()
-        # A name alone is a call without arguments where it may be that of a tool.
+        # A name alone is a call without arguments if it may be a tool's: a declared one, or, in a
+        # single dialect without declared tools, any.
         tools = block.stage.tools
         certain = char == "{" or (not char and (not tools or name in tools))
         return Head(name, id_ or None) if certain else None

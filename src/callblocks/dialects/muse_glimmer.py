@@ -6,9 +6,9 @@
     </atem:invoke>
     </atem:function_calls><|eom|>
 
-A message is for whom its header says: `to=self` is a thought, `to=user` is prose, also where it
-quotes a call. The start of the first header may stand in the prompt. A name that says itself
-twice, `now.now`, is said once.
+The header names the recipient of a message: `to=self` is reasoning, `to=user` is prose, even if it
+quotes a call. The start of the first header may stand in the prompt. A doubled name, `now.now`, is
+read as the single name.
 """
 
 from __future__ import annotations
@@ -117,13 +117,14 @@ class MuseGlimmer(Framed, JsonValues):
             return (yield from super().read(block))
         block.markup()
         is_thought = recipient[1] == "self"
-        # An answer may quote the start of a message; a thought that has one lacks its end.
+        # An answer may quote the start of a message, so only its own end ends it. A thought with
+        # such a start lacks its end marker: it ends there.
         ends = _THOUGHT_ENDS if is_thought and not block.stage.strict else _ENDS
         start, parts = block.stage.said, list[str]()
         kind = Reasoning if is_thought else Text
         yield from block.stage.stream(ends, kind, parts.append)
         if is_thought and block.stage.prose_log and _MESSAGE in "".join(parts):
-            # It has swallowed the damaged header of the next message.
+            # The thought contains the damaged header of the next message: examine it for calls.
             block.stage.prose_log.open_thought(start, block.stage.said)
         if (yield from block.stands(_STARTS)):
             block.problem("missing-closer", f"{ENDS[0]} is missing")

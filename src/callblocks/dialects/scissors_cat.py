@@ -6,11 +6,13 @@
 
     Let me check your recent emails...
 
-The calls stand at the start of the text, or of a later line; a Markdown fence may wrap them.
-They are held until the delimiter has confirmed them: without one, all of it was prose. Only
-the first delimiter outside a JSON string counts. One that follows prose and confirms nothing is
-taken out of the text, with a problem: a person should never see it. Among other dialects, where
-prose may speak about this one, that holds for a delimiter that begins a line.
+The calls stand at the start of the text, or of a later line; a Markdown fence may wrap them. They
+are held back until the delimiter confirms them; without one, all of it is prose. Only the first
+delimiter outside of a JSON string counts. A delimiter behind prose that confirms nothing is removed
+from the text and reported, because users should never see it. In `auto`, where prose may be about
+this dialect, that applies only to a delimiter that begins a line.
+
+`json_start` does the waiting. After the first delimiter the dialect retires: it opens nothing more.
 """
 
 from __future__ import annotations
@@ -94,7 +96,8 @@ class ScissorsCat(Dialect):
         if isinstance(read, Refused):
             return read
         if not block.at_start:
-            # The line end before the calls ends the prose: without it two sentences would meet.
+            # The line end before the calls belongs to the prose: without it the sentences before
+            # and behind the calls would meet on one line.
             block.lead(len(line_start(block.opening)))
         if isinstance(read, Broken):
             block.malformed("scissors-cat.json", f"not JSON: {read.reason}")
@@ -105,7 +108,7 @@ class ScissorsCat(Dialect):
         return None
 
     def _read_lone_delimiter(self, block: Block) -> Reading[Refused | None]:
-        """Read a delimiter with nothing to confirm; it counts as the first one all the same."""
+        """Read a delimiter that confirms nothing; it counts as the first one all the same."""
         cut = block.opening.lstrip(" \t\r\n")
         begins_line = block.fresh or len(cut) < len(block.opening)
         if not (block.at_start or block.stage.alone or begins_line):
@@ -134,7 +137,7 @@ class ScissorsCat(Dialect):
         return None
 
     def _read_call(self, block: Block, raw: str, start: int, stop: int, upto: int) -> None:
-        """Say one element of the array; what follows it up to `upto` is markup."""
+        """Emit one element of the array; the text behind it up to `upto` belongs to it."""
         try:
             call, repairs = _read_element(raw, block.stage)
         except BadCall as error:
@@ -148,7 +151,7 @@ class ScissorsCat(Dialect):
         return None
 
     def _end(self, block: Block, cut: str) -> Reading[None]:
-        """Own the delimiter and the blank line after it; no later one counts."""
+        """Emit the delimiter and the blank line behind it as markup, and retire the dialect."""
         place = (block.offset - len(cut), block.offset)
         block.retired = True
         block.markup()
@@ -164,7 +167,7 @@ class ScissorsCat(Dialect):
         return structs.replace(item, extra={"operation": item.name, **item.extra})
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
-        """The array, which may be empty where no call is demanded, the delimiter, and any prose."""
+        """Add rules for the array (empty only if no call is demanded), the delimiter and prose."""
         call = alt(*(_call_rule(grammar, tool) for tool in tools))
         calls = grammar.row(call, rules.comma(grammar))
         may_be_empty = grammar.calls == "any"
@@ -212,7 +215,7 @@ def _call_rule(grammar: Grammar, tool: ToolSpec) -> Ref:
 
 
 class BadCall(Exception):
-    """An element that is not a call: the field, and the reason."""
+    """The error of an element that is no call: the field, and the reason."""
 
 
 def _read_element(raw: str, stage: Stage) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -224,9 +227,9 @@ def _read_element(raw: str, stage: Stage) -> tuple[dict[str, Any], tuple[str, ..
 
 
 def read_call(value: object, tools: Mapping[str, ToolSpec], written: str = "") -> dict[str, Any]:
-    """Return the members of a call, or raise `BadCall`. Its id is not looked at: one can be made.
+    """Return the members of a call, or raise `BadCall`. A missing id is no error.
 
-    `written` is how the value stands in a text.
+    `written` is the value as it stands in the text, for messages.
     """
     if not isinstance(value, dict):
         raise BadCall(f"a call is an object, not {written or brief(value):.40}")

@@ -3,7 +3,7 @@
     <|tool_calls|><|tool_call:begin|>c1<|tool_call:name|>get_weather
     <|tool_call:args|>{"city": "Paris"}<|tool_call:end|><|calls|>
 
-There is no newline in it. Messages stand in markers of their own, which show nothing:
+There is no newline in it. Messages stand in markers of their own, which are markup:
 `<|begin|>assistant<|content|>…<|end|>`.
 """
 

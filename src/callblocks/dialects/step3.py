@@ -28,7 +28,7 @@ BEGIN, END = "<｜tool_call_begin｜>function<｜tool_sep｜>", "<｜tool_call_e
 
 
 def _respelt(text: str) -> Shape:
-    """A token in ASCII, or with the blank of DeepSeek's tokens."""
+    """Return a token with ASCII bars, or with the blank of DeepSeek's tokens."""
     return Shape(tuple(atom.replace("_", "[_▁]") for atom in respelt(text).atoms))
 
 

@@ -4,8 +4,8 @@
       KEY: VALUE
     </NAME>
 
-Only tools that are known are tags. A value that the schema wants as text is taken as it is written,
-also where YAML would make a number of it.
+Only declared tools are tags. A value that is a string in the schema is read as written, even if
+YAML would make a number of it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class YamlXml(NamedTags):
         return plain_values(values), problems_of(values)
 
     def _in_elements(self, body: str, tool: ToolSpec | None, depth: int) -> Input | None:
-        """The arguments where they stand in elements, as other dialects have them."""
+        """Return the arguments if they stand in elements, as in other dialects; else None."""
         try:
             value, problems = super().read_body(body, tool, depth)
         except BadBody:
@@ -107,7 +107,7 @@ class YamlXml(NamedTags):
 
 
 def _fitted(value: Any, body: str, tool: ToolSpec | None, key: str) -> Typed:
-    """A value as YAML reads it, or as it is written where the schema wants text."""
+    """Return a value as YAML reads it, or as written if the schema wants a string."""
     schema, document = schema_of(tool, key), tool.parameters if tool else True
     if fits(value, schema, document):
         return Typed(value, True)

@@ -1,4 +1,4 @@
-"""What Cohere's Command models write: a JSON array of calls between markers, and cited answers::
+"""The syntax of Cohere's Command models: a JSON array of calls between markers, cited answers::
 
     <|START_ACTION|>[
         {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris"}}

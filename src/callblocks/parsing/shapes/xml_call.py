@@ -358,7 +358,7 @@ class XmlCall:
         return self._tags.argument_end.is_in(end) or end == f"</{self._key}>"
 
     def _tag_after(self, end: str) -> Reading[str | None]:
-        """What follows a value that `end` may have ended; None if it belongs to the value."""
+        """Return the tag behind a possible end of a value; None if `end` is part of the value."""
         tags, bare = self._tags, end.lstrip()
         if not self._closes_argument(bare):
             return (yield from self._outer_end(bare)) if tags.is_call_or_wrapper_end(bare) else None

@@ -57,6 +57,8 @@ class XmlTags:
         self.argument, self.argument_end = argument, argument_end
         self.wrapper, self.wrapper_end = wrapper, wrapper_end
         self.has_wrapper = wrapper is not NOTHING
+        # One set of markers per state. Each tag has blanks before it, so that a tag and its
+        # indentation are one marker and no blank is consumed without a tag behind it.
         ends = (call_end, wrapper_end)
         self.first = _after_blanks(call)
         within = (argument, *ends, *((call,) if self.has_wrapper else ()))
@@ -71,6 +73,8 @@ class XmlTags:
         self.after_call = _after_blanks(call, wrapper_end)
         self.wrapper_ends = _after_blanks(wrapper_end)
         self.after_wrapper = Markers(*wrapped_calls)
+        # Within a value any closing tag stops the stream: a misspelt `</param>` must be looked at,
+        # too, and `XmlCall` decides whether it is an end or part of the value.
         outer = (shape for tag in (argument_end, *ends) for shape in tag.shapes)
         self.value_ends = Markers(*outer, _ANY_CLOSING)
         self.call_ends = Markers(*(shape for tag in ends for shape in tag.shapes))
@@ -80,7 +84,7 @@ class XmlTags:
 
     @cached_property
     def skipped_to(self) -> Markers:
-        """What ends a call whose arguments cannot be read."""
+        """The tags that end a call whose arguments cannot be read."""
         return Markers(*self.call_ends.shapes, *self.call.shapes)
 
     @cached_property
@@ -94,17 +98,17 @@ class XmlTags:
         return Markers(*self.argument.shapes, *self.argument_end.shapes).final
 
     def bare(self, tag: str) -> str:
-        """A tag without the blanks, and the opening of a wrapper, before it."""
+        """Return a tag without the blanks, and the opening of a wrapper, before it."""
         bare = tag.lstrip()
         return self.wrapper.cut_off(bare).lstrip() if self.wrapper.is_in(bare) else bare
 
     def is_call_or_wrapper_end(self, tag: str) -> bool:
-        """Whether a tag ends a call, or the wrapper."""
+        """Return whether a tag ends a call, or the wrapper."""
         return self.call_end.is_in(tag) or self.wrapper_end.is_in(tag)
 
     @property
     def openers(self) -> tuple[Shape, ...]:
-        """What may open a block."""
+        """The tags that may open a block."""
         return (*(self.wrapper.shapes if self.has_wrapper else ()), *self.call.shapes)
 
     def _wrapped_calls(self) -> list[Shape]:
