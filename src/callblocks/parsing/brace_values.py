@@ -20,8 +20,11 @@ __all__ = ("BraceValues",)
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _BARE = re.compile(r"[^,{}\[\]]*")
+# Comments of C, which some models put between members; their length is bounded.
 _COMMENTS = re.compile(r"(?:(?://[^\n]*\n|/\*[^*]{0,400}\*/)[ \t\r\n]*)+")
 _KEY = re.compile(r"[^,:{}\[\]]+")
+# A string in the quotes of JSON or Python. Its closing quote must be followed by a separator:
+# otherwise `it's` would open a string.
 _QUOTED = re.compile(r"([\"'])((?:(?!\1)[^\\]|\\.)*)\1(?=[ \t\r\n]*[,:}\]])", re.DOTALL)
 _PYTHON = {"True": True, "False": False, "None": None}
 

@@ -36,6 +36,7 @@ from callblocks.parsing.turn_end import TURN_ENDS
 
 __all__ = ("Dialect", "with_fallbacks")
 
+# `write` verifies its own text, which is not hostile: a caller's limits must not make it fail.
 NO_LIMITS = Limits(depth=10**9, input_size=10**12, calls=10**9)
 
 

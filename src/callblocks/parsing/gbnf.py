@@ -16,6 +16,7 @@ from callblocks.parsing.notation import Notation, shown
 __all__ = ("printed",)
 
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# Escapes in a literal, and in a class.
 _IN_TEXT = {**_NAMED, '"': '\\"', "\\": "\\\\"}
 # Not all readers of GBNF know `\-`, and some read `&&` and `~~` in a class as set operations: these
 # characters are written as hexadecimal escapes.

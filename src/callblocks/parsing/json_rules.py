@@ -45,6 +45,7 @@ __all__ = (
     "strings_without",
 )
 
+# The longest indentation that a grammar allows.
 INDENT = 32  # sixteen levels of two, eight of four
 _PLAIN = none_of('"\\\x00-\x1f')
 _DIGITS = many(chars("0-9"), least=1)

@@ -37,8 +37,10 @@ NEVER = "(?!)"
 _NEWLINE = r"\n"
 _NEWLINES = (_NEWLINE, re.escape("\n"))
 _NAMED = {_NEWLINE: "\n", r"\r": "\r"}
+# Inside of a marker a newline is two atoms, so that the text may stop between CR and LF.
 _CRLF = {_NEWLINE: (r"\r?", _NEWLINE)}
 INDENT = " {0,3}"
+# The number of markers that a message names; `3 others` stands for the rest.
 _NAMED_AT_MOST = 4
 _LETTER = re.compile(r"\\?(\W|(?<!\\)\w)|\[(\w)\w\]", re.DOTALL)
 # An atom for the start of a marker that counts only in the first line of the text.

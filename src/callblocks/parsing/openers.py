@@ -38,6 +38,7 @@ Rows: TypeAlias = list[tuple[Reader, Sequence[str | Shape]]]
 # The number of characters by which the candidates for an opener are chosen. With three, few of the
 # dozens of dialects remain whose openers begin with a newline.
 BEGINNING = 3
+# The size at which the cache of `Openers.at` is cleared.
 _MOST_BEGINNINGS = 2000
 
 
@@ -229,6 +230,9 @@ def _is_markup(marker: str) -> bool:
 
 
 def _turn_ends(owners: tuple[Owner, ...], preferred: Owner | None) -> Rows:
+    # Three kinds of tokens: those that are unambiguous for any model (`TURN_ENDS`), those that only
+    # count in a text with a call (`unsure`), and closing markers of the preferred dialect without
+    # an open call (`strays`). A guessed dialect's closers are not strays: prose may hold them.
     ends = dict.fromkeys(token for owner in owners for token in owner.turn_ends)
     strays = tuple(one for one in (preferred.closers if preferred else ()) if one not in ends)
     known = (*ends, *strays)

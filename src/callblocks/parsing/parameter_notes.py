@@ -41,6 +41,7 @@ class Note(NamedTuple):
     is_required: bool
 
 
+# Words that make a part of a description needed, by kind: units, formats, bounds and conditions.
 _UNIT = (
     r"(?:milli|micro|nano)?seconds?|minutes?|hours?|days?|weeks?|months?|years?"
     r"|(?:kilo|mega|giga)?bytes?|[km]b|ms|px|characters?|chars|tokens?|pixels?|percent(?:age)?"
@@ -59,6 +60,7 @@ _BOUND = (
     r"|one of|allowed|supported|possible values|default(?:s|ed)?|or (?:give|use|pass|set|omit)"
     r"|leaves? (?:out|empty)"
 )
+# A needed part has one of the words, or a digit, a quote or a sign: those work in any language.
 _NEEDED = re.compile(
     rf"(?<![\w.-])(?:{_UNIT}|{_FORM}|{_BOUND})(?![\w.-])|[0-9\"`#*\[\]{{}}<>=\\@%]|\w[:/]|[/:]\w",
     re.IGNORECASE,
@@ -67,14 +69,19 @@ _IS_UNIT = re.compile(_UNIT, re.IGNORECASE)
 # Examples are dropped unless they show the format of a text: a date, a version, a zone, a handle.
 _SHOWS_FORM = re.compile(r"[0-9][-:/.+][0-9]|[#@{}\[\]<>\"`]|[A-Z][a-z]+/[A-Z]|\+[0-9]")
 _EXAMPLE = re.compile(r",? *\b(?:e\.g\.|(?:such as|for example|for instance|like)\b),?(?= )")
+# The cuts of a description: clauses at semicolons and sentence ends, parts at commas and colons.
+# `e.g.`, `i.e.` and `etc.` end no sentence.
 _CLAUSE = re.compile(r"; |(?<=[.!?]) |(?<=[。！？；])")
 _ASIDE = re.compile(r" \([^()]*\)")
 _PART = re.compile(r"[,:] ")
 _SENTENCE = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)[.!?](?= |$)|[。！？]")
+# Words that can be dropped from the start of a part: "which must be …".
 _LEAD = re.compile(r"^(?:that|which|it) (?=must|may|can|is|has)")
 _WORD = re.compile(r"[\w-]+")
 _PART_OF_SENTENCE = re.compile(r"[;:,] ")
 _SECOND_VERB = re.compile(r" and [a-z]+ (?:its|the|a|an) ")
+# Lengths in characters, except `_MOST_NOTES` and `_MOST_LEVELS`. Foreign schemas can be huge, so
+# every text and every count is bounded.
 _SHORTEST_SUMMARY = 10
 _LONG_SUMMARY = 55
 _ENOUGH = 60

@@ -21,9 +21,13 @@ _BLANKS = " \t\r\n"
 _SOLID = re.compile(rf"[^{_BLANKS}]")
 _KEYWORD = re.compile(r"([A-Za-z_][\w.-]*)[ \t\r\n]*=")
 _WORD = re.compile(r"[A-Za-z_][\w.-]*")
+# A number as the scan delimits it; `_INTEGER` and `_FLOAT` decide whether it is one. Hexadecimal
+# digits are included, so that `0x1F` is refused as a whole and not read as `0`.
 _NUMBER = re.compile(r"[+-]?(?:[0-9A-DF-Za-df-z_.]|[eE][+-]?)+")
 _INTEGER = re.compile(r"[+-]?[0-9](?:_?[0-9])*")
 _FLOAT = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9]+)?")
+# The four kinds of strings, triple-quoted ones first. Unrolled loops (plain run, escape, plain run)
+# do not backtrack.
 _STRING = re.compile(
     r"'''([^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*)'''"
     r'|"""([^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*)"""'
@@ -31,6 +35,8 @@ _STRING = re.compile(
     r'|"([^"\\]*(?:\\.[^"\\]*)*)"',
     re.DOTALL,
 )
+# Python's escapes, and JSON's surrogate pairs. An unknown escape such as `\d` stays as written, as
+# in Python.
 _ESCAPE = re.compile(
     r"\\(?:(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|x([0-9a-fA-F]{2})"
     r"|u([0-9a-fA-F]{4})|U(000[0-9a-fA-F]{5}|0010[0-9a-fA-F]{4})|([0-7]{1,3})|\r\n|[\n'\"\\abfnrtv])"

@@ -22,10 +22,12 @@ _GUILLEMETS = "«»‹›"
 _OPENING_MARKS = f"\"'“‘„{_GUILLEMETS}"
 # A mark behind one of these closes a quotation, or is an apostrophe.
 _BEFORE_CLOSING_MARK = ".!?…)]}%*_-\"'”’»"
+# Escaped line breaks: the text is the contents of a string literal, `"\n<tool_call>"`.
 _ESCAPED_BREAKS = ("\\n", "\\t", "\\r")
 _CODE_TAG = re.compile(r"<(/?)(?:code|kbd|samp)\b[^<>\n]{0,80}>")
 _OPENED_CODE = r"<(?:code|kbd|samp)\b[^<>\n]{0,80}>"
 _ENDS_IN_CODE = re.compile(rf"{_OPENED_CODE}\Z")
+# `<pre>` may span lines, so it is searched in the whole lookbehind and not only in the last line.
 _PRE_TAG = re.compile(r"<(/?)pre\b[^<>\n]{0,80}>")
 # Quoted markup: a sign right before `<`, `[` or a marker's emoji, in the last line; or markup of up
 # to 80 characters that ends the line before. `(?!</)`: a closing tag behind a mark is no quotation.

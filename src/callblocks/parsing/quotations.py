@@ -33,6 +33,8 @@ from callblocks.parsing.stage import Reading, Stage
 
 __all__ = ("DiffHunks", "is_quoted")
 
+# Characters that may stand before the opening backtick of a code span; behind a letter or a digit a
+# backtick closes one.
 _LEFT_OF_SPAN = " \t([{<\"'“‘«:=,;|/*_~>-—–"
 _TICKS = re.compile("`+")
 _TICK_OR_END = Markers("`", "\n")
@@ -40,6 +42,8 @@ _TICK_OR_END = Markers("`", "\n")
 _CODE_TAG_OR_END = Markers(
     *(f"{bracket}{tag}" for tag in ("code", "kbd", "samp") for bracket in ("<", "</")), "\n"
 )
+# The header of a hunk with the number of its old and new lines. Six digits are enough for any real
+# diff; a larger number would make prose of the rest of the text.
 _HUNK = re.compile(r"@@ -\d+(?:,(\d{1,6}))? \+\d+(?:,(\d{1,6}))? @@")
 
 

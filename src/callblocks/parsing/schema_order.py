@@ -10,6 +10,7 @@ from callblocks.parsing.schema_shape import Plain, Schemas, elements, kind, memb
 
 __all__ = ("fits", "in_schema_order")
 
+# The Python types of each JSON type. A boolean is checked before: in Python it is an `int`.
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "string": str,
     "integer": int,

@@ -20,6 +20,8 @@ __all__ = ("Elements", "Members", "Plain", "Schemas", "elements", "kind", "membe
 
 Plain: TypeAlias = Mapping[str, Any]
 
+# The keywords that are understood, each with the type that its value must have. A keyword of the
+# wrong type is ignored, as foreign schemas are not validated before.
 _OF_OBJECTS = {
     "properties": Mapping,
     "required": list,

@@ -20,8 +20,11 @@ from typing import TypeAlias
 __all__ = ("Spellings", "damaged", "is_barred", "respell", "respelt_atoms", "spellings")
 
 SELECTOR = "\ufe0f"
+# The Apple logo of Mac Roman, which is a private-use character in Unicode.
 APPLE = "\uf8ff"
+# Shorter damaged spellings occur in ordinary text: `ð [` in Icelandic.
 SHORTEST = 3
+# The one-byte encodings with which UTF-8 was decoded by mistake in old transcripts.
 ENCODINGS = ("mac_roman", "cp1252", "cp1254", "latin-1")
 # A marker, or all its spellings; the first one is written.
 Spellings: TypeAlias = str | tuple[str, ...]

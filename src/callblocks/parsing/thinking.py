@@ -45,6 +45,7 @@ __all__ = ("Caller", "Pairs", "Thinking", "ThoughtEnd")
 # Pairs of an opening and a closing marker.
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
+# The number of characters behind an opener in which the name of a declared tool counts.
 _NEAR = 64
 _WORD = re.compile(r"[\w.:/-]+")
 _FENCE = line("```")

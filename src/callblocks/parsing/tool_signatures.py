@@ -45,11 +45,15 @@ _TYPES = {
 }
 _WORDS = frozenset((*_TYPES.values(), "any", "object", "scalar"))
 _SCALARS = {"string", "number", "bool", "null"}
+# A name or a word that needs no quotes: no blank and no sign of the notation.
 _PLAIN = re.compile(r"[^\s(),;:?=*|{}\[\]\"'`…]+")
+# A word that could be read as a number or a boolean.
 _NUMBER = re.compile(r"[-+.]*[0-9].*|true|false")
 # The depths to which a type is written, in the order in which they are tried: the first that fits
 # `_LONGEST_TYPE` is used.
 _LEVELS = (8, 4, 2)
+# Bounds for one parameter: parts of its type, characters of its type, choices, characters of a
+# default.
 _MOST_PARTS = 200
 _LONGEST_TYPE = 1000
 _MOST_CHOICES = 40

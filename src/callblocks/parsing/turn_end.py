@@ -18,6 +18,7 @@ from callblocks.parsing.stage import Reading, Stage
 
 __all__ = ("TURN_ENDS", "TurnEnd", "closers_of", "lone_markers", "read_strays")
 
+# A marker in brackets with at least one letter.
 _LONE = re.compile(r"[<\[].*[A-Za-z].*[>\]]")
 _BLANKS = "[ \\t\\r\\n]{0,100}"
 

@@ -21,6 +21,7 @@ from callblocks.parsing.schema_shape import Plain, Schemas, kind
 __all__ = ("Typed", "read_any", "read_untyped", "type_name", "typed", "types_of")
 
 _STRING = {"type": "string"}  # what most parameters are
+# A JSON number; the groups are its fraction and its exponent, which an integer must not have.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _MAX_DIGITS = 4000  # beyond this Python refuses to read an integer
 # The beginning of JSON. Most text does not match; this is faster than a decoder that fails.

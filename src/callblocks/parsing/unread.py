@@ -49,6 +49,8 @@ from callblocks.parsing.quotation_marks import is_within_quotation
 __all__ = ("UNREAD", "ProseLog", "Unread", "find_unread", "is_common", "tool_meant")
 
 UNREAD = "unread-call"
+# The weight that a name needs to be reported. One strong witness suffices (`<name/>` weighs 4), as
+# do two weak ones and a token nearby; a quoted name with a colon behind it weighs 2.
 _ENOUGH = 4
 _ENOUGH_IN_THOUGHT = 5
 # The window around a name, in characters: for witnesses right beside it, and for other keys.
@@ -75,17 +77,22 @@ _TOKEN = re.compile(
 _COMMON = re.compile(
     r"\s*(?:[`~]{3,}.*|</?(?!code)[\w.:-]*[ ]?/?>?|&[#\w]*;|[\[{(@<]*|\[\s*[\w.-]+\()\s*", re.DOTALL
 )
+# The label of arguments behind a code span: `Action: `name`` and then `Action Input:`.
 _INPUT_LABEL = re.compile(r"\s{0,3}\*{0,2}Action Input:")
+# A line that may open a tool fence, also with one backtick missing or wrong. The word is compared
+# with `tool` afterwards (`is_near`): a regex cannot express one wrong character.
 _TOOL_FENCE = re.compile(
     r"(?:^|\n) {0,3}(?:\S?[`~]{2,6}|[`~]{1,5}\S[`~]{1,5})[ \t]{0,9}(tool|\w{3,5}\b)", re.IGNORECASE
 )
 _CODE_TAG = re.compile(r"</?code>")
+# Quoted code inside of one line: one or two backticks, or an HTML tag for code.
 _CODE_SPAN = re.compile(
     r"(?<!`)(`{1,2})(?!`)[^\n]{1,400}?(?<!`)\1(?!`)"
     r"|<(code|kbd|samp)\b[^<>\n]{0,80}>[^\n]{1,400}?</\2>"
 )
 # A code span that is all of its line may be a call that a small model wrapped.
 _WHOLE_LINE = re.compile(r"(?:^|\n)[ \t]{0,9}\Z")
+# Code in reasoning: a fence up to its end or the end of the text, or a span inside of a paragraph.
 _THOUGHT_CODE = re.compile(
     r"(?:^|(?<=\n)) {0,3}```.*?(?:\n {0,3}```|\Z)"
     r"|(?<!`)(`{1,2})(?!`)(?:(?!\n[ \t]*\n).){1,400}?(?<!`)\1(?!`)",
@@ -109,7 +116,9 @@ _INPUT_KEY = re.compile(
 _SOLE_KEY = re.compile(r"\{[\s\"']{0,9}(\w{1,20})\W{1,6}\w?\W{0,3}\Z")
 _SOLE_KEYS = ("name", "tool", "tool_name", "toolName", "function", "function_name")
 _SOLE_VALUE = re.compile(r"\w?[\"']{0,2}\s{0,9}\}")
+# The name is the last value of its object: the arguments stood before it.
 _LAST_VALUE = re.compile(r"[\"']\s{0,9}\}")
+# The name is followed by a description or a JSON Schema: a definition of the tool, and no call.
 _DEFINITION = re.compile(
     r"[\"']?\s{0,9},\s{0,9}(?:[\"']?description[\"']?\s{0,9}:"
     r"|[\"']?\w{1,20}[\"']?\s{0,9}:\s{0,9}\{\s{0,9}[\"']?(?:type|properties)[\"']?\s{0,9}:)"
@@ -120,6 +129,8 @@ _WRAPPER = re.compile(
     r"(?:[\"']?\w{1,20}(?:[\"']{0,2}\s{0,3}[:=>]{1,2}|[\"'])[\s\"'*`]{0,6}){0,2}"
     r"(?:[\w-]{1,30}[.:/][ ]{0,3})?\w?"
 )
+# The beginning of a code fence whose body may be calls: a tool fence, a body that begins with a
+# bracket, a tag or a marker, or a body of nothing but lines `name(…)`.
 _FENCE_OF_CALLS = re.compile(
     r"\s{0,9}(?:`{3,}|~{3,})(?i:[^\n]{0,9}tool|\w{0,20}[\[({]"
     r"|[^\n]{0,200}(?:\n\s{0,9}(?:[\w.=-]{1,60}(?:>|\r?\n\{)|(?:\w\s{0,40})?[\[{<🛠✂\ufe0f\"])|\{\"))"
@@ -190,10 +201,13 @@ _WITNESSES = tuple(
         (1, "", r"[ \t]{0,9}`?(?:\r?\n|\Z)"),
     )
 )
+# Characters that separate a reported call from the next one.
 _SEPARATOR = re.compile(r"[)}\]>\n]")
 _NAMED_NEXT = re.compile(rf"{_NAME_KEY}\Z")
+# The end of a Python call before the name: `f(…), name(`.
 _AFTER_CALL = re.compile(r"\)\s{0,9}(?:,\s{0,9}|\n|\S)\Z")
 _ENDS_TAG = re.compile(r"\s{0,9}/>")
+# The first tag or key behind a tag with the name: `<name><path>`.
 _INNER = re.compile(r"\s{0,9}>{0,2}\s{0,9}<?([\w.-]{1,100})\s{0,9}[:>]")
 _RUN = re.compile(r"([^\n`~]?)(?:```|~~~)\Z")
 _INFO = re.compile(r"((?:[\w-][^\n`]{1,200})?)[^\n`]{0,200}\n")

@@ -64,6 +64,7 @@ def _explain(error: Exception) -> str:
     return f"{problem}, line {mark.line + 1}" if mark else str(problem)
 
 
+# NEL, LINE SEPARATOR and PARAGRAPH SEPARATOR.
 _OLD_BREAKS = "\x85\u2028\u2029"
 _LONG_ESCAPE = re.compile(r"\\U([0-9a-fA-F]{8})")
 
@@ -206,6 +207,8 @@ _WORDS = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
+# Numbers of the core schema, in the order in which they are tried. `017` is decimal, unlike in
+# YAML 1.1, and `1_000` and `0b1` are strings.
 _NUMBERS: tuple[tuple[re.Pattern[str], Callable[[str], float]], ...] = (
     (re.compile(r"[-+]?[0-9]+"), int),
     (re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+"), _based),

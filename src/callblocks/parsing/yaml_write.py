@@ -33,6 +33,8 @@ _PLAIN = re.compile(
         (?:[\w./\\()\[\]{}<>"'`,;+*=&%$@!?|~^\#-]++ | :(?=[^ ]) | [ ](?=[^ \#:]))*""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Characters that a reader keeps as they are: printable ones, without U+FEFF, which is a byte order
+# mark, and without the line breaks of YAML 1.1.
 _VISIBLE = " -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
 _BLOCK = re.compile(rf"[\t\n{_VISIBLE}]*")
 _ESCAPED = re.compile(rf'["\\]|[^{_VISIBLE}]')

@@ -26,12 +26,16 @@ from callblocks.parsing.repair.tolerant import Tolerant, Unrepairable
 __all__ = ("Broken", "Mended", "mend", "mend_value", "read_mended")
 
 _FENCE = re.compile(r"`{3,}\w{0,20}")
+# The tokens by which brackets are counted: whole strings and comments, which hide brackets, then
+# the brackets, commas, and a quote that opens no whole string. A string in single quotes counts
+# only between JSON's own signs, since an apostrophe in text would open one.
 _TOKEN = re.compile(
     r"\"(?:[^\"\\]|\\.)*\"|(?<=[\[{,:\s])'(?:[^'\\\n]|\\.){0,2000}'(?=\s*[:,}\]])"
     r"|//[^\n]*|/\*.*?\*/|[{}\[\],\"]",
     re.DOTALL,
 )
 _BLANKS = r"[ \t\r\n]{0,200}"
+# The end of an object and the start of the next one with a quoted first key.
 _HEAD = re.compile(rf"[}}\]]{_BLANKS},?{_BLANKS}(?=\{{{_BLANKS}\"[^\"\\\n]{{1,40}}\"{_BLANKS}:)")
 _SEPARATOR = re.compile(r"[ \t\r\n]*(,?)[ \t\r\n]*")
 

@@ -23,6 +23,7 @@ from typing import NamedTuple
 __all__ = ("Found", "read_string", "why_open")
 
 _SPECIAL = {quote: re.compile(rf"[\\{quote}\x00-\x1f]") for quote in "\"'"}
+# A run of `\u` escapes is decoded as a whole, since two of them may be a surrogate pair.
 _UNICODE = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"} | {c: c for c in '"\\/'}
 # Blanks are bounded: an unbounded run would be scanned again for each quote before it, which is
@@ -31,6 +32,8 @@ _SPACE = r"[ \t\r\n]{0,1000}"
 _COMMENT = r"(?:(?://|\#)[^\n]{0,300}\n|/\*(?:[^*]|\*(?!/)){0,300}\*/)"
 _BLANKS = rf"{_SPACE}(?:{_COMMENT}{_SPACE}){{0,4}}"
 _COMMAS = rf"(?:,{_BLANKS}){{1,3}}"
+# What may follow the closing quote of a string, by its place: behind a key a colon; in an object a
+# bracket, or a comma and the next key; in an array a bracket, or a comma and the next value.
 _FOLLOWS = {
     "key": re.compile(rf"{_BLANKS}:"),
     "{": re.compile(

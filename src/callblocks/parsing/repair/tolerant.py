@@ -32,9 +32,12 @@ from callblocks.parsing.repair.strings import read_string, why_open
 __all__ = ("Tolerant", "Unrepairable")
 
 _SOLID = re.compile(r"[^ \t\r\n]")
+# A comment of either kind; a group matched if the comment ends.
 _COMMENT = re.compile(r"(?://|#)[^\n]*(\n)?|/\*.*?(\*/)", re.DOTALL)
+# A JSON number. The lookahead refuses `1.2.3` and `2024-01-02`, which are no numbers.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?![\w.+-])")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+# A quoted key and its colon: only a member of an object begins so.
 _MEMBER = re.compile(r"([\"'])[^\"'\\\n]{0,100}\1[ \t\r\n]{0,100}:")
 _PAIRS = ("}{", "][")  # what can only be two elements of a list
 _LITERALS = {"true": True, "false": False, "null": None}

@@ -34,11 +34,13 @@ _INPUTS = Markers("Action Input:", "**Action Input:**")
 _THOUGHTS = tuple(map(line, ("Thought:", "**Thought:**", "Final Answer:", "**Final Answer:**")))
 _NEXT = Markers(*ACTIONS, *OBSERVATIONS, *_THOUGHTS)
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,200}")
+# The beginnings of an input that is read as JSON: bare, in a string, in a fence.
 _JSON = ("{", '"{', "```")
 _STRAY = Markers("}")
 _OBSERVED = Markers(
     *(Shape((r"\s{0,20}", *map(re.escape, word))) for word in ("Observation:", "**Observation:**"))
 )
+# Names with which models say that they call nothing: `Action: None`.
 _NOBODY = ("none", "n/a", "na")
 
 

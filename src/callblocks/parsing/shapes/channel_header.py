@@ -17,6 +17,8 @@ START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>"
 CHANNELS = ("analysis", "commentary", "final")
 PEOPLE = ("assistant", "user", "system", "developer", "all")
 
+# The parts of a header, in the order of preference. The last alternative matches any other word, so
+# the whole header is covered and nothing is skipped silently.
 _PART = re.compile(
     r"<\|start\|>(?P<role>[^\s<]*)"
     rf"|<\|channel\|>\s?(?P<channel>{'|'.join(CHANNELS)})?"

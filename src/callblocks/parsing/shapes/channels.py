@@ -29,6 +29,7 @@ from callblocks.parsing.stage import Reading
 __all__ = ("ENDS", "OPENERS", "TO", "read_message")
 
 ENDS = ("<|end|>", "<|call|>", "<|return|>")
+# The rest of a header whose start stood in the prompt.
 TO = (" to=functions.", "to=functions.")
 OPENERS = (START, CHANNEL)
 _HEAD_END = Markers(MESSAGE, START, *ENDS, "\n")

@@ -36,6 +36,7 @@ INDENT = "[ \\t]{0,40}"
 # Blanks, also in the escapes of a JSON string.
 _GAP = r"(?:\s|\\[nrt]){0,100}"
 _BEFORE_ELEMENT = rf"(?=[^<>]*>(?:\s|\\[nrt])*<{_GAP}[A-Za-z_])"
+# The last tag of a text, if it closes an element or is an empty one.
 _LAST_END = re.compile(r"<(?:/\s*([A-Za-z_][\w.:-]*)|([A-Za-z_][\w.:-]*)[^<>]*/)\s*>\s*\Z")
 
 

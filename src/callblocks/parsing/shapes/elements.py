@@ -18,6 +18,8 @@ _BLANKS = r"[ \t\r\n]{0,100}"
 _ATTRIBUTE = (
     r"[ \t\r\n]{1,100}[\w:.-]{1,100}=(?:\"[^\"<>]{0,400}\"|'[^'<>]{0,400}'|[^\s\"'<>/]{1,400})"
 )
+# A CDATA section as a whole, so that tags inside of it are skipped, or a tag: its slash, blanks
+# before the name, the name, attributes, and the slash of an empty element.
 _TAG = re.compile(
     r"<!\[CDATA\[.*?\]\]>"
     rf"|<(?P<ends>/?)(?P<early>{_BLANKS})(?P<name>[A-Za-z_][\w.:-]*)"

@@ -30,6 +30,8 @@ from callblocks.parsing.stage import Reading
 __all__ = ("NAME", "NAME_ATOMS", "PythonRow", "PythonRowReader")
 
 _BLANKS = "[ \\t\\r\\n]{0,100}"
+# A call that is no Python is searched for its end only so far: if it is not found, the text is
+# returned, and the search would repeat for each call.
 _MOST = 300  # characters that are looked through for the end of a call that is no Python
 NAME_ATOMS = ("[A-Za-z_]", r"[\w.-]{0,200}", r"\(")
 NAME = Markers(Shape(NAME_ATOMS), what="a name and `(`")

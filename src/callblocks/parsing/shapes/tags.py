@@ -36,6 +36,8 @@ __all__ = (
     "unclosed",
 )
 
+# All repetitions are bounded: a growing pattern is matched again for each piece, and an unbounded
+# one would make a long run of blanks quadratic.
 BLANKS = "[ \\t\\r\\n]{0,400}"
 HEAD = "[^<>\\n]{1,200}"
 WORD = "[\\w.:/-]{1,200}"
@@ -44,6 +46,7 @@ _BLANK = "[ \\t\\r\\n]"
 _QUOTED_BLANK = "[ \\t\\r\\n\\\\]"
 _LONG = re.compile(r"\{\d,\d{2,}\}\Z")
 _ONE_OF = re.compile(r"\[[^\]]+\]")
+# `name="value"` in straight, curly or no quotes.
 _ATTRIBUTE = re.compile(
     r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|[“”]([^“”]*)[“”]|[‘’]([^‘’]*)[‘’]|([^\s"'“”‘’/<>]+))"""
 )

@@ -53,6 +53,7 @@ __all__ = ("XmlParameters",)
 
 _NAMED = re.compile(r"<[^\s=<>]+=\s*(.*?)\s*(?:/?>|\n|\Z)", re.DOTALL)
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
+# Names of an argument in which models put all arguments as one JSON object.
 _WRAPPERS = ("arguments", "input", "parameters", "properties")
 _QUOTES = "\"'“”‘’"
 
