@@ -129,6 +129,8 @@ class ChatBlocks(Dialect):
         call, end = yield from block.until(LINE_END)
         if not _is_call(call):
             return block.refuse(expected="a name and arguments", at=at)
+        # The call is the first line, the result the rest, and neither holds `<`, which a display
+        # escapes: any other `<` than that of the closing tag refuses the block.
         result = None
         if end in ("\n", "\r\n"):
             result, end = yield from block.until(TAG_START)
@@ -157,6 +159,8 @@ class ChatBlocks(Dialect):
                 return None
             block.give_back(at + call.end)
             name = unescape_call(call.text)[0]
+            # A result right behind its call is the call's own, unless an earlier call of the same
+            # tool still waits: results come in the order of the calls.
             own = None if name in waiting else (yield from _read_legacy_result(block, (name,)))
             if gap:
                 block.stage.prose(gap)
@@ -247,6 +251,8 @@ def _read_legacy_line(block: Block) -> Reading[tuple[str, bool]]:
     Most calls are certain at the first backtick: text behind a call must not be held back.
     """
     parts: list[str] = []
+    # Parentheses are counted as the text arrives. A backtick ends the call if none is open, unless
+    # the line began with several backticks (`is_span`), which only as many can close.
     depth, is_open, is_span = 0, False, False
     while True:
         text, mark = yield from block.until(LEGACY_TICK)

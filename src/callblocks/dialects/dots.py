@@ -46,6 +46,7 @@ class Dots(XmlParameters):
         *RULES,
     )
     reasoning = (("<think>", "</think>"),)
+    # `<invoke name=…>` without the wrapper is read as `anthropic_xml`.
     shares_calls = True
     tags = invoke_tags(WRAPPER)
     form = invoke_form(WRAPPER)
@@ -56,6 +57,8 @@ class Dots(XmlParameters):
         return (yield from super().read(block))
 
     def _read_json(self, block: Block) -> Reading[Refused | None]:
+        # The scan only tells whether a closing tag lies inside of a string; the text up to the real
+        # one is read as a whole, with repairs.
         scan, parts = JsonScan(block.stage.limits.depth), ["{"]
         scan.feed("{")
         while True:

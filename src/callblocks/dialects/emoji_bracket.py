@@ -54,10 +54,12 @@ OPEN = tuple(f"{tool}[" for tool in SPELLINGS)
 HEAD_END = Markers("]", "\n")
 END = Markers(*(f"{tool}[/end]" for tool in SPELLINGS))
 NEWLINE = Markers("\n")
+# The number of longer heads that are tried; each try binds the whole input.
 MOST_HEADS = 8
 
 _LINE_END = re.compile(r"\A\r?\n")
 _ANY_TOOL = "|".join(map(re.escape, SPELLINGS))
+# An end marker in a body gets one more backslash when it is written, and loses one when it is read.
 _END_MARKER = re.compile(rf"((?:{_ANY_TOOL})\[)(\\*/end\])")
 _ESCAPED_END = re.compile(rf"((?:{_ANY_TOOL})\[)\\(\\*/end\])")
 _RESULT_HEAD = re.compile(r"/result ([0-9]{1,9})(?: (json|error))?", re.ASCII)
@@ -111,6 +113,7 @@ class EmojiBracket(Dialect):
             return block.prose("emoji-bracket.empty-head", "there is no name in the brackets")
         if head == "/end":
             return block.prose("emoji-bracket.stray-end", "no block is open here")
+        # `/result 2` without a second call is no result; it is then read as a call named `/result`.
         result = _RESULT_HEAD.fullmatch(head)
         if result and 0 < int(result[1]) <= len(block.stage.ready):
             return (yield from self._read_result(block, int(result[1]), result[2]))
@@ -192,6 +195,7 @@ class EmojiBracket(Dialect):
         tool = tools.get(call.name)
         args, body = self._split_input(call, tool)
         head = f"{call.name} {args}" if args else call.name
+        # A `]` or a line end would end the head. The whole input as a JSON body avoids the head.
         if tool and _breaks_head(args) and (whole := unbind_whole(call.input, tool)):
             head, body = call.name, whole
         if _breaks_head(head):

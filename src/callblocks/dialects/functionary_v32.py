@@ -23,6 +23,7 @@ from callblocks.parsing.stage import Reading
 __all__ = ("FunctionaryV32",)
 
 ALL = ">>>all\n"
+# A recipient without `>>>`, in the first line of the text only.
 BARE = Shape((TEXT_START, "[A-Za-z_]", r"[\w.-]{0,127}", "\\n"), at_line_start=True)
 CODE = Markers("python\n")
 NEXT = Markers(Shape((">", ">", ">", "(?=[A-Za-z_])"), at_line_start=True))
@@ -58,6 +59,8 @@ class FunctionaryV32(NamedJson):
 
     def _is_code(self, block: Block, bare: str) -> Reading[bool]:
         """Return whether raw code, and no object, follows for a declared tool `python`."""
+        # Looks ahead over the name and the first character of the body. If code follows, the head
+        # stays consumed; otherwise all is returned for the usual reader.
         if "python" not in block.stage.tools:
             return False
         start = block.offset

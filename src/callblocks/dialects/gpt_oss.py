@@ -3,7 +3,7 @@
     <|channel|>analysis<|message|>Where is it?<|end|><|start|>assistant
     <|channel|>commentary to=functions.ls <|constrain|>json<|message|>{"path": "."}<|call|>
 
-The text goes on after `<|start|>assistant`, which is the last of the prompt.
+The text continues behind `<|start|>assistant`, which ends the prompt.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ class GptOss(Dialect):
     }
     keeps_ids = False
     reasoning = ((THOUGHT, "<|end|>"),)
+    # The header of any message ends a thought without `<|end|>`.
     reasoning_breaks = OPENERS
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:

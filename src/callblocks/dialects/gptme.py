@@ -61,6 +61,8 @@ class Gptme(NamedJson):
         return reader.read()
 
     def read_head(self, block: Block) -> Reading[Head | None]:
+        # `@name(id): {` may also begin a line of code. So in `auto` the tool must be declared, or a
+        # complete object must follow.
         head = yield from block.match(HEAD)
         name, _, rest = head.partition("(")
         sure = block.stage.alone or name in block.stage.tools
@@ -80,6 +82,9 @@ class _Telling(Telling):
     """An emitter for calls without a closing marker: a bad one ends with its brackets or line."""
 
     def bad(self, code: str, detail: str, *, end: int) -> None:
+        # `end` may be the end of the text, as no marker closes a call. Only the text up to the
+        # closing bracket, or else up to the line end, is malformed; the rest is returned, since it
+        # may be prose or another call.
         block, text = self.block, self.text(end)
         start, brace, brackets = end - len(text), text.index("{"), Brackets()
         shut = brackets.feed(text, brace)

@@ -37,6 +37,8 @@ UNOPENED = Row(
     only_known=True,
 )
 _BEGINNINGS = Keys().beginnings()
+# A brace with the first key of a call behind it, once or doubled (`{{"name"`). The lookahead is
+# needed because any text may have braces.
 BRACE = Shape((r"\{",), ahead=(*((r"\{", *row) for row in _BEGINNINGS), *_BEGINNINGS))
 DOUBLED = Markers(r"{")
 IN_DOUBLE_BRACES = replace(
@@ -44,6 +46,7 @@ IN_DOUBLE_BRACES = replace(
     trailing=("}", "}</tool_call>", "}\n</tool_call>"),
     repairs=("repaired-opening", "repaired-braces"),
 )
+# `<tools>` opens only before an object: prompts and prose name the tag alone.
 MISTAGGED = Shape((*map(re.escape, "<tools>"), r"\s{0,9}", r"(?=\{)"))
 IN_TOOLS = replace(UNOPENED, trailing=("</tools>", "</tool_call>"))
 
@@ -72,6 +75,8 @@ class Hermes(JsonCalls):
     def read(self, block: Block) -> Reading[Refused | None]:
         if block.stage.strict and block.opening not in self.opening:
             return block.refuse(expected=f"`{self.opening[0]}`", at=block.start)
+        # The opener consumed one brace. A single brace begins the object and is returned; of a
+        # doubled one the first is the opener, and the second begins the object.
         if block.opening == "{" and not (yield from block.stands(DOUBLED)):
             block.give_back_bracket()
         return (yield from super().read(block))

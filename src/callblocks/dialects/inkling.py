@@ -27,6 +27,7 @@ MESSAGE, INVOKE, END = "<|message_model|>", "<|content_invoke_tool_json|>", "<|e
 TEXT, THOUGHT = "<|content_invoke_tool_text|>", "<|content_thinking|>"
 ENDS = (END, "<|content_model_end_sampling|>")
 
+# The start of another message ends a thought that lacks its end.
 _BREAKS = (MESSAGE, INVOKE)
 _THOUGHT = Thinking((END,), breaks=_BREAKS)
 

@@ -22,6 +22,7 @@ from callblocks.parsing.spelling import respelt_atoms
 
 __all__ = ("KimiK3",)
 
+# Attributes up to the next token. A `<` that begins no token is part of a value.
 _ATTRIBUTES = "(?:[^<]|<(?![|｜])){1,400}"
 _OPEN, _CLOSE, _SEP = (respelt_atoms(one) for one in ("<|open|>", "<|close|>", "<|sep|>"))
 _GAP = "[ \\t]{0,9}"
@@ -68,6 +69,7 @@ class KimiK3(Framed, MarkedValues):
     reasoning = (("<|open|>think<|sep|>", "<|close|>think<|sep|>"),)
     calls_end_reasoning = True
     reasoning_breaks = ("<|open|>response<|sep|>",)
+    # Frames of messages, which are markup, with and without blanks around the name.
     frames = tuple(
         f"<|{what}|>{gap}{name}{gap}<|sep|>"
         for what, name in (
@@ -110,5 +112,6 @@ class KimiK3(Framed, MarkedValues):
     def key_in(self, opening: str) -> str:
         return unescape(attributes(opening).get("key", ""))
 
+    # XTML escapes only `&` and `"` in attributes; `html.escape` escapes three more characters.
     def written_name(self, name: str) -> str:
         return escape(name).replace("&lt;", "<").replace("&gt;", ">").replace("&#x27;", "'")

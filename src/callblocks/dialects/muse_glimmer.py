@@ -34,12 +34,15 @@ from callblocks.parsing.unread import UNREAD, tool_meant
 __all__ = ("MuseGlimmer",)
 
 _TO = (*literal("to=").atoms, "[^\\s<]{1,200}", *literal("<|message|>").atoms)
+# A header with a recipient. The second form lacks its start, which stood in the prompt: it counts
+# only at the start of a text (see `read`).
 HEADERS = (
     Shape((*literal("<|start|>assistant").atoms, "[ \\t]{0,9}", *_TO)),
     Shape((" ?", *_TO), at_line_start=True),
 )
 ENDS = ("<|eom|>", "<|eot|>")
 START = "<|start|>assistant"
+# Damaged headers before a wrapper: without a recipient, and with other bars.
 _NOBODY = (*respelt_atoms(START), "[ \\t]{0,9}", *respelt_atoms("<|message|>"))
 _ANYBODY = (
     *(*respelt_atoms(START), "[ \\t]{0,9}", *literal("to=").atoms),
@@ -128,6 +131,8 @@ class MuseGlimmer(Framed, JsonValues):
             block.stage.prose_log.open_thought(start, block.stage.said)
         if (yield from block.stands(_STARTS)):
             block.problem("missing-closer", f"{ENDS[0]} is missing")
+        # A wrapper is part of the opener of a call. So this message has none, although it may be
+        # addressed to a tool, perhaps misspelt: report it, as no call may be lost silently.
         words, tools = _WORD.findall(recipient[1]), block.stage.tools
         if name := next((name for word in words if (name := tool_meant(word, tools))), ""):
             detail = f"the message is for {name}, and has no call of it"

@@ -50,6 +50,8 @@ from callblocks.parsing.stage import Reading, Stage
 __all__ = ("DELIMITER", "BadCall", "ScissorsCat", "read_call")
 
 DELIMITER = "✂️🐱"
+# The delimiter in all its spellings: with and without variation selectors, and as wrong decodings
+# left it.
 CUTS = (*spellings(DELIMITER), *damaged(DELIMITER))
 LINE_CUTS = tuple(Shape((BLANKS, *map(re.escape, cut)), at_line_start=True) for cut in CUTS)
 CUT = Markers(*CUTS)
@@ -86,6 +88,8 @@ class ScissorsCat(Dialect):
     keeps_order = False
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        # In `auto` a delimiter at a line start is its own opener before the bare one: the newline
+        # then belongs to the marker, and `read` knows that it begins a line.
         starts = (BARE, FENCED) if setting.in_code_fences else (BARE,)
         return (*starts, *CUTS) if setting.alone else (*starts, *LINE_CUTS, *CUTS)
 
@@ -129,6 +133,7 @@ class ScissorsCat(Dialect):
             block.problem("prose-before-calls", "calls come first", (block.start, block.offset))
         if "`" in block.opening:
             block.problem("fenced-calls", "no fence is needed", (block.start, first))
+        # The last call owns the text up to the end of the delimiter, so that the spans tile.
         section, end = block.text[first - block.start :], block.offset
         elements = scan.elements()
         for number, (start, stop) in enumerate(elements, 1):
@@ -191,6 +196,8 @@ class ScissorsCat(Dialect):
             raise Unwritable(self.name, f"{call.name!r}: it is not in the catalogue nor in `tools`")
         tool = tools.get(call.name)
         value = in_schema_order(call.input, tool.parameters) if tool else call.input
+        # Extra fields stand behind the known ones; one with the name of a known field must not
+        # replace it, so then they are written first.
         rest = {key: call.extra[key] for key in call.extra if key != "operation"}
         operation = call.extra["operation"]
         head = {"type": call.name, "id": call.id, "operation": operation, "parameters": value}

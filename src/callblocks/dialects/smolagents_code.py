@@ -33,6 +33,7 @@ __all__ = ("SmolagentsCode",)
 INTERPRETER = "python_interpreter"
 TAG_LINE = line("<code>")
 FENCES = (line("```py"), line("```python"))
+# smolagents ends its code with `<end_code>`, inside or behind the fence.
 FENCE_ROW = PythonRow("```", in_list=False, beside=("```<end_code>", "```\n<end_code>"))
 CLOSING = Markers("</code>", "```")
 NEWLINE = Markers("\n")
@@ -75,6 +76,9 @@ class SmolagentsCode(PythonMarked):
             fence = read_fence(block.opening + rest)
             if not newline or not fence or fence.info not in ("py", "python"):
                 return block.refuse(expected="a fence of Python", at=block.start)
+        # Two passes: the first consumes the code and decides whether it is only calls; then the
+        # text is returned and read as calls or as code. Nothing is emitted before the decision,
+        # because the name of the first call differs: the tool's, or the interpreter's.
         start = block.offset
         guessed = not block.stage.alone
         if guessed and not (yield from block.stands(NEWLINE)):
@@ -147,5 +151,6 @@ def _breaks_off(block: Block) -> bool:
 
 def _is_tool(stage: Stage, name: str) -> bool:
     """Return whether a name is a declared tool, or, if none is declared, no Python built-in."""
+    # `print(x)` in a text without declared tools is code, and no call of a tool `print`.
     is_known = name in stage.tools
     return is_known or (stage.alone and not stage.tools and not hasattr(builtins, name))

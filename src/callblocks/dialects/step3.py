@@ -57,6 +57,8 @@ class Step3(XmlParameters):
     tags = XmlTags(
         wrapper=closing("<｜tool_calls_begin｜>", others=[_respelt("<｜tool_calls_begin｜>")]),
         wrapper_end=closing("<｜tool_calls_end｜>", others=[_respelt("<｜tool_calls_end｜>")]),
+        # The token and the tag behind it are one tag. Models drop the token, or half of it, or
+        # write it as DeepSeek does.
         call=Tag(
             "<steptml:invoke>",
             Shape((*_BEGIN.atoms, BLANKS, *_INVOKE.atoms)),

@@ -163,6 +163,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
 
 # Siblings: the parser of one reads the others' spelling too. A group is the versions of one
 # family, or dialects of different families that share an opening marker.
+# A sibling is only asked after all named dialects refused, and its calls get a problem.
 _SIBLINGS = (
     # `<tool_call>`. JSON dialects come first: the first character of the body decides for them.
     (

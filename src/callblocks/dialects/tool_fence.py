@@ -111,6 +111,8 @@ class ToolFence(Dialect):
             return block.refuse(expected=expected, at=block.start)
         opened = block.offset
         block.stage.scan.fresh = bool(newline)
+        # Start at once if the info string has the name, so that the input streams. The id may still
+        # stand in the body (`id_later`).
         if info.name and newline:
             block.started(info.name, info.id, id_later=True)
         body, closed_at = yield from read_fence_body(block, fence.run)
@@ -186,6 +188,8 @@ class ToolFence(Dialect):
         self, call: Call, result: Result | None, tools: Mapping[str, ToolSpec]
     ) -> str:
         info, fields = ["tool"], dict[str, Any]()
+        # The info string has positional words. If the name does not fit there, the id must not take
+        # its place: both then go into the body.
         for key, word in (("toolName", call.name), ("toolCallId", call.id)):
             if _WORD.fullmatch(word) and not fields:
                 info.append(word)

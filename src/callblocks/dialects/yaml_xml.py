@@ -32,6 +32,7 @@ from callblocks.parsing.yaml_write import dump
 
 __all__ = ("YamlXml",)
 
+# A key and its plain value on one line, as written.
 _PAIR = re.compile(r"^[ \t]*([^\s:#][^:\n]*?):[ \t]+([^\n]*?)[ \t\r]*$", re.MULTILINE)
 
 
@@ -56,6 +57,8 @@ class YamlXml(NamedTags):
     def may_hold(self, head: str, tool: ToolSpec | None) -> bool:
         return head == "{" or self.is_key(head[:-1].strip("\"' "), tool)
 
+    # YAML begins on a line of its own. `<search> finds` on one line is prose; `{` begins a flow
+    # mapping, and `<` an element or the end.
     def may_begin(self, blanks: str, char: str) -> bool:
         return bool(char) and ("\n" in blanks or char in "{<")
 
@@ -111,6 +114,8 @@ def _fitted(value: Any, body: str, tool: ToolSpec | None, key: str) -> Typed:
     schema, document = schema_of(tool, key), tool.parameters if tool else True
     if fits(value, schema, document):
         return Typed(value, True)
+    # `version: 1.10` is the number 1.1 to YAML. If the schema wants a string, the written text is
+    # looked up again, as the loaded value has lost its spelling.
     if isinstance(value, bool | int | float | None):
         written = dict(_PAIR.findall(body)).get(key)
         if written and fits(written, schema, document):

@@ -94,6 +94,7 @@ class Respelled(Fallback):
 def _read_with_problem(
     block: Block, dialect: Owner, code: str, detail: str
 ) -> Reading[Refused | None]:
+    # The problems come behind all calls of the block: which calls it has is known only then.
     stage, before = block.stage, len(block.stage.ready)
     refused = yield from dialect.read(block)
     end, place = (stage.said, stage.said), (block.start, stage.said)

@@ -112,6 +112,7 @@ class _Body:
 
     def feed(self, text: str) -> bool:
         """Feed more text to the fork; return whether the body may still be nothing but calls."""
+        # In slices, so that a large fence of prose that arrives in one piece is given up early.
         for at in range(0, len(text), SLICE):
             self._hear(self._inner.feed(text[at : at + SLICE]))
             if not self.may_be_calls:

@@ -26,6 +26,7 @@ class Ids:
 
     def join(self, inner: Ids) -> None:
         """Take over the ids that a fork gave out."""
+        # `_made` and `_copies` of the fork continued those of this one, so they replace them.
         self._used |= inner._used
         self._made = inner._made
         self._copies |= inner._copies

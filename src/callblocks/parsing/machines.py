@@ -70,6 +70,8 @@ def _steps(
 
     All characters that occur in no word lead to the start, and share one negated class.
     """
+    # Only characters that occur in words need steps of their own. A step to state 0 is covered by
+    # the negated class of all others, and a step to None (a forbidden word) must be left out of it.
     taken: dict[str, int | None] = {}
     for char in dict.fromkeys("".join(words)):
         text = state + char

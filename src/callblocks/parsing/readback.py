@@ -47,6 +47,8 @@ def difference(
     `in_order` it does not matter between which calls prose stands. `untyped`: values are read as
     text because no declared tool gives them a type.
     """
+    # Calls, results and prose are compared apart, in that order: a lost call also changes the
+    # prose, and "it would not be read as a call" is the better message.
     calls = [item for item in wanted if isinstance(item, Call)]
     results = [item for item in wanted if isinstance(item, Result)]
     return (

@@ -43,6 +43,8 @@ def _text(
     rules: Mapping[str, Expr], markers: Sequence[str], block: Expr, calls: str
 ) -> dict[str, Any] | None:
     """Return the format of prose and blocks, or None if triggers cannot express it."""
+    # Of markers that begin alike only the shortest is a trigger or excluded: the longer ones begin
+    # with it. A marker with which no tag begins is excluded from the prose instead.
     tags = [_tag(way, rules) for way in _ways(block, rules)]
     shortest = [one for one in markers if not any(one.startswith(o) for o in markers if o != one)]
     triggers = [one for one in shortest if any(tag["begin"].startswith(one) for tag in tags)]

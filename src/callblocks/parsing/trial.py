@@ -45,6 +45,9 @@ def try_call(
     stage: Stage, reader: Reader, opening: str, closing: Markers, alone: bool
 ) -> Reading[Tried]:
     """Try to read a call, at most up to a marker of `closing`; the scanner is rewound."""
+    # The reader is driven by hand instead of `yield from`: between two steps the trial gets a slice
+    # of text, and the verdict may come as the reader's return, as `_Decided` out of `say`, or as
+    # `called`, once the reader asks for more text behind a complete call.
     scan, start, fresh = stage.scan, stage.scan.offset, stage.scan.fresh
     before = scan.before
     trial = _Trial(stage, alone)

@@ -209,6 +209,8 @@ _AFTER_CALL = re.compile(r"\)\s{0,9}(?:,\s{0,9}|\n|\S)\Z")
 _ENDS_TAG = re.compile(r"\s{0,9}/>")
 # The first tag or key behind a tag with the name: `<name><path>`.
 _INNER = re.compile(r"\s{0,9}>{0,2}\s{0,9}<?([\w.-]{1,100})\s{0,9}[:>]")
+# A fence's run right before the name, perhaps behind a stray character, and an info string with a
+# line end behind it.
 _RUN = re.compile(r"([^\n`~]?)(?:```|~~~)\Z")
 _INFO = re.compile(r"((?:[\w-][^\n`]{1,200})?)[^\n`]{0,200}\n")
 # Characters beside a misspelt name; without any of them a text has no misspelt call.

@@ -238,6 +238,9 @@ class CallObject:
 
     def _input(self, char: str) -> Reading[bool]:
         """Read the arguments; if the name is known, emit them while they arrive."""
+        # Stream the arguments only if the object is certain to be a call by now: a known name, and
+        # arguments of the right form. In a guessed dialect without a marker the call starts only
+        # when the object is complete, unless its events can still be discarded (`early`).
         start = self.block.offset
         if self.name and char and char in self.opens and self._is_known and not self.is_silent:
             self.meant = True

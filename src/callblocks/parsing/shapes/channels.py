@@ -91,6 +91,9 @@ def _read_said(block: Block, channel: str) -> Reading[None]:
 
 
 def _read_call(block: Block, header: Header) -> Reading[None]:
+    # A function's body is JSON and is scanned, so that an end marker inside of a string is text. A
+    # tool such as `python` receives raw text up to the next marker. Blanks around the JSON are
+    # emitted as input, since the spans must tile.
     block.started(header.tool)
     mark = len(block.taken)
     first = yield from _say_blanks(block)

@@ -30,6 +30,8 @@ class GuessedCall(XmlCall):
         self._named = shape
 
     def read(self, name: str, stop: int) -> Reading[str | None]:
+        # Cheap checks first: the character and the first tag behind the opening tag. Only if these
+        # may begin a call of this tool, text is held back up to the closing tag.
         block, shape, first = self._block, self._named, len(self._block.taken)
         block.name, self.end = name, shape.end_of(name)
         tool = block.stage.tools.get(name)

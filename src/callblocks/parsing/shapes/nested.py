@@ -68,6 +68,8 @@ class Nesting(NamedTuple):
 
     def _inner(self, text: str, schema: object, depth: int) -> Typed | None:
         """Return the object or list whose parts stand in elements, or None if it is none."""
+        # A list is tried before an object: items of one name could also be a member of that name.
+        # Text with anything but elements is no nested value, so `<b>bold</b> text` stays text.
         items = self._items(schema)
         if items is not None:
             found = self._clean(text, lambda _: True)

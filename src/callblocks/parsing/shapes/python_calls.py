@@ -104,6 +104,9 @@ class PythonRowReader:
 
     def _call(self, name: str) -> Reading[bool]:
         """Read one call and its tail; return False if the row ended with it."""
+        # Three outcomes: the scan stops behind the closing bracket; it breaks, but the brackets
+        # still delimit the call (`_skip`), and the row goes on; it breaks for good (`_broken`), and
+        # the row ends with this call.
         block, self._since = self.block, self._end
         block.started(name[:-1], end=block.offset - 1)
         block.input("(")
