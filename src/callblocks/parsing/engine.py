@@ -10,8 +10,8 @@ States
     block    One reader consumes the block up to its end, or refuses. A refusal restores the
              scanner to the start of the block, and the next reader is asked. If all refuse, one
              character becomes prose and the loop is in `prose` again.
-    parked   `ParseState.search` is set. The suspended reader waits for a marker and needs no
-             other text, so `feed` emits whole pieces without resuming it (see `stage.settle`).
+    parked   `Stage.search` is set. The suspended reader waits for a marker and needs no other
+             text, so `feed` emits whole pieces without resuming it (see `Stage.settle`).
 
 Invariants
     - Each event starts where the previous one ended, so the spans tile the input.
@@ -173,6 +173,9 @@ class Engine(Stage):
         Its offsets, ids and call indexes continue those of this parser. It has no limit on the
         number of calls: the caller of `join` checks the limit.
         """
+        # The fork reads the inside of a fence, so calls in it count as if no fence were there
+        # (`in_code_fences` is True by default): it quotes nothing and tracks no fences. The
+        # caller's reasoning pairs are not passed on, since a thought makes the fence prose anyway.
         owners = _in_fence_bodies(self._owners)
         limits = replace(self.limits, calls=sys.maxsize)
         preferred = self._preferred if self._preferred in owners else None
@@ -277,6 +280,9 @@ class Engine(Stage):
             end = self.said
             self.say(Problem("unlikely-name", str(unlikely), (end, end), (start, end)))
 
+    # A dialect may open nothing more (`Block.refuse` with `forever`, or scissors-cat behind its
+    # delimiter). Without its openers the search is faster, and a single remaining dialect counts as
+    # read alone.
     def _retire(self, reader: Reader) -> None:
         self._owners = tuple(owner for owner in self._owners if owner is not reader)
         self._named = _named(self._owners)

@@ -16,7 +16,8 @@ Strategy: log, find, weigh
             code that is no call, has one or two.
 
 Why weights and not a list of damaged forms: the faults combine, and such a list never ends.
-tests/laws/test_silence.py holds the weights: it damages calls, and quotes them in prose.
+tests/laws/test_silence.py holds the weights: it damages the calls of the corpus, one character at a
+time, and each must still be read or reported.
 
 A quoted name is no call
     code spans     quote where dialects are guessed, as they do for whole calls

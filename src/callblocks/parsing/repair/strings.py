@@ -32,8 +32,8 @@ _SPACE = r"[ \t\r\n]{0,1000}"
 _COMMENT = r"(?:(?://|\#)[^\n]{0,300}\n|/\*(?:[^*]|\*(?!/)){0,300}\*/)"
 _BLANKS = rf"{_SPACE}(?:{_COMMENT}{_SPACE}){{0,4}}"
 _COMMAS = rf"(?:,{_BLANKS}){{1,3}}"
-# What may follow the closing quote of a string, by its place: behind a key a colon; in an object a
-# bracket, or a comma and the next key; in an array a bracket, or a comma and the next value.
+# The text that may follow the closing quote of a string, by its place: behind a key a colon; in an
+# object a bracket, or a comma and the next key; in an array a bracket, or a comma and a value.
 _FOLLOWS = {
     "key": re.compile(rf"{_BLANKS}:"),
     "{": re.compile(

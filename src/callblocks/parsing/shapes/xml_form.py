@@ -32,7 +32,7 @@ class XmlForm(NamedTuple):
     number: str = ""
 
     def opening(self, key: str, kind: str = "string") -> str:
-        """The tag that opens an argument whose value has this type."""
+        """Return the tag that opens an argument with a value of this type."""
         return f"{self.key[0]}{key}{self.marks.get(kind, '')}{self.key[1]}"
 
     def call(self, head: str, arguments: str, number: int) -> str:
