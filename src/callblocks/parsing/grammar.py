@@ -1,4 +1,4 @@
-"""A grammar: named rules, printed for the decoder that a model runs under.
+"""A grammar: named rules, printed in the notation of a constrained decoder.
 
     grammar = Grammar()
     word = grammar.rule("word", many(chars("a-z"), least=1))
@@ -6,11 +6,18 @@
     grammar.to("gbnf")        root ::= word "!"      for llama.cpp
     grammar.to("lark")        start: word "!"        for llguidance
 
-`root` is where a text begins. Any other name is only a label: it is put into the letters
-that both notations allow, and numbered where it is taken.
+`root` is the start rule. Any other name is only a label: it is reduced to the characters that both
+notations allow, and numbered if it is taken.
 
-A grammar also knows how many calls it demands, so that no dialect has to. A dialect says where
-calls repeat, and the grammar writes the repetition:
+Invariants
+    - Rules are expressions (`expressions`), independent of a notation. Printing checks that no rule
+      loops without consuming text (`left_recursion`), which llama.cpp would refuse.
+    - Whatever the grammar allows, the dialect's reader reads: prose holds no opener (`machines`),
+      and a value holds no marker that would end it.
+    - Equal schemas share a rule, so a recursive schema gives a finite grammar (`schema_rules`).
+
+The grammar, and not the dialect, knows how many calls are demanded. A dialect marks where calls
+repeat, and the grammar writes the repetition:
 
     grammar.row(call, lit(", "))             calls that share one block
     grammar.text(["<call>"], block)          `root`: prose without the marker, and blocks

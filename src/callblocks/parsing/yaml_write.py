@@ -55,8 +55,8 @@ class _Entry(NamedTuple):
 def dump(value: Any, max_depth: int = 100) -> str:
     """Write a JSON-like value so that `load` gives it back, with the same types and key order.
 
-    Raises `YamlError` for what cannot be said: a lone surrogate, a number too long for
-    Python to convert, a value that is not JSON-like, more nesting than `max_depth`.
+    Raise `YamlError` for a lone surrogate, a number that is too long for Python to convert, a value
+    that is not JSON-like, and more nesting than `max_depth`.
     """
     # Depth-first with a stack of iterators (`open_`) and not by recursion: the depth of the stack
     # is the indentation, and a deep value cannot exhaust Python's stack.

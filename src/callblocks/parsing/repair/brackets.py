@@ -36,7 +36,7 @@ class Brackets:
         self.state = ScanState.OPEN
         self.halt = 0
         self._depth = depth
-        # The string or comment that is open, and a character whose meaning the next one tells.
+        # The open string or comment, and a character whose meaning depends on the next one.
         self._inside = ""
         self._half = ""
 

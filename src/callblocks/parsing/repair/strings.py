@@ -56,7 +56,7 @@ _BEFORE, _AFTER = re.compile(r",[ \t\r\n]{0,10}\Z"), re.compile(r"[ \t\r\n]{0,10
 
 
 class Found(NamedTuple):
-    """A string, where it ends, and the codes of what was repaired in it."""
+    """A string, the position behind it, and the codes of the repairs in it."""
 
     value: str
     end: int

@@ -5,7 +5,7 @@
     ]<|END_ACTION|>
     <|START_RESPONSE|>It is <co>mild</co: 0:[1]>.<|END_RESPONSE|>
 
-The markers of an answer and of its citations show nothing.
+The markers of an answer and of its citations are markup.
 """
 
 from __future__ import annotations

@@ -351,7 +351,8 @@ class XmlCall:
     def _in_cdata(self, parts: list[str]) -> bool:
         """Return whether `<![CDATA[` is open in a value."""
         opened = self._shape.cdata and _CDATA.match(parts[0])
-        # In `</]]>` the end looks like a part of a tag.
+        # `]]>` may be split over the last two parts: in `</]]>` the stream stopped inside of it,
+        # because `</` begins like a closing tag.
         return bool(opened) and not _CDATA_END.search("".join(parts[-2:]))
 
     def _closes_argument(self, end: str) -> bool:
