@@ -5,8 +5,9 @@
     parsed = parse(text, model="qwen3-coder-30b")
     convert(text, source="auto", target="tool-fence")
 
-`auto` is every dialect that can be told by its markers: whichever opens first owns the text
-until its block ends. Where several know a marker, the one that the model writes is asked first.
+`auto` reads every dialect that its markers identify: the dialect whose opener comes first owns the
+text until its block ends. If several dialects have the same opener, the dialect of the model is
+asked first.
 """
 
 from __future__ import annotations
@@ -47,19 +48,19 @@ AUTO = "auto"
 
 
 class Parser(Engine):
-    """Fed pieces of text, answers with events; `close` says that the text is over.
+    """A parser for one text: `feed` takes pieces and returns events, `close` ends the text.
 
-    `dialect` is a name, a list of names, or `auto`. A name may be an alias, or one that stands for
-    several dialects: the first of them is then read as if it were alone.
+    `dialect` is a name, a list of names, or `auto`. A name may be an alias, or stand for several
+    dialects: the first of them is then read as if it were alone. A named dialect also reads its
+    siblings' spelling, with a `sibling-dialect` problem.
     `tools` let arguments be bound and typed.
     `model` is the name of the model that writes: `auto` prefers the dialect of its family.
-    A named dialect also reads its siblings' spelling, with a `sibling-dialect` problem.
-    `strict` repairs nothing: what breaks a dialect's grammar is malformed.
-    `in_code_fences` says whether calls in Markdown code fences are calls: yes where dialects are
-    named; with `auto`, which guesses, only where all of the fence is calls of `tools`, as "whole"
-    says. `reasoning` names pairs of markers that
-    wrap what the model thinks, beside those that a dialect has. `in_reasoning` says that the
-    prompt opened a thought, which the text goes on with.
+    `strict` repairs nothing: text that breaks a dialect's grammar is malformed.
+    `in_code_fences` decides which calls in Markdown code fences count: all of them (the default for
+    named dialects), none, or with "whole" (the default for `auto`) only a fence whose whole body is
+    calls of `tools`.
+    `reasoning` are pairs of markers around the model's reasoning, beside those of the dialects.
+    `in_reasoning` says that the prompt opened a thought, which the text continues.
     """
 
     def __init__(
@@ -77,7 +78,8 @@ class Parser(Engine):
         if in_code_fences is None:
             in_code_fences = "whole" if dialect == AUTO else True
         owners = _resolve(dialect, model)
-        # What one name stands for is known, and what `auto` has a model for: the first leads.
+        # The first dialect leads if a single name (perhaps of a group) was given, or if `auto` has
+        # the model's family: its ambiguous openers then count. In a list no dialect leads.
         leads = isinstance(dialect, str) and (dialect != AUTO or dialect_of(model))
         super().__init__(
             owners if strict else with_fallbacks(owners, is_named=dialect != AUTO),
@@ -141,10 +143,10 @@ def conversion(
     model: str = "",
     reasoning: Sequence[tuple[str, str]] = (),
 ) -> Conversion:
-    """Like `convert`, but what the target cannot say is listed.
+    """Convert a text like `convert`, but list what the target cannot represent.
 
-    Calls then stay as they were written; thoughts are left out. `reasoning` are markers of thoughts
-    beside those that the dialects have: they are read, and written where the target has none.
+    Such calls stay as they were written, and such thoughts are left out. `reasoning` are markers of
+    thoughts beside those of the dialects: they are read, and written if the target has none.
     """
     known, dialect = tuple(specs_by_name(tools).values()), _named(target)[0]
     parsed = parse(text, source, tools=known, model=model, reasoning=reasoning)
@@ -178,27 +180,27 @@ def _guessed(preferred: str | None, registered: tuple[Dialect, ...]) -> tuple[Di
 
 
 def _named(dialect: str | Dialect) -> tuple[Dialect, ...]:
-    """Every dialect that a name stands for, the one to write first."""
+    """Return every dialect that a name stands for; the first one is written."""
     if isinstance(dialect, Dialect):
         return (dialect,)
     try:
         return tuple(dialects[name] for name in members_of(dialect))
     except KeyError:
-        # `auto` is all of them: it is no dialect to write, nor one of a list.
+        # `auto` stands for all dialects, so it is neither a target nor a member of a list.
         known = dialects if dialect == AUTO else (AUTO, *dialects)
         raise unknown_dialect(dialect, known) from None
 
 
 def unknown_dialect(name: object, known: Iterable[str]) -> UnknownDialect:
-    """Make the error for a name that is none of the known ones; it suggests the near ones."""
+    """Return the error for an unknown name; it suggests similar names."""
     names = tuple(known)
     return UnknownDialect(name, names, near_dialects(name, names))
 
 
 def near_dialects(name: object, known: Collection[str]) -> tuple[str, ...]:
-    """Return the known dialects that were probably meant, by their own names or by aliases.
+    """Return the known dialects whose names or aliases are similar to a name.
 
-    The name may also be that of a model: then its family tells.
+    The name may also be that of a model: then the dialect of its family is returned.
     """
     if not isinstance(name, str):
         return ()

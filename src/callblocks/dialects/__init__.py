@@ -1,4 +1,12 @@
-"""Dialects: one file per way of writing tool calls as text, and the table of all of them."""
+"""Dialects: one file per way of writing tool calls as text.
+
+`table` lists all of them with their aliases, groups and siblings, and loads a dialect's file when
+it is first used. `families` maps the names of models to dialects. Most dialects are a few markers
+on a shape of `parsing.shapes`.
+
+Start with table.py, then hermes.py (a JSON dialect) and qwen3_coder.py (a tag dialect). May import:
+model, parsing.
+"""
 
 from callblocks.dialects.families import FAMILIES, TAUGHT, dialect_of, is_small
 from callblocks.dialects.table import (

@@ -3,17 +3,17 @@
     <tool id="c1">read_file(path=a.txt)
     its first line…</tool>
 
-A line break inside means that the call is completed, none that it is pending. What a display
-shows is redacted, cut and escaped, so what is read back is what was shown: `input` is
-`{"shown": "path=a.txt"}`. Old chats hold `<validation>` blocks, which carry no call, and the
-Markdown form, which is read as a block like the others::
+With a line break inside, the call is completed; without one it is pending. A display redacts, cuts
+and escapes, so a reader gets back only what was shown: `input` is `{"shown": "path=a.txt"}`. Old
+chats have `<validation>` blocks, which carry no call, and a Markdown form, which is read as a block
+like the others::
 
     🔧 **Tool Call:** `save_file(file_name=a.py)`
     ✅ **`save_file` result:**
     ok
 
-Several old calls may stand before their results. With only blanks between them they are one run,
-and each result goes to the first call of its tool in the run that has none. A call may hold
+Several old calls may stand before their results. Calls with only blanks between them are one run,
+and a result belongs to the first call of its tool in the run that has none yet. A call may hold
 backticks: see `find_legacy_call`.
 """
 
@@ -63,8 +63,8 @@ CLOSING_REST = "/tool>"
 TAG_REST = Markers(CLOSING_REST)
 VALIDATION_REST = Markers("/validation>")
 RESULT_HEAD = "` result:**"
-# A name ends with the first backtick, and a line at the next call on it, or else each call on a
-# line would read the whole line.
+# A name ends at the first backtick. A line also ends at the next call on it: otherwise each of many
+# calls on one line would read the whole line, which is quadratic.
 NAME_END = Markers(RESULT_HEAD, "`", "\n")
 LEGACY_TICK = Markers("`", "\n", *LEGACY_CALLS)
 NEWLINE = Markers("\n")
@@ -77,8 +77,8 @@ LEGACY_END = Markers(
 )
 NAME_ALONE = re.compile(r"\w\S*\s*")
 
-# Prose that looks like a block is escaped: `&lt;tool`, and `&amp;lt;tool` one level up. Each
-# reference is one only before what it hides.
+# Prose that looks like a block is escaped: `&lt;tool`, and `&amp;lt;tool` one level up. An entity
+# counts only before the text that it hides; `&lt;b` is prose as it stands.
 LEVELS = Markers("amp;", "lt;", "#128295;", "#9989;")
 BLANKS = "[^\\S\\n]{0,100}"
 HIDDEN = {
@@ -89,12 +89,12 @@ HIDDEN = {
 REFERENCES = ("&amp;", "&lt;", "&#128295;", "&#9989;")
 
 
+# By the name of the tool: id and index of the calls without a result yet, oldest first.
 Waiting: TypeAlias = dict[str, deque[tuple[str, int]]]
-"""By the name of the tool: id and index of the calls without a result yet, oldest first."""
 
 
 class ChatBlocks(Dialect):
-    """A display's text, read back as far as it was shown."""
+    """The text of a chat display, read back as far as it was shown."""
 
     name = "chat-blocks"
     summary = "<tool> blocks of a chat display, each a call as shown and its result"
@@ -129,6 +129,8 @@ class ChatBlocks(Dialect):
         call, end = yield from block.until(LINE_END)
         if not _is_call(call):
             return block.refuse(expected="a name and arguments", at=at)
+        # The call is the first line, the result the rest, and neither holds `<`, which a display
+        # escapes: any other `<` than that of the closing tag refuses the block.
         result = None
         if end in ("\n", "\r\n"):
             result, end = yield from block.until(TAG_START)
@@ -140,10 +142,10 @@ class ChatBlocks(Dialect):
         return block.malformed("chat-blocks.unclosed", "the text ended inside the tag")
 
     def _read_legacy(self, block: Block) -> Reading[Refused | None]:
-        """Read a call, and as long as calls wait for their results, the rest of the run.
+        """Read a call, and, while calls wait for their results, the rest of the run.
 
-        A result that follows its call at once belongs to the call's block. One that comes later has
-        a text of its own. What does not go on with the run is given back.
+        A result right behind its call belongs to the call's block; a later one has a span of its
+        own. Text that does not continue the run is returned to the scanner.
         """
         waiting: Waiting = {}
         end, gap = block.start, ""
@@ -157,6 +159,8 @@ class ChatBlocks(Dialect):
                 return None
             block.give_back(at + call.end)
             name = unescape_call(call.text)[0]
+            # A result right behind its call is the call's own, unless an earlier call of the same
+            # tool still waits: results come in the order of the calls.
             own = None if name in waiting else (yield from _read_legacy_result(block, (name,)))
             if gap:
                 block.stage.prose(gap)
@@ -205,7 +209,7 @@ class ChatBlocks(Dialect):
 
 
 class LegacyCall(NamedTuple):
-    """A call in a line: its text stands at `start`, and its closing backticks end at `end`."""
+    """A call in a line: its text begins at `start`, and its closing backticks end at `end`."""
 
     text: str
     start: int
@@ -213,12 +217,16 @@ class LegacyCall(NamedTuple):
 
 
 def find_legacy_call(line: str, is_whole: bool) -> LegacyCall | None:
-    """Find the call at the start of a line, right after the marker with its opening backtick.
+    """Find the call at the start of a line, right behind the marker with its opening backtick.
 
-    More than one backtick open a code span as in Markdown, which ends with as many. After one, the
-    text may hold backticks as well. It ends with the first that closes a balanced `name(…)`, or a
-    name alone. Otherwise the line must be whole, for what is missing could change the call: then
-    it ends with the last of the line, if that follows a `)`, or the first that does, or the first.
+    Several backticks open a code span as in Markdown, which ends with as many. After a single one
+    the text may hold backticks, too. The call then ends, in this order of preference:
+
+    1. at the first backtick behind a balanced `name(…)`, or behind a name alone;
+    2. if the line is complete: at its last backtick if nothing follows it and `)` stands before it,
+       else at the first backtick behind a `)`, else at the first one.
+
+    An incomplete line with neither has no call yet: more text could change where it ends.
     """
     ticks = len(line) - len(line.lstrip("`"))
     if ticks:
@@ -238,11 +246,13 @@ def find_legacy_call(line: str, is_whole: bool) -> LegacyCall | None:
 
 
 def _read_legacy_line(block: Block) -> Reading[tuple[str, bool]]:
-    """Read as much of a line as tells its call, and whether that is enough to tell it.
+    """Read a line up to where its call is certain; return it, and whether it is certain.
 
-    What follows a call must not wait: most calls are told by the first backtick.
+    Most calls are certain at the first backtick: text behind a call must not be held back.
     """
     parts: list[str] = []
+    # Parentheses are counted as the text arrives. A backtick ends the call if none is open, unless
+    # the line began with several backticks (`is_span`), which only as many can close.
     depth, is_open, is_span = 0, False, False
     while True:
         text, mark = yield from block.until(LEGACY_TICK)
@@ -275,7 +285,7 @@ def _find_tick(line: str, is_whole: bool) -> int | None:
 
 
 def _read_legacy_result(block: Block, names: Container[str]) -> Reading[tuple[str, str] | None]:
-    """Read the result of one of the tools, if one comes next: the tool's name, and its text."""
+    """Read a result of one of these tools, if it follows; return the tool's name and the text."""
     ended = block.offset
     if not (yield from block.match(LEGACY_HEAD)):
         return None
@@ -290,7 +300,7 @@ def _read_legacy_result(block: Block, names: Container[str]) -> Reading[tuple[st
 
 
 def _read_late_results(block: Block, waiting: Waiting) -> Reading[None]:
-    """Read the results that come next of calls that wait for theirs."""
+    """Read the results that follow, for calls that wait for theirs."""
     while waiting:
         found = yield from _read_legacy_result(block, waiting)
         if found is None:
@@ -303,16 +313,16 @@ def _read_late_results(block: Block, waiting: Waiting) -> Reading[None]:
 
 
 def _is_call(line: str) -> bool:
-    """`name(…)`, or a name alone: anything else is a sentence that mentions the tag."""
+    """Return whether a line is `name(…)` or a name; else it is a sentence about the tag."""
     return "(" in line or bool(NAME_ALONE.fullmatch(line))
 
 
 def _say_call(
     block: Block, line: str, at: int, result: str | None, id_: str | None = None
 ) -> tuple[str, int] | None:
-    """Say a call whose line begins at the offset `at`, and its result if it has one.
+    """Emit a call whose line begins at the offset `at`, and its result if it has one.
 
-    Return its id and index, unless it passes a limit.
+    Return its id and index, or None if it exceeds a limit.
     """
     name, arguments = unescape_call(line)
     shown = arguments or ""

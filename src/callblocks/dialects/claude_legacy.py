@@ -33,6 +33,8 @@ from callblocks.parsing.stage import Reading
 __all__ = ("ClaudeLegacy",)
 
 RESULTS = "<function_results>"
+# Results end at their tag. A wrapper of calls in between means that the tag is missing, and that
+# this is no row of results: waiting further would swallow the calls.
 _RESULTS_END = Markers("</function_results>", "<function_calls>")
 _TAG = re.compile(r"<(/?)(result|tool_name|stdout|error)>")
 _NAME = re.compile(r"<tool_name>\s*(.*?)\s*</tool_name>", re.DOTALL)
@@ -90,6 +92,8 @@ class ClaudeLegacy(ElementBodies):
         if block.opening != RESULTS:
             return (yield from super().read(block))
         text, end = yield from block.until(_RESULTS_END)
+        # Results have no ids: they belong to the last calls of the text, in order. More results
+        # than calls are prose that quotes such a row.
         found = _outcomes(text) if end == "</function_results>" else []
         ready = block.stage.ready[-len(found) :]
         if not 0 < len(found) <= len(ready):
@@ -108,6 +112,8 @@ class ClaudeLegacy(ElementBodies):
         return found[1] if found else ""
 
     def is_whole_body(self, text: str, tool: ToolSpec | None, *, is_all: bool) -> bool:
+        # `</invoke>` inside of a value is text; the real one follows `</parameters>`. A model that
+        # leaves `<parameters>` out is judged by its elements instead.
         if is_all and "<parameters>" not in text:
             return super().is_whole_body(text, tool, is_all=True)
         return text.rstrip().endswith("</parameters>")
@@ -118,7 +124,7 @@ class ClaudeLegacy(ElementBodies):
 
 
 def _outcomes(text: str) -> list[dict[str, str]]:
-    """What each result says, in order; none if this is no row of results."""
+    """Return the outcomes in order; none if the text is no row of results."""
     try:
         rows = read_tree(text, _TAG, depth=2)
     except BadBody:

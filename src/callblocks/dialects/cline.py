@@ -7,9 +7,9 @@
     </content>
     </write_to_file>
 
-Only tools and parameters that are known are tags. One line end on each side of a value belongs to
-its tags. Where the schema wants a list or an object, that may be JSON, or stand in tags of its own,
-as in `morph_xml`. `<use_mcp_tool>` is a tool that is always known.
+Only declared tools and their parameters are tags. One line end on each side of a value belongs to
+its tags. A list or an object in the schema may be JSON, or nested tags as in `morph_xml`.
+`<use_mcp_tool>` is always a declared tool.
 """
 
 from __future__ import annotations

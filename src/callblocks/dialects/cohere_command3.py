@@ -4,7 +4,7 @@
         {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris"}}
     ]<|END_ACTION|>
 
-What is said stands between `<|START_RESPONSE|>` and `<|END_RESPONSE|>`.
+Prose stands between `<|START_RESPONSE|>` and `<|END_RESPONSE|>`.
 """
 
 from __future__ import annotations

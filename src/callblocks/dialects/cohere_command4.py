@@ -4,7 +4,7 @@
         {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris"}}
     ]<|END_ACTION|>
 
-What is said stands between `<|START_TEXT|>` and `<|END_TEXT|>`.
+Prose stands between `<|START_TEXT|>` and `<|END_TEXT|>`.
 """
 
 from __future__ import annotations

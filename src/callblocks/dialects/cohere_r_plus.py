@@ -5,7 +5,7 @@
     [{"tool_name": "get_weather", "parameters": {"city": "Paris"}}]
     ```
 
-The tool `directly_answer` is none: it says that no tool is needed.
+`directly_answer` is no tool: it means that no tool is needed, and such a call is markup.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ SPELLINGS = ("▁", "_", " ", "\\_")
 
 
 def spelled(marker: str) -> tuple[str, ...]:
-    """A marker with what models write for U+2581."""
+    """Return a marker in each spelling of U+2581 that models write."""
     return tuple(marker.replace("▁", spelling) for spelling in SPELLINGS)
 
 

@@ -43,6 +43,7 @@ class DeepseekV41(Dsml):
     form = dsml_form("calls", GAP)
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        # Some models write the tags of V3.2 and V4 with a blank by mistake, and these without it.
-        # Among others, this dialect is asked first and takes what only its own model writes.
+        # Some models write the tags of V3.2 and V4 with a blank by mistake, and these without one.
+        # In `auto` this dialect is asked before the others, so it opens only with the spelling that
+        # only V4.1 has; alone it opens with all of them.
         return super().openers(setting) if setting.alone else spaced_openers("calls")

@@ -46,6 +46,7 @@ class Dots(XmlParameters):
         *RULES,
     )
     reasoning = (("<think>", "</think>"),)
+    # `<invoke name=…>` without the wrapper is read as `anthropic_xml`.
     shares_calls = True
     tags = invoke_tags(WRAPPER)
     form = invoke_form(WRAPPER)
@@ -56,13 +57,15 @@ class Dots(XmlParameters):
         return (yield from super().read(block))
 
     def _read_json(self, block: Block) -> Reading[Refused | None]:
+        # The scan only tells whether a closing tag lies inside of a string; the text up to the real
+        # one is read as a whole, with repairs.
         scan, parts = JsonScan(block.stage.limits.depth), ["{"]
         scan.feed("{")
         while True:
             text, end = yield from block.until(END)
             scan.feed(text)
             parts.append(text)
-            # In a JSON string that is open, an end is text.
+            # A closing tag inside of an open JSON string is text.
             if not end or not scan.in_string:
                 break
             scan.feed(end)

@@ -6,11 +6,15 @@
 
 A `]` ends the head, so a list in it stands without its brackets; see `callblocks.parsing.binding`.
 The head is one line: if the line ends first, the marker is prose (7.1). A body without an end
-marker runs to the end of the text (7.2). An inner start marker is body text (7.4). An end
-marker inside a body is written with a backslash, `🛠️[\\/end]`, one more for each level.
+marker runs to the end of the text (7.2). An inner start marker is body text (7.4). An end marker
+inside of a body is written with a backslash, `🛠️[\\/end]`, one more for each level.
 
-`🛠️[/result 2]` … `🛠️[/end]` holds what the second call of the text gave; `/result 2 json` and
-`/result 2 error` say that it is JSON, or an error.
+`🛠️[/result 2]` … `🛠️[/end]` holds the result of the second call of the text; `/result 2 json` and
+`/result 2 error` mark it as JSON, or as an error.
+
+Models write lists with their brackets all the same: `🛠️[read ["a.md", "b.md"]]`. The first `]` then
+ends the head too early. The call is read as the grammar says, and only if its arguments do not fit
+the tool, longer heads are tried (`_longer_heads`).
 """
 
 from __future__ import annotations
@@ -50,10 +54,12 @@ OPEN = tuple(f"{tool}[" for tool in SPELLINGS)
 HEAD_END = Markers("]", "\n")
 END = Markers(*(f"{tool}[/end]" for tool in SPELLINGS))
 NEWLINE = Markers("\n")
+# The number of longer heads that are tried; each try binds the whole input.
 MOST_HEADS = 8
 
 _LINE_END = re.compile(r"\A\r?\n")
 _ANY_TOOL = "|".join(map(re.escape, SPELLINGS))
+# An end marker in a body gets one more backslash when it is written, and loses one when it is read.
 _END_MARKER = re.compile(rf"((?:{_ANY_TOOL})\[)(\\*/end\])")
 _ESCAPED_END = re.compile(rf"((?:{_ANY_TOOL})\[)\\(\\*/end\])")
 _RESULT_HEAD = re.compile(r"/result ([0-9]{1,9})(?: (json|error))?", re.ASCII)
@@ -83,14 +89,15 @@ class EmojiBracket(Dialect):
     }
     turn_ends = ()
     keeps_ids = False
+    # True if `🛠️[NAME ARGS /]` is a complete call.
     one_line = False
-    """Whether `🛠️[NAME ARGS /]` is a whole call."""
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return OPEN
 
     def early_ends(self, tools: Mapping[str, ToolSpec] | None) -> Sequence[Shape]:
-        # A model need not know that an end marker in a body is escaped.
+        # A model that copies a text need not know the escape: end markers in a shown text get a
+        # sign, at any level of escaping.
         return [
             Shape((*map(re.escape, tool), "\\[", "\\\\*", *"/end", "\\]")) for tool in SPELLINGS
         ]
@@ -106,6 +113,7 @@ class EmojiBracket(Dialect):
             return block.prose("emoji-bracket.empty-head", "there is no name in the brackets")
         if head == "/end":
             return block.prose("emoji-bracket.stray-end", "no block is open here")
+        # `/result 2` without a second call is no result; it is then read as a call named `/result`.
         result = _RESULT_HEAD.fullmatch(head)
         if result and 0 < int(result[1]) <= len(block.stage.ready):
             return (yield from self._read_result(block, int(result[1]), result[2]))
@@ -144,7 +152,10 @@ class EmojiBracket(Dialect):
         return None
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
-        """Prose without start markers, and calls; a model writes no results."""
+        """Add rules for prose without start markers, and for calls; a model writes no results."""
+        # A body is text up to the exact end marker; its other spellings are excluded, because a
+        # reader would end the body there. `some` is a body that is not empty: its first character
+        # must not begin an end marker.
         whole = spellings(TOOL)
         end, *others = (f"{tool}[/end]" for tool in whole)
         body = grammar.rule("body", until([end], others))
@@ -184,6 +195,7 @@ class EmojiBracket(Dialect):
         tool = tools.get(call.name)
         args, body = self._split_input(call, tool)
         head = f"{call.name} {args}" if args else call.name
+        # A `]` or a line end would end the head. The whole input as a JSON body avoids the head.
         if tool and _breaks_head(args) and (whole := unbind_whole(call.input, tool)):
             head, body = call.name, whole
         if _breaks_head(head):
@@ -225,7 +237,7 @@ class EmojiBracketPlus(EmojiBracket):
 
     def _split_input(self, call: Call, tool: ToolSpec | None) -> tuple[str, str]:
         args, body = super()._split_input(call, tool)
-        # A last word `/` would make the call whole; bound arguments may quote it.
+        # A last word `/` would end the call; it is quoted, which binding undoes.
         if tool and f" {args}".endswith(" /"):
             args = f"{args[:-1]}'/'"
         return args, body
@@ -235,7 +247,7 @@ RAW_KEYS = {"args", "body"}
 
 
 def _json_body(grammar: Grammar, tool: ToolSpec, end: str) -> list[Expr]:
-    """A body that is a value of its parameter's schema; in its strings the end is escaped."""
+    """Return a rule for a JSON body of its parameter's schema, without end markers in strings."""
     strings_without(grammar, [f"{tool}[/end]" for tool in spellings(TOOL)])
     schema = tool.properties.get(tool.body or "", {})
     value = json_rule(grammar, schema, f"{tool.name}-body", tool.parameters)
@@ -243,13 +255,13 @@ def _json_body(grammar: Grammar, tool: ToolSpec, end: str) -> list[Expr]:
 
 
 def _whole_body(grammar: Grammar, tool: ToolSpec, end: str) -> Expr:
-    """A head without arguments, and the whole input as the body."""
+    """Return a rule for a head without arguments, and the whole input as the body."""
     strings_without(grammar, [f"{tool}[/end]" for tool in spellings(TOOL)])
     return seq(lit(f"{tool.name}]\n"), input_rule(grammar, tool), lit(f"\n{end}"))
 
 
 def _split_head(head: str) -> tuple[str, str]:
-    """The name, and the raw argument string after the one blank that follows it."""
+    """Return the name, and the raw arguments behind the one blank that follows it."""
     bare = head.lstrip()
     name = bare.split(maxsplit=1)[0]
     return name, bare[len(name) + 1 :]
@@ -278,10 +290,10 @@ def _read_input(
 
 
 def _longer_heads(args: str, newline: str, body: str) -> Iterator[tuple[str, str]]:
-    """Arguments and body, if a `]` that ended the head was one of a list in it.
+    """Yield arguments and bodies for heads that end at a later `]` than the first.
 
-    The head then ends with a later `]` of its line, or lacks its own at the end of the line. Few
-    of them are tried: each try reads the body.
+    The first `]` may belong to a list in the head. The head then ends with a later `]` of its line,
+    or lacks its own at the line end. At most `MOST_HEADS` are tried, since each reads the body.
     """
     if newline:
         yield _quote_list(f"{args}]"), body
@@ -293,7 +305,7 @@ def _longer_heads(args: str, newline: str, body: str) -> Iterator[tuple[str, str
 
 
 def _quote_list(args: str) -> str:
-    """Quote a list that stands among the words as it is, so that it is one word."""
+    """Quote a bare JSON list among the words, so that it is one word."""
     at = args.index("[")
     scan = JsonScan()
     scan.feed(args, at)

@@ -1,16 +1,16 @@
-"""Which dialect a model writes, by the name of the model.
+"""The dialect and the size of a model, by the name of the model.
 
     dialect_of("Qwen/Qwen3-Coder-30B-A3B-Instruct")  →  "qwen3_coder"
 
-A name is read as words and numbers: `Qwen/Qwen3-8B`, `qwen3:8b` and `qwen-3` begin alike. Of the
-families that a name begins with, the longest tells. Who publishes a model does not matter
-(`Qwen_Qwen3-8B`, `openai.gpt-oss-20b`), nor how it was packed. A version that is not listed writes
-like the last one before it, of the same major version: `kimi-k3.1` like `kimi-k3`.
+A name is split into words and numbers: `Qwen/Qwen3-8B`, `qwen3:8b` and `qwen-3` begin alike. Of the
+families that a name begins with, the longest counts. The publisher does not matter
+(`Qwen_Qwen3-8B`, `openai.gpt-oss-20b`), nor does the packaging. A version that is not listed has
+the dialect of the last one before it within the same major version: `kimi-k3.1` that of `kimi-k3`.
 
     is_small("qwen2.5-coder:1.5b")  →  True
 
-Whether a model is small is read from its name, too: from the number of parameters that it has, or
-from a word such as `mini`. Small ones need a short prompt.
+The size is read from the name, too: from its number of parameters, or from a word such as `mini`.
+Small models need a short prompt.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ __all__ = ("FAMILIES", "TAUGHT", "dialect_of", "is_small")
 
 Words: TypeAlias = tuple[str, ...]
 
+# Dialects of no family: any model can be taught them.
 TAUGHT = ("tool-fence", "scissors-cat", "emoji-bracket", "emoji-bracket+")
-"""Dialects of no family: any model can be taught them."""
 
+# Each dialect with the beginnings of the names of models that write it.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "hermes": (
         *("hermes", "nous-hermes", "qwen", "qwen3", "qwq", "smollm3", "granite-4", "mimo-vl"),
@@ -104,26 +105,27 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "gemma4": ("gemma",),
     "gpt_oss": ("gpt-oss",),
 }
-"""Each dialect, and the beginnings of the names of models that write it."""
 
 
 def dialect_of(model: str) -> str | None:
-    """The dialect that a model of this name writes, or None where no family is known."""
+    """Return the dialect that a model of this name writes, or None if its family is unknown."""
     name = model.rpartition("/")[2]
-    # What stands before `_` or `.` may be the publisher, as in the names of packed files.
+    # Text before `_` or `.` may be the publisher, as in the names of packed files, so the family
+    # may begin behind each of them. The first start with a family counts.
     starts = (0, *(found.end() for found in re.finditer("[._]", name)))
     found = (_longest(_words(name[start:])) for start in starts)
     return max(found, key=lambda match: match[0])[1]
 
 
+# The number of parameters, in billions, below which a model is small.
 _SMALL = 10.0
-"""Billions of parameters below which a model is small."""
 # `8x7b`, `1.5b`, `270m` and the effective size `e4b`; neither `a3b`, the active part of a model,
 # nor `4bit`, nor the `1m` of a context.
 _SIZE = re.compile(
     r"(?<![a-z0-9.])(?:([0-9]{1,3})x|e)?([0-9]{1,5}(?:\.[0-9]{1,3})?b|[0-9]{2,5}m)(?![a-z0-9])"
 )
 _SMALL_WORDS = frozenset(("mini", "nano", "tiny", "micro", "smol", "smollm", "tinyllama"))
+# Models that Ollama serves in a small size under a name without one.
 _SMALL_DEFAULTS = frozenset(
     (
         *("llama3", "llama3.1", "llama3.2", "mistral", "qwen", "qwen2", "qwen2.5", "qwen2.5-coder"),
@@ -140,19 +142,18 @@ _SMALL_DEFAULTS = frozenset(
         *("command-r7b", "functiongemma", "starling-lm", "openhermes", "codellama", "deepseek-r1"),
     )
 )
-"""What Ollama serves under a name without a size."""
 
 
 def is_small(model: str) -> bool:
-    """Whether a model of this name has less than some ten billion parameters in all.
+    """Return whether a model of this name has fewer than about ten billion parameters in total.
 
-    Of several sizes in a name the largest is that of all parameters: `30b-a3b` has three billion
-    active ones. A name that says nothing of its size is not small, unless it has a word for it.
+    Of several sizes in a name the largest is the total: `30b-a3b` has three billion active
+    parameters. A name without a size is not small, unless it has a word such as `mini`.
     """
     name = model.rpartition("/")[2].lower()
     if sizes := [_billions(*found) for found in _SIZE.findall(name)]:
         return max(sizes) < _SMALL
-    # A name with a publisher is that of one model, of whatever size.
+    # The defaults of Ollama have no publisher; `org/name` without a size may be of any size.
     is_default = model.lower().removesuffix(":latest") in _SMALL_DEFAULTS
     return is_default or not _SMALL_WORDS.isdisjoint(_words(name))
 
@@ -162,7 +163,7 @@ def _billions(experts: str, size: str) -> float:
 
 
 def _longest(words: Words) -> tuple[int, str | None]:
-    """How many words are the name of a family, and its dialect."""
+    """Return the number of words that name a family, and its dialect."""
     known = _by_words()
     for end in range(len(words), 0, -1):
         beside = known.get(words[: end - 1], {})
@@ -173,7 +174,7 @@ def _longest(words: Words) -> tuple[int, str | None]:
 
 
 def _by_version(word: str, beside: Mapping[str, str]) -> str | None:
-    """The dialect of the last listed version before this one, where the major version is listed."""
+    """Return the dialect of the last listed version before this one, within its major version."""
     if not word[0].isdigit():
         return None
     asked = _version(word)
@@ -188,7 +189,7 @@ def _version(word: str) -> tuple[int, ...]:
 
 @cache
 def _by_words() -> dict[Words, dict[str, str]]:
-    """The last word of each family's name, under the words before it."""
+    """Return an index of the families: the last word of each name, by the words before it."""
     known: dict[Words, dict[str, str]] = {}
     for name, starts in FAMILIES.items():
         for *before, last in map(_words, starts):

@@ -27,5 +27,6 @@ class FunctionaryV31(NamedJson):
     closing = ("</function>",)
 
     def is_empty(self, block: Block) -> Reading[bool]:
-        # The tag alone is also Qwen's, and what people write about.
+        # `<function=NAME>` alone is also Qwen's tag, and prose mentions it. An empty call therefore
+        # needs the closing tag, and a single dialect.
         return block.stage.alone and (yield from block.stands(self.named.closers))

@@ -3,9 +3,9 @@
     >>>get_weather
     {"city": "Paris"}
 
-What is for the person stands below `>>>all`; where it is read alone, that line shows nothing. Its
-prompt ends with `>>>`, so the first recipient of a text may stand without. A tool `python` may be
-given code as it is, up to the next recipient.
+Prose stands below `>>>all`; if the dialect is read alone, that line is markup. The prompt ends with
+`>>>`, so the first recipient of a text may lack it. A tool named `python` may receive raw code, up
+to the next recipient.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from callblocks.parsing.stage import Reading
 __all__ = ("FunctionaryV32",)
 
 ALL = ">>>all\n"
+# A recipient without `>>>`, in the first line of the text only.
 BARE = Shape((TEXT_START, "[A-Za-z_]", r"[\w.-]{0,127}", "\\n"), at_line_start=True)
 CODE = Markers("python\n")
 NEXT = Markers(Shape((">", ">", ">", "(?=[A-Za-z_])"), at_line_start=True))
@@ -57,7 +58,9 @@ class FunctionaryV32(NamedJson):
         return (yield from super().read(block))
 
     def _is_code(self, block: Block, bare: str) -> Reading[bool]:
-        """Whether something else than an object follows for the tool `python`, if there is one."""
+        """Return whether raw code, and no object, follows for a declared tool `python`."""
+        # Looks ahead over the name and the first character of the body. If code follows, the head
+        # stays consumed; otherwise all is returned for the usual reader.
         if "python" not in block.stage.tools:
             return False
         start = block.offset

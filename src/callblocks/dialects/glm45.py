@@ -37,5 +37,6 @@ class Glm45(ArgKeyValue):
     )
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        # What follows the name tells the two forms of this family.
+        # The character behind the name distinguishes the two forms of the family: a line end here,
+        # `<` in `glm47`. Alone, either is read.
         return super().openers(setting) if setting.alone else named_call("\\s").shapes

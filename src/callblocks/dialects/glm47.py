@@ -34,5 +34,6 @@ class Glm47(ArgKeyValue):
     )
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        # What follows the name tells the two forms of this family.
+        # The character behind the name distinguishes the two forms of the family: `<` here, a line
+        # end in `glm45`. Alone, either is read.
         return super().openers(setting) if setting.alone else named_call("<").shapes

@@ -3,7 +3,7 @@
     <|channel|>analysis<|message|>Where is it?<|end|><|start|>assistant
     <|channel|>commentary to=functions.ls <|constrain|>json<|message|>{"path": "."}<|call|>
 
-The text goes on after `<|start|>assistant`, which is the last of the prompt.
+The text continues behind `<|start|>assistant`, which ends the prompt.
 """
 
 from __future__ import annotations
@@ -60,10 +60,12 @@ class GptOss(Dialect):
     }
     keeps_ids = False
     reasoning = ((THOUGHT, "<|end|>"),)
+    # The header of any message ends a thought without `<|end|>`.
     reasoning_breaks = OPENERS
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        # Among others, not every blank of a text can be looked at: one that begins a line is.
+        # ` to=functions.` begins with a blank. As an opener of `auto` it would stop the search at
+        # every blank of every text, so there it must begin a line.
         return (*OPENERS, *TO, *ENDS) if setting.alone else (*OPENERS, *BEGUN)
 
     def read(self, block: Block) -> Reading[Refused | None]:
@@ -88,7 +90,7 @@ class GptOss(Dialect):
         return f"{CALL}{call.name}{INPUT}{write_json(self.name, value)}<|call|>"
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
-        """Thoughts, words and calls, and then an answer or nothing more."""
+        """Add rules for reasoning, prose and calls, and then an answer or nothing more."""
         body = grammar.rule("message", until(["<|end|>"]))
         said = grammar.rule("said", seq(alt(lit(THOUGHT), lit(SAID)), body))
         calls = (seq(lit(f"{tool.name}{INPUT}"), input_rule(grammar, tool)) for tool in tools)

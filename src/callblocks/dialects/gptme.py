@@ -2,7 +2,7 @@
 
     @get_weather(call-1): {"city": "Paris"}
 
-Where it is read alone, a Markdown fence whose language is a tool that is known is a call too.
+If it is read alone, a Markdown fence whose language is a declared tool is a call, too.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ class Gptme(NamedJson):
         return reader.read()
 
     def read_head(self, block: Block) -> Reading[Head | None]:
+        # `@name(id): {` may also begin a line of code. So in `auto` the tool must be declared, or a
+        # complete object must follow.
         head = yield from block.match(HEAD)
         name, _, rest = head.partition("(")
         sure = block.stage.alone or name in block.stage.tools
@@ -77,21 +79,24 @@ class Gptme(NamedJson):
 
 
 class _Telling(Telling):
-    """No marker closes a call: what is none ends with its brackets, or else with its line."""
+    """An emitter for calls without a closing marker: a bad one ends with its brackets or line."""
 
     def bad(self, code: str, detail: str, *, end: int) -> None:
+        # `end` may be the end of the text, as no marker closes a call. Only the text up to the
+        # closing bracket, or else up to the line end, is malformed; the rest is returned, since it
+        # may be prose or another call.
         block, text = self.block, self.text(end)
         start, brace, brackets = end - len(text), text.index("{"), Brackets()
         shut = brackets.feed(text, brace)
         if brackets.state is not ScanState.STOPPED:
-            # Of a call beyond the limit nothing was said.
+            # Nothing was emitted of a call beyond the limit, so `said` may lie before its brace.
             shut = _line_end(text, max(block.stage.said - start, brace + 1))
         block.give_back(start + shut)
         super().bad(code, detail, end=start + shut)
 
 
 def _line_end(text: str, said: int) -> int:
-    """Where the line ends that was said last, blanks after it included."""
+    """Return the end of the line that was emitted last, with the blanks behind it."""
     blanks = text[len(text[:said].rstrip()) : said]
     if "\n" in blanks:
         return said
@@ -100,7 +105,7 @@ def _line_end(text: str, said: int) -> int:
 
 
 def _is_object(block: Block) -> Reading[bool]:
-    """Whether a whole JSON object stands here; it is not taken."""
+    """Return whether a complete JSON object follows, without consuming it."""
     start, scan = block.offset, JsonScan(block.stage.limits.depth, exact=True)
     yield from block.consume(scan)
     block.give_back(start)

@@ -3,10 +3,10 @@
     <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 
 There is no closing marker. Some versions write `<tool_call>` before the array. Phi-4-mini may close
-such an array with `<|/tool_call|>`: before that nobody can tell them apart, so it is taken here.
+such an array with `<|/tool_call|>`; the two look the same up to there, so it is read here.
 
-Versions 3.1 and 3.2 put what they think between words: `Here is my thought process:`, then `Here is
-my response:`. These count at the start of a text, where the dialect is named.
+Versions 3.1 and 3.2 put their reasoning between words: `Here is my thought process:`, then `Here is
+my response:`. These count at the start of a text, if the dialect is named.
 """
 
 from __future__ import annotations

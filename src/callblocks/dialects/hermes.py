@@ -4,10 +4,10 @@
     {"name": "get_weather", "arguments": {"city": "Paris"}}
     </tool_call>
 
-The keys may come in either order. Several objects in one pair of tags are several calls. Where it
-is read alone, an object with a name and arguments is a call without its tags too, of a known tool
-where tools are known; also in the double braces that chat templates of Qwen show it, and in the
-tags in which they list the tools (`<tools>`), which small models take for those of calls.
+The keys may come in either order. Several objects in one pair of tags are several calls. If the
+dialect is read alone, an object with a name and arguments is a call without its tags, too (of a
+declared tool if any are declared). It may also stand in the double braces of Qwen's chat templates,
+and in the tags of their list of tools (`<tools>`), which small models confuse with those of calls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from callblocks.parsing.stage import Reading
 
 __all__ = ("Hermes",)
 
-# What no tag opened needs none to close it: its braces tell where it ends.
+# A row without an opening tag has no closing tag: its braces show where it ends.
 UNOPENED = Row(
     Keys(),
     ("<tool_call>",),
@@ -37,6 +37,8 @@ UNOPENED = Row(
     only_known=True,
 )
 _BEGINNINGS = Keys().beginnings()
+# A brace with the first key of a call behind it, once or doubled (`{{"name"`). The lookahead is
+# needed because any text may have braces.
 BRACE = Shape((r"\{",), ahead=(*((r"\{", *row) for row in _BEGINNINGS), *_BEGINNINGS))
 DOUBLED = Markers(r"{")
 IN_DOUBLE_BRACES = replace(
@@ -44,6 +46,7 @@ IN_DOUBLE_BRACES = replace(
     trailing=("}", "}</tool_call>", "}\n</tool_call>"),
     repairs=("repaired-opening", "repaired-braces"),
 )
+# `<tools>` opens only before an object: prompts and prose name the tag alone.
 MISTAGGED = Shape((*map(re.escape, "<tools>"), r"\s{0,9}", r"(?=\{)"))
 IN_TOOLS = replace(UNOPENED, trailing=("</tools>", "</tool_call>"))
 
@@ -72,6 +75,8 @@ class Hermes(JsonCalls):
     def read(self, block: Block) -> Reading[Refused | None]:
         if block.stage.strict and block.opening not in self.opening:
             return block.refuse(expected=f"`{self.opening[0]}`", at=block.start)
+        # The opener consumed one brace. A single brace begins the object and is returned; of a
+        # doubled one the first is the opener, and the second begins the object.
         if block.opening == "{" and not (yield from block.stands(DOUBLED)):
             block.give_back_bracket()
         return (yield from super().read(block))

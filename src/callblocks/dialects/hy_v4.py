@@ -46,7 +46,7 @@ class HyV4(ArgKeyValue):
         *RULES,
     )
     reasoning = (("<think>", "</think>"),)
-    # A call without its wrapper is one of GLM's.
+    # A call without its wrapper has the tags of GLM 4.7, so in `auto` only the wrapper opens.
     shares_calls = True
     tags = wrapped_tags(Tag("<tool_call>NAME", _call(), _call(SUFFIX)))
     form = XmlForm(

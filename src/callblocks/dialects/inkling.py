@@ -3,8 +3,8 @@
     <|message_model|><|content_invoke_tool_json|>{"name": "get_weather", "args": {"city": "Paris"}}
     <|end_message|>
 
-The tool's name may stand after `<|message_model|>`. Then the tool may also be given text, after
-`<|content_invoke_tool_text|>`. The markers of other messages show nothing.
+The tool's name may stand behind `<|message_model|>`. Then the tool may also receive raw text behind
+`<|content_invoke_tool_text|>`. The markers of other messages are markup.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ MESSAGE, INVOKE, END = "<|message_model|>", "<|content_invoke_tool_json|>", "<|e
 TEXT, THOUGHT = "<|content_invoke_tool_text|>", "<|content_thinking|>"
 ENDS = (END, "<|content_model_end_sampling|>")
 
+# The start of another message ends a thought that lacks its end.
 _BREAKS = (MESSAGE, INVOKE)
 _THOUGHT = Thinking((END,), breaks=_BREAKS)
 
 
 def _named(kind: str) -> Shape:
-    """A message of a kind with the name of its tool."""
+    """Return the opener of a message of this kind with the name of its tool."""
     return Shape((*map(re.escape, MESSAGE), r"[\w.-]{1,64}", *map(re.escape, kind)))
 
 
@@ -60,7 +61,7 @@ class Inkling(JsonCalls):
     reasoning_breaks = _BREAKS
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        # Nobody else writes such markers: among others they show nothing either.
+        # No other dialect has these markers, so they are markup in `auto`, too.
         hidden = () if setting.alone else self.hidden
         return (*super().openers(setting), *hidden, MESSAGE + THOUGHT, _named(TEXT))
 

@@ -3,8 +3,8 @@
     <|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0
     <|tool_call_argument_begin|>{"city": "Paris"}<|tool_call_end|><|tool_calls_section_end|>
 
-The id is `functions.NAME:INDEX`; there is no newline in it. A call whose id is no such one gets
-the number of its place.
+The id is `functions.NAME:INDEX`, without a newline. A call with another id is written with the
+number of its place.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class KimiK2(NamedJson):
 
 
 def _numbered(items: Iterable[Item]) -> Iterator[Item]:
-    """The items, each call with an id of its own that says its name."""
+    """Yield the items, each call with a unique id that contains its name."""
     row = list(items)
     own = {item.id for item in row if isinstance(item, Call) and _is_own(item)}
     given: set[str] = set()

@@ -4,8 +4,8 @@
     <|open|>argument key="KEY" type="string"<|sep|>VALUE<|close|>argument<|sep|>
     <|close|>call<|sep|><|close|>tools<|sep|>
 
-A string is as it stands, any other type JSON. In attributes `&` and `"` are escaped. What is said
-to the person stands in a `response`, what is thought in a `think`.
+A string is raw text, any other type JSON. In attributes `&` and `"` are escaped. Prose stands in a
+`response` element, reasoning in a `think` element.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from callblocks.parsing.spelling import respelt_atoms
 
 __all__ = ("KimiK3",)
 
+# Attributes up to the next token. A `<` that begins no token is part of a value.
 _ATTRIBUTES = "(?:[^<]|<(?![|｜])){1,400}"
 _OPEN, _CLOSE, _SEP = (respelt_atoms(one) for one in ("<|open|>", "<|close|>", "<|sep|>"))
 _GAP = "[ \\t]{0,9}"
@@ -35,17 +36,17 @@ def _opening(name: str) -> Tag:
 
 
 def _framing(kind: tuple[str, ...], text: str) -> Tag:
-    """A tag without attributes; models put blanks around its name, or write other bars."""
+    """Return a tag without attributes; models put blanks around its name, or use other bars."""
     name = text.removesuffix("<|sep|>").rpartition("|>")[2]
     spaced = Shape((*kind, _GAP, *literal(name).atoms, _GAP, *_SEP))
     return closing(text, others=[spaced])
 
 
+# An element with all arguments as one JSON object.
 _JSON = (
     Shape((*_OPEN, _GAP, *literal("json").atoms, _ATTRIBUTES, *_SEP, BLANKS, "\\{")),
     Shape((*_CLOSE, _GAP, *literal("json").atoms, _GAP, *_SEP)),
 )
-"""All arguments as one object."""
 
 
 class KimiK3(Framed, MarkedValues):
@@ -68,6 +69,7 @@ class KimiK3(Framed, MarkedValues):
     reasoning = (("<|open|>think<|sep|>", "<|close|>think<|sep|>"),)
     calls_end_reasoning = True
     reasoning_breaks = ("<|open|>response<|sep|>",)
+    # Frames of messages, which are markup, with and without blanks around the name.
     frames = tuple(
         f"<|{what}|>{gap}{name}{gap}<|sep|>"
         for what, name in (
@@ -110,5 +112,6 @@ class KimiK3(Framed, MarkedValues):
     def key_in(self, opening: str) -> str:
         return unescape(attributes(opening).get("key", ""))
 
+    # XTML escapes only `&` and `"` in attributes; `html.escape` escapes three more characters.
     def written_name(self, name: str) -> str:
         return escape(name).replace("&lt;", "<").replace("&gt;", ">").replace("&#x27;", "'")

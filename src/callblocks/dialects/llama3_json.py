@@ -25,7 +25,7 @@ END = Markers("<|eom_id|>", "<|eot_id|>", TAG)
 
 
 class Llama3Json(JsonCalls):
-    """JSON objects with `name` and `parameters`, parted by semicolons."""
+    """JSON objects with `name` and `parameters`, separated by semicolons."""
 
     name = "llama3_json"
     summary = "bare JSON objects with name and parameters, parted by semicolons"
@@ -39,6 +39,7 @@ class Llama3Json(JsonCalls):
     bare = "{"
     keys = Keys(input=("parameters", "arguments"))
     starts = "{"
+    # The tag is read and not written: an object needs none.
     marked = False
     frame = ("", "; ", "")
     together = True
@@ -50,7 +51,7 @@ class Llama3Json(JsonCalls):
         return (yield from super().read(block))
 
     def _read_built_in(self, block: Block) -> Reading[Refused | None]:
-        """A call of a built-in tool, which is written as code."""
+        """Read a call of a built-in tool, which is written as code."""
         head = yield from block.match(BUILT_IN)
         if not head:
             return block.refuse()
@@ -64,6 +65,8 @@ class Llama3Json(JsonCalls):
         except ValueError:
             expected = "the arguments of a Python call"
             return block.refuse(until=block.offset, expected=expected, at=at)
+        # Blanks and the end marker behind the call belong to it; other text does not, and is
+        # returned.
         stop = block.offset if not text[end:].strip() else start + end
         parts = Parts(head.removesuffix(".call("), None, value, (start, start + end - 1), {})
         Telling(block).call(parts, (), started=False, ended=True, end=stop)

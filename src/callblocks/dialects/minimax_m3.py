@@ -5,8 +5,8 @@
     ]<]minimax[>[</invoke>
     ]<]minimax[>[</tool_call>
 
-An object has an element for each member, a list one `item` for each item. A value is taken as it
-is written.
+An object has an element for each member, a list an `item` element for each item. Values are raw
+text.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ class MinimaxM3(ElementBodies):
     def may_begin(self, blanks: str, char: str) -> bool:
         return char in ("]", "")
 
+    # The token before each tag never occurs in a value, so the first end of a call is the real one.
     def is_whole_body(self, text: str, tool: ToolSpec | None, *, is_all: bool) -> bool:
         return True
 

@@ -23,6 +23,7 @@ from callblocks.parsing.turn_end import TURN_ENDS
 
 __all__ = ("MistralOld",)
 
+# The length of Mistral's ids. Its models were trained on nothing else.
 SIZE = 9
 _ID = re.compile(rf"[A-Za-z0-9]{{{SIZE}}}")
 
@@ -46,6 +47,8 @@ class MistralOld(JsonCalls):
     turn_ends = (*TURN_ENDS, "</s>")
     other_closers = ("[/TOOL_CALLS]",)
 
+    # An id of another form is replaced by a hash of it. The hash is the same for a call and its
+    # result, so they still belong together after the conversion.
     def said(self, item: Call | Result, tools: Mapping[str, ToolSpec]) -> Call | Result:
         return msgspec.structs.replace(item, id=_fitting(item.id))
 
@@ -61,7 +64,7 @@ class MistralOld(JsonCalls):
 
 
 def _fitting(id_: str) -> str:
-    """The id if Mistral's models could have written it, or one that is always the same for it."""
+    """Return an id of Mistral's form: the id itself if it has that, else one derived from it."""
     if _ID.fullmatch(id_):
         return id_
     return sha256(id_.encode(errors="surrogatepass")).hexdigest()[:SIZE]

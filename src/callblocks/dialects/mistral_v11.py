@@ -2,8 +2,8 @@
 
     [TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}[TOOL_CALLS]now[ARGS]{}
 
-`[CALL_ID]` and an id may stand after the name; what is written are ids of nine letters and digits.
-Without `[ARGS]` the brace parts the name from the arguments.
+`[CALL_ID]` and an id may stand behind the name; only ids of nine letters and digits are written.
+Without `[ARGS]` the brace separates the name from the arguments.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ __all__ = ("MistralV11",)
 CALL_ID = Markers("[CALL_ID]")
 ID = Markers(Shape((r"[\w-]{1,128}", r"(?![\w-])")), what="an id")
 ARGS = Markers("[ARGS]")
+# The length of Mistral's ids. Its servers refuse other ids, so one is written only if it fits.
 SIZE = 9
 _OWN = re.compile(rf"[A-Za-z0-9]{{{SIZE}}}")
 
@@ -57,7 +58,8 @@ class MistralV11(NamedJson):
         if (yield from block.match(ARGS)):
             return Head(name, id_ or None)
         char = yield from block.peek()
-        # A name alone is a call without arguments where it may be that of a tool.
+        # A name that ends the text is a call without arguments if it may be a tool's: a declared
+        # one, or any if none is declared. `[TOOL_CALLS]ls and more` is prose about the marker.
         tools = block.stage.tools
         certain = char == "{" or (not char and (not tools or name in tools))
         return Head(name, id_ or None) if certain else None

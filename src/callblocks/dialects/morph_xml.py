@@ -1,4 +1,4 @@
-"""Morph's calls: the tool's name is the tag, and the schema says what is in it::
+"""Morph's calls: the tool's name is the tag, and the schema determines its contents::
 
     <book>
     <city>Oslo</city>
@@ -9,8 +9,8 @@
 An object may have an element for each member, and a list one for each item; a list may also be
 its own element again and again. Either may be JSON, which is how they are written here.
 
-Text is XML's: `&lt;` and its kin stand for one character each, and `<![CDATA[…]]>` for what is in
-it. Tags that stand in a text as they are, are read as text wherever that can be told.
+Text is XML text: entities such as `&lt;` stand for one character each, and `<![CDATA[…]]>` for its
+contents. Unescaped tags in a text are read as text if they cannot be elements.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class MorphXml(NamedTags):
         "A call without arguments has nothing between its tags. Close every tag.",
     )
 
-    # Its calls look like those of `cline`: who means these must say so.
+    # Its calls look like those of `cline`, so `auto` cannot choose it: a caller must name it.
     in_auto = False
     escapes = True
 
     def decode(self, text: str) -> str:
-        """Text without its references; what stands in `<![CDATA[…]]>` is as it stands."""
+        """Return a text with its entities decoded; the contents of CDATA stay unchanged."""
         if "<![CDATA[" not in text:
             return _REFERENCE.sub(_referred, text)
         quoted = _CDATA.split(text.strip())

@@ -6,9 +6,9 @@
     </atem:invoke>
     </atem:function_calls><|eom|>
 
-A message is for whom its header says: `to=self` is a thought, `to=user` is prose, also where it
-quotes a call. The start of the first header may stand in the prompt. A name that says itself
-twice, `now.now`, is said once.
+The header names the recipient of a message: `to=self` is reasoning, `to=user` is prose, even if it
+quotes a call. The start of the first header may stand in the prompt. A doubled name, `now.now`, is
+read as the single name.
 """
 
 from __future__ import annotations
@@ -34,12 +34,15 @@ from callblocks.parsing.unread import UNREAD, tool_meant
 __all__ = ("MuseGlimmer",)
 
 _TO = (*literal("to=").atoms, "[^\\s<]{1,200}", *literal("<|message|>").atoms)
+# A header with a recipient. The second form lacks its start, which stood in the prompt: it counts
+# only at the start of a text (see `read`).
 HEADERS = (
     Shape((*literal("<|start|>assistant").atoms, "[ \\t]{0,9}", *_TO)),
     Shape((" ?", *_TO), at_line_start=True),
 )
 ENDS = ("<|eom|>", "<|eot|>")
 START = "<|start|>assistant"
+# Damaged headers before a wrapper: without a recipient, and with other bars.
 _NOBODY = (*respelt_atoms(START), "[ \\t]{0,9}", *respelt_atoms("<|message|>"))
 _ANYBODY = (
     *(*respelt_atoms(START), "[ \\t]{0,9}", *literal("to=").atoms),
@@ -117,16 +120,19 @@ class MuseGlimmer(Framed, JsonValues):
             return (yield from super().read(block))
         block.markup()
         is_thought = recipient[1] == "self"
-        # An answer may quote the start of a message; a thought that has one lacks its end.
+        # An answer may quote the start of a message, so only its own end ends it. A thought with
+        # such a start lacks its end marker: it ends there.
         ends = _THOUGHT_ENDS if is_thought and not block.stage.strict else _ENDS
         start, parts = block.stage.said, list[str]()
         kind = Reasoning if is_thought else Text
         yield from block.stage.stream(ends, kind, parts.append)
         if is_thought and block.stage.prose_log and _MESSAGE in "".join(parts):
-            # It has swallowed the damaged header of the next message.
+            # The thought contains the damaged header of the next message: examine it for calls.
             block.stage.prose_log.open_thought(start, block.stage.said)
         if (yield from block.stands(_STARTS)):
             block.problem("missing-closer", f"{ENDS[0]} is missing")
+        # A wrapper is part of the opener of a call. So this message has none, although it may be
+        # addressed to a tool, perhaps misspelt: report it, as no call may be lost silently.
         words, tools = _WORD.findall(recipient[1]), block.stage.tools
         if name := next((name for word in words if (name := tool_meant(word, tools))), ""):
             detail = f"the message is for {name}, and has no call of it"

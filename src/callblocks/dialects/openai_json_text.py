@@ -62,5 +62,5 @@ class OpenaiJsonText(JsonCalls):
 
     @cached_property
     def _deep_row(self) -> Row:
-        """Calls without `function` around them are another dialect's, if there are others."""
+        """The row in `auto`: calls without `function` around them belong to other dialects."""
         return replace(self.row, keys=self.keys._replace(deep=True), sure=False)

@@ -23,9 +23,9 @@ class PoolsideV1(ArgKeyValue):
     rules = ("A call is a `<tool_call>`; the tool's name stands right after the tag.", *RULES)
     reasoning = (("<think>", "</think>"),)
     calls_end_reasoning = True
-    # Its calls look like those of `glm45`: who means these must say so.
+    # Its calls look like those of `glm45`, so `auto` cannot choose it: a caller must name it.
     in_auto = False
-    # Its models take the token of a user's turn for that of a call.
+    # Its models confuse the token of a user's turn with that of a call.
     tags = pair_tags("<user>")
     call_openings = ("<tool_call>", "<user>")
     form = XmlForm(

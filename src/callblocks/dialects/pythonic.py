@@ -2,8 +2,8 @@
 
     <|python_start|>[get_weather(city="Paris"), ping()]<|python_end|>
 
-The markers may be left out. A bare list is calls if the text begins with it; anywhere else it
-must be whole, and call a tool that is known; where the dialect is guessed, it begins a line too.
+The markers may be missing. A bare list is calls if the text begins with it. Anywhere else it must
+be complete and call a declared tool; if the dialect is guessed, it must also begin a line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from callblocks.parsing.stage import Reading
 
 __all__ = ("Pythonic",)
 
-# A bare list that breaks is broken up to the end of its line.
+# A bare list that breaks ends at its line end, since no marker closes it.
 BARE_ROW = PythonRow("<|python_end|>", "<|python_start|>", "\n")
 LINE_END = Markers("\n", "<|python_end|>")
 BARE = Shape((r"\[", r"[ \t\r\n]{0,20}", *NAME_ATOMS))
@@ -67,7 +67,7 @@ class Pythonic(PythonMarked):
 
 
 def _is_alone(block: Block) -> Reading[bool]:
-    """Whether nothing follows a list on its line, where it is only guessed that it is calls."""
+    """Return whether nothing follows a list on its line; a named dialect does not need that."""
     if block.stage.alone:
         return True
     rest, _ = yield from block.until(LINE_END)

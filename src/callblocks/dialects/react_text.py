@@ -5,7 +5,7 @@
     Action Input: {"city": "Paris"}
     Observation: sunny
 
-What is thought and what is answered stays prose.
+Thoughts and answers stay prose.
 """
 
 from __future__ import annotations
@@ -82,13 +82,14 @@ class ReactText(Dialect):
         return f"Action: {call.name}\nAction Input: {write_json(self.name, value)}"
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
-        """Prose without such lines, and calls; a model writes no observations."""
+        """Add rules for prose without labelled lines, and for calls; a model writes no results."""
         prose = grammar.rule("prose", without(LAST_LINES))
         calls = (
             seq(lit(f"{tool.name}\nAction Input: "), input_rule(grammar, tool)) for tool in tools
         )
         call = grammar.rule("call", seq(lit("Action: "), alt(*calls)))
-        # A call begins a line, or the text.
+        # A call begins a line, or the text. So the first call may have prose and a newline before
+        # it, and each further one needs the newline.
         first, further = seq(opt(seq(prose, lit("\n"))), call, prose), seq(lit("\n"), call, prose)
         calls = grammar.repeated(first, further)
         grammar.rule("root", alt(prose, calls) if grammar.calls == "any" else calls)

@@ -2,8 +2,8 @@
 
     <|tool_calls|>[{'name': 'get_weather', 'arguments': {'city': 'Paris', 'now': True}}]
 
-There is no closing marker. JSON is read as well, and it is what is written: a string in double
-quotes is the same in both.
+There is no closing marker. JSON is read as well, and is written: a string in double quotes is the
+same in both.
 """
 
 from __future__ import annotations

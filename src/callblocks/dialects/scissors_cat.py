@@ -6,11 +6,13 @@
 
     Let me check your recent emails...
 
-The calls stand at the start of the text, or of a later line; a Markdown fence may wrap them.
-They are held until the delimiter has confirmed them: without one, all of it was prose. Only
-the first delimiter outside a JSON string counts. One that follows prose and confirms nothing is
-taken out of the text, with a problem: a person should never see it. Among other dialects, where
-prose may speak about this one, that holds for a delimiter that begins a line.
+The calls stand at the start of the text, or of a later line; a Markdown fence may wrap them. They
+are held back until the delimiter confirms them; without one, all of it is prose. Only the first
+delimiter outside of a JSON string counts. A delimiter behind prose that confirms nothing is removed
+from the text and reported, because users should never see it. In `auto`, where prose may be about
+this dialect, that applies only to a delimiter that begins a line.
+
+`json_start` does the waiting. After the first delimiter the dialect retires: it opens nothing more.
 """
 
 from __future__ import annotations
@@ -48,6 +50,8 @@ from callblocks.parsing.stage import Reading, Stage
 __all__ = ("DELIMITER", "BadCall", "ScissorsCat", "read_call")
 
 DELIMITER = "✂️🐱"
+# The delimiter in all its spellings: with and without variation selectors, and as wrong decodings
+# left it.
 CUTS = (*spellings(DELIMITER), *damaged(DELIMITER))
 LINE_CUTS = tuple(Shape((BLANKS, *map(re.escape, cut)), at_line_start=True) for cut in CUTS)
 CUT = Markers(*CUTS)
@@ -84,6 +88,8 @@ class ScissorsCat(Dialect):
     keeps_order = False
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        # In `auto` a delimiter at a line start is its own opener before the bare one: the newline
+        # then belongs to the marker, and `read` knows that it begins a line.
         starts = (BARE, FENCED) if setting.in_code_fences else (BARE,)
         return (*starts, *CUTS) if setting.alone else (*starts, *LINE_CUTS, *CUTS)
 
@@ -94,7 +100,8 @@ class ScissorsCat(Dialect):
         if isinstance(read, Refused):
             return read
         if not block.at_start:
-            # The line end before the calls ends the prose: without it two sentences would meet.
+            # The line end before the calls belongs to the prose: without it the sentences before
+            # and behind the calls would meet on one line.
             block.lead(len(line_start(block.opening)))
         if isinstance(read, Broken):
             block.malformed("scissors-cat.json", f"not JSON: {read.reason}")
@@ -105,7 +112,7 @@ class ScissorsCat(Dialect):
         return None
 
     def _read_lone_delimiter(self, block: Block) -> Reading[Refused | None]:
-        """Read a delimiter with nothing to confirm; it counts as the first one all the same."""
+        """Read a delimiter that confirms nothing; it counts as the first one all the same."""
         cut = block.opening.lstrip(" \t\r\n")
         begins_line = block.fresh or len(cut) < len(block.opening)
         if not (block.at_start or block.stage.alone or begins_line):
@@ -126,6 +133,7 @@ class ScissorsCat(Dialect):
             block.problem("prose-before-calls", "calls come first", (block.start, block.offset))
         if "`" in block.opening:
             block.problem("fenced-calls", "no fence is needed", (block.start, first))
+        # The last call owns the text up to the end of the delimiter, so that the spans tile.
         section, end = block.text[first - block.start :], block.offset
         elements = scan.elements()
         for number, (start, stop) in enumerate(elements, 1):
@@ -134,7 +142,7 @@ class ScissorsCat(Dialect):
         return None
 
     def _read_call(self, block: Block, raw: str, start: int, stop: int, upto: int) -> None:
-        """Say one element of the array; what follows it up to `upto` is markup."""
+        """Emit one element of the array; the text behind it up to `upto` belongs to it."""
         try:
             call, repairs = _read_element(raw, block.stage)
         except BadCall as error:
@@ -148,7 +156,7 @@ class ScissorsCat(Dialect):
         return None
 
     def _end(self, block: Block, cut: str) -> Reading[None]:
-        """Own the delimiter and the blank line after it; no later one counts."""
+        """Emit the delimiter and the blank line behind it as markup, and retire the dialect."""
         place = (block.offset - len(cut), block.offset)
         block.retired = True
         block.markup()
@@ -164,7 +172,7 @@ class ScissorsCat(Dialect):
         return structs.replace(item, extra={"operation": item.name, **item.extra})
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
-        """The array, which may be empty where no call is demanded, the delimiter, and any prose."""
+        """Add rules for the array (empty only if no call is demanded), the delimiter and prose."""
         call = alt(*(_call_rule(grammar, tool) for tool in tools))
         calls = grammar.row(call, rules.comma(grammar))
         may_be_empty = grammar.calls == "any"
@@ -188,6 +196,8 @@ class ScissorsCat(Dialect):
             raise Unwritable(self.name, f"{call.name!r}: it is not in the catalogue nor in `tools`")
         tool = tools.get(call.name)
         value = in_schema_order(call.input, tool.parameters) if tool else call.input
+        # Extra fields stand behind the known ones; one with the name of a known field must not
+        # replace it, so then they are written first.
         rest = {key: call.extra[key] for key in call.extra if key != "operation"}
         operation = call.extra["operation"]
         head = {"type": call.name, "id": call.id, "operation": operation, "parameters": value}
@@ -212,7 +222,7 @@ def _call_rule(grammar: Grammar, tool: ToolSpec) -> Ref:
 
 
 class BadCall(Exception):
-    """An element that is not a call: the field, and the reason."""
+    """The error of an element that is no call: the field, and the reason."""
 
 
 def _read_element(raw: str, stage: Stage) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -224,9 +234,9 @@ def _read_element(raw: str, stage: Stage) -> tuple[dict[str, Any], tuple[str, ..
 
 
 def read_call(value: object, tools: Mapping[str, ToolSpec], written: str = "") -> dict[str, Any]:
-    """Return the members of a call, or raise `BadCall`. Its id is not looked at: one can be made.
+    """Return the members of a call, or raise `BadCall`. A missing id is no error.
 
-    `written` is how the value stands in a text.
+    `written` is the value as it stands in the text, for messages.
     """
     if not isinstance(value, dict):
         raise BadCall(f"a call is an object, not {written or brief(value):.40}")

@@ -4,9 +4,9 @@
     get_weather(city="Paris")
     </code>
 
-Code that only calls tools with plain values is these calls. Any other code is one call of
-`python_interpreter`. Where other dialects are read too, the tag begins a line and ends it, and
-the tools are known.
+Code that only calls tools with plain values is read as these calls. Any other code is one call of
+`python_interpreter`. If other dialects are read too, the tag must stand on a line of its own, and
+the tools must be declared.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ __all__ = ("SmolagentsCode",)
 INTERPRETER = "python_interpreter"
 TAG_LINE = line("<code>")
 FENCES = (line("```py"), line("```python"))
+# smolagents ends its code with `<end_code>`, inside or behind the fence.
 FENCE_ROW = PythonRow("```", in_list=False, beside=("```<end_code>", "```\n<end_code>"))
 CLOSING = Markers("</code>", "```")
 NEWLINE = Markers("\n")
@@ -65,7 +66,7 @@ class SmolagentsCode(PythonMarked):
         return None  # any code may stand there
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        # Any text about programs has code in it: there, a tag on a line of its own.
+        # Any text about programs has `<code>` in it, so in `auto` the tag must be alone on a line.
         return (self.opening, *FENCES) if setting.alone else (TAG_LINE,)
 
     def read(self, block: Block) -> Reading[Refused | None]:
@@ -75,6 +76,9 @@ class SmolagentsCode(PythonMarked):
             fence = read_fence(block.opening + rest)
             if not newline or not fence or fence.info not in ("py", "python"):
                 return block.refuse(expected="a fence of Python", at=block.start)
+        # Two passes: the first consumes the code and decides whether it is only calls; then the
+        # text is returned and read as calls or as code. Nothing is emitted before the decision,
+        # because the name of the first call differs: the tool's, or the interpreter's.
         start = block.offset
         guessed = not block.stage.alone
         if guessed and not (yield from block.stands(NEWLINE)):
@@ -87,15 +91,16 @@ class SmolagentsCode(PythonMarked):
         if guessed and INTERPRETER not in block.stage.tools:
             expected = "nothing but calls of declared tools"
             return block.refuse(until=block.offset, expected=expected, at=start)
-        # A text that ends among calls does not say what is code: all of it may be.
+        # If the text ends among calls, the rest might have been other code: all of it is one call
+        # of the interpreter then.
         ends = NOTHING if _breaks_off(block) else FENCE_END if fenced else CODE_END
         block.give_back(start)
         return (yield from self._read_code(block, fenced, ends))
 
     def _only_calls(self, block: Block, known: dict[str, Arguments]) -> Reading[bool]:
-        """Whether there is nothing but calls of tools with plain values; it is taken.
+        """Consume a body of nothing but calls with plain values; return whether it is one.
 
-        What they say is noted in `known`.
+        The parsed arguments are kept in `known`, so that they are not parsed again.
         """
         count = 0
         while True:
@@ -121,13 +126,13 @@ class SmolagentsCode(PythonMarked):
 
 
 def _plain(block: Block, known: dict[str, Arguments]) -> Reading[bool]:
-    """Whether the arguments whose bracket was taken are plain values."""
+    """Return whether the arguments behind a consumed bracket are plain values."""
     mark, scan = len(block.taken), PythonScan(block.stage.limits.depth)
     scan.feed("(")
     yield from block.consume(scan)
     if scan.state is not ScanState.STOPPED:
         return False
-    # It is given back and read again: as one part that is quick.
+    # The text is returned and read again; joined into one part, that is cheap.
     text = "".join(block.taken[mark:])
     block.taken[mark:] = [text]
     try:
@@ -138,13 +143,14 @@ def _plain(block: Block, known: dict[str, Arguments]) -> Reading[bool]:
 
 
 def _breaks_off(block: Block) -> bool:
-    """Whether the text ended where a call or the closing tag might still have come."""
+    """Return whether the text ended where a call or the closing tag might still follow."""
     scan = block.stage.scan
     hits = (markers.growing.match(scan.text, scan.pos) for markers in (NAME, CLOSING))
     return scan.closed and (scan.empty or any(hit and not hit.lastindex for hit in hits))
 
 
 def _is_tool(stage: Stage, name: str) -> bool:
-    """Whether a name is a tool's: one that is known, or, where none is, not Python's own."""
+    """Return whether a name is a declared tool, or, if none is declared, no Python built-in."""
+    # `print(x)` in a text without declared tools is code, and no call of a tool `print`.
     is_known = name in stage.tools
     return is_known or (stage.alone and not stage.tools and not hasattr(builtins, name))

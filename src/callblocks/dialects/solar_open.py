@@ -3,7 +3,7 @@
     <|tool_calls|><|tool_call:begin|>c1<|tool_call:name|>get_weather
     <|tool_call:args|>{"city": "Paris"}<|tool_call:end|><|calls|>
 
-There is no newline in it. Messages stand in markers of their own, which show nothing:
+There is no newline in it. Messages stand in markers of their own, which are markup:
 `<|begin|>assistant<|content|>…<|end|>`.
 """
 
@@ -30,6 +30,7 @@ __all__ = ("SolarOpen",)
 BEGIN = "<|begin|>assistant"
 FRAMES = (f"<|end|>{BEGIN}<|content|>", f"{BEGIN}<|content|>")
 ID = Markers(Shape((r"[\w-]{1,64}", r"(?![\w-])")))
+# Characters that an id of the dialect cannot have; they are replaced by `_`.
 _NOT_OF_AN_ID = re.compile(r"[^\w-]")
 
 
@@ -48,6 +49,8 @@ class SolarOpen(NamedJson):
         "the tool's name, `<|tool_call:args|>`, its input as one JSON object, and "
         "`<|tool_call:end|>`.",
     )
+    # The section may follow the end of a message, or its header; the longer forms are openers, too,
+    # so that the frame belongs to the block and is not shown.
     section = ("<|tool_calls|>", f"<|end|>{BEGIN}<|tool_calls|>", f"{BEGIN}<|tool_calls|>")
     opening = ("<|tool_call:begin|>",)
     after_name = ("<|tool_call:args|>",)

@@ -28,7 +28,7 @@ BEGIN, END = "<｜tool_call_begin｜>function<｜tool_sep｜>", "<｜tool_call_e
 
 
 def _respelt(text: str) -> Shape:
-    """A token in ASCII, or with the blank of DeepSeek's tokens."""
+    """Return a token with ASCII bars, or with the blank of DeepSeek's tokens."""
     return Shape(tuple(atom.replace("_", "[_▁]") for atom in respelt(text).atoms))
 
 
@@ -57,6 +57,8 @@ class Step3(XmlParameters):
     tags = XmlTags(
         wrapper=closing("<｜tool_calls_begin｜>", others=[_respelt("<｜tool_calls_begin｜>")]),
         wrapper_end=closing("<｜tool_calls_end｜>", others=[_respelt("<｜tool_calls_end｜>")]),
+        # The token and the tag behind it are one tag. Models drop the token, or half of it, or
+        # write it as DeepSeek does.
         call=Tag(
             "<steptml:invoke>",
             Shape((*_BEGIN.atoms, BLANKS, *_INVOKE.atoms)),

@@ -34,7 +34,8 @@ __all__ = (
     "registered_dialects",
 )
 
-# In the order in which `auto` asks them.
+# In the order in which `auto` asks them. Order matters only among dialects that share an opener:
+# the more specific one comes first, because the first reader that accepts owns the block.
 _CLASSES = {
     # The five specifications.
     "tool-fence": "tool_fence.ToolFence",
@@ -67,11 +68,11 @@ _CLASSES = {
     "deepseek_v31": "deepseek_v31.DeepseekV31",
     "kimi_k2": "kimi_k2.KimiK2",
     "solar_open": "solar_open.SolarOpen",
-    # A row of JSON objects: where it is an array, Hunyuan's has more around it.
+    # `<tool_calls>` and JSON objects. Hunyuan's array has further tags around it, so it is first.
     "hunyuan_a13b": "hunyuan_a13b.HunyuanA13b",
     "jamba": "jamba.Jamba",
     "minimax_m1": "minimax_m1.MinimaxM1",
-    # Arguments in tags. A function with a name in quotes is MiniCPM's unless it has parameters.
+    # Arguments in tags. `<function name="…">` is MiniCPM's unless `<parameter` follows.
     "minicpm5_xml": "minicpm5_xml.Minicpm5Xml",
     "qwen3_coder": "qwen3_coder.Qwen3Coder",
     "functionary_v31": "functionary_v31.FunctionaryV31",
@@ -84,7 +85,7 @@ _CLASSES = {
     "minimax_m2": "minimax_m2.MinimaxM2",
     "minimax_m3": "minimax_m3.MinimaxM3",
     "dots": "dots.Dots",
-    # The spaced tags of V4.1 are misspelt ones of its elders: it is asked before them.
+    # The spaced tags of V4.1 also read as misspelt tags of V3.2 and V4: V4.1 is asked first.
     "deepseek_v41": "deepseek_v41.DeepseekV41",
     "deepseek_v32": "deepseek_v32.DeepseekV32",
     "deepseek_v4": "deepseek_v4.DeepseekV4",
@@ -97,7 +98,7 @@ _CLASSES = {
     "olmo3": "olmo3.Olmo3",
     "functiongemma": "functiongemma.FunctionGemma",
     "gemma4": "gemma4.Gemma4",
-    # What only the start of a text or a line, and a known tool, can tell.
+    # Dialects without markers: only the start of a text or line, and a declared tool, open them.
     "pythonic": "pythonic.Pythonic",
     "llama3_json": "llama3_json.Llama3Json",
     "xlam": "xlam.Xlam",
@@ -114,8 +115,8 @@ _CLASSES = {
     "yaml_xml": "yaml_xml.YamlXml",
 }
 
-# Other names of a grammar: what families, servers and runners call it. Case, `-`, `_`, `.` and
-# blanks do not count, so `GLM-4.5` is `glm45` and needs no line.
+# Other names of a grammar, used by model families, servers and runners. Case, `-`, `_`, `.` and
+# blanks are ignored, so `GLM-4.5` is `glm45` and needs no line.
 _ALIASES: Mapping[str, tuple[str, ...]] = {
     "gpt_oss": ("harmony", "openai"),
     "muse_glimmer": ("muse", "glimmer"),
@@ -175,8 +176,9 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
 
 # Siblings: the parser of one reads the others' spelling too. A group is the versions of one
 # family, or dialects of different families that share an opening marker.
+# A sibling is only asked after all named dialects refused, and its calls get a problem.
 _SIBLINGS = (
-    # `<tool_call>`. Those that take JSON come first: their body is told by its first character.
+    # `<tool_call>`. JSON dialects come first: the first character of the body decides for them.
     (
         *("hermes", "ernie45", "granite3", "qwen3_coder", "functionary_v31"),
         *("glm45", "glm47", "poolside_v1", "hy_v3", "hy_v4"),
@@ -267,7 +269,7 @@ def _load(path: str) -> Dialect:
 
 
 class _Siblings(Iterable["Sibling"]):
-    """The siblings of a dialect, in the order of its groups; each is loaded when it is needed."""
+    """The siblings of a dialect, in the order of its groups; each is loaded at its first use."""
 
     def __init__(self, name: str) -> None:
         groups = (group for group in _SIBLINGS if name in group)
@@ -280,7 +282,7 @@ class _Siblings(Iterable["Sibling"]):
 def members_of(name: str) -> tuple[str, ...]:
     """Return the dialects that a name, an alias or a group stands for; raise `KeyError` for none.
 
-    The first one is the one to write. Neither case nor `-`, `_`, `.` and blanks count.
+    The first one is written. Case, `-`, `_`, `.` and blanks are ignored.
     """
     if name in _CLASSES:
         return (name,)
@@ -294,24 +296,24 @@ def aliases_of(name: str) -> tuple[str, ...]:
 
 
 def groups_of(name: str) -> tuple[str, ...]:
-    """Return the names that stand for a dialect and others."""
+    """Return the groups that contain a dialect."""
     return tuple(group for group, members in _GROUPS.items() if name in members)
 
 
 def near_names(name: str, *, loosely: bool = True) -> tuple[str, ...]:
     """Return up to three names, aliases or groups that are spelled most like a name.
 
-    The nearest is first. Of those that stand for the same dialects, only the nearest is there.
-    Names that share only some of their letters count where `loosely` says so.
+    The nearest is first. Of several names for the same dialects only the nearest is returned. With
+    `loosely`, names that share only some letters count, too.
     """
     from difflib import get_close_matches
 
-    # The comparison is quadratic, and nobody mistypes a short name into a long one.
+    # The comparison is quadratic in the length, and a very long text is no mistyped name.
     if len(name) > _COMPARED:
         return ()
     registered_dialects()
     plain, known = _plain(name), _spellings()
-    # Where one letter is wrong, what is less alike was not meant.
+    # A name with a single wrong letter is unambiguous: less similar ones are then not offered.
     near = get_close_matches(plain, known, n=_NEAR, cutoff=0.9)
     if loosely and not near:
         near = get_close_matches(plain, known, n=_NEAR, cutoff=0.65)
@@ -331,11 +333,11 @@ def _plain(name: str) -> str:
 
 @cache
 def _spellings() -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Every name as it is compared: the name as it is written, and the dialects it stands for."""
+    """Return all names in their normalized form, each with its spelling and its dialects."""
     aliases = {alias: (name,) for name, also in _ALIASES.items() for alias in also}
     every = {**_GROUPS, **aliases, **{name: (name,) for name in (*_CLASSES, *_registered)}}
     return {_plain(name): (name, members) for name, members in every.items()}
 
 
+# A read-only mapping of all dialects by name. A lookup also takes an alias, which is not listed.
 dialects: Mapping[str, Dialect] = _Dialects()
-"""Every dialect by its name; read only. An alias finds it too, and is not listed."""

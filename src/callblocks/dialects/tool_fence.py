@@ -7,8 +7,12 @@
       results: []
     ```
 
-The newline right before a tool fence and the one right after it belong to the fence, so that
-prose which does not end with its line can stand beside a call.
+The newline right before a tool fence and the one right behind it belong to the fence, so that prose
+without a line end can stand beside a call.
+
+The name and the id may stand in the info string or in the body (`toolName`, `toolCallId`). A call
+whose name is in the info string starts at once and streams; otherwise it starts when the body is
+complete. Keys of the body that are not known are kept in `extra`.
 """
 
 from __future__ import annotations
@@ -55,7 +59,7 @@ ERROR_KEYS = ("errorText", "error_text", "error")
 INFO_NAME_KEYS = ("name", "tool", "toolname")
 INFO_ID_KEYS = ("id", "toolcallid", "call", "callid")
 UNKNOWN_ERROR = "An unknown tool error occurred."
-# What a model may not write in prose, since it would open a call.
+# Text that prose must not contain in a grammar, since it would open a call.
 OPENINGS = [
     f"{run}{blank}{word}"
     for run in ("```", "~~~")
@@ -68,14 +72,14 @@ _WORD = re.compile(r"[\w.:/@+-]+", re.ASCII)
 
 
 class Info(NamedTuple):
-    """What the info string says of a call."""
+    """The name and the id of a call in the info string."""
 
     name: str | None
     id: str | None
 
 
 class ToolFence(Dialect):
-    """A fence is a call; it may carry its result."""
+    """A dialect in which a fence is a call, and may carry its result."""
 
     name = "tool-fence"
     summary = "Markdown fences with the info string `tool` and a YAML body"
@@ -107,6 +111,8 @@ class ToolFence(Dialect):
             return block.refuse(expected=expected, at=block.start)
         opened = block.offset
         block.stage.scan.fresh = bool(newline)
+        # Start at once if the info string has the name, so that the input streams. The id may still
+        # stand in the body (`id_later`).
         if info.name and newline:
             block.started(info.name, info.id, id_later=True)
         body, closed_at = yield from read_fence_body(block, fence.run)
@@ -131,7 +137,8 @@ class ToolFence(Dialect):
             del fields["state"]
         result = _take_result(fields, state)
         value: Any = fields.pop("input", None)
-        # `input:` with nothing behind it says that there is none.
+        # `input:` with nothing behind it is null in YAML: the call has no input. A scalar or a list
+        # is no input either; it is kept under `value`, and as written in `extra`.
         value = {} if value is None else value
         if not isinstance(value, dict):
             fields["input"], value = value, {"value": value}
@@ -148,7 +155,9 @@ class ToolFence(Dialect):
         return None
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
-        """Prose, and fences of three to eight backticks; a model writes no results."""
+        """Add rules for prose, and for fences of three to eight backticks, without results."""
+        # A fence must close with the run that opened it. A grammar cannot count, so there is one
+        # alternative per length of the run.
         bodies = [_call_rule(grammar, tool) for tool in tools]
         prose = grammar.rule("prose", without(OPENINGS))
         fences = [
@@ -179,6 +188,8 @@ class ToolFence(Dialect):
         self, call: Call, result: Result | None, tools: Mapping[str, ToolSpec]
     ) -> str:
         info, fields = ["tool"], dict[str, Any]()
+        # The info string has positional words. If the name does not fit there, the id must not take
+        # its place: both then go into the body.
         for key, word in (("toolName", call.name), ("toolCallId", call.id)):
             if _WORD.fullmatch(word) and not fields:
                 info.append(word)
@@ -195,13 +206,14 @@ class ToolFence(Dialect):
             body = dump(fields) if fields else ""
         except YamlError as error:
             raise Unwritable(self.name, f"the call {call.id!r}: {error.reason}") from error
+        # The fence is longer than any run of backticks in the body, so no line of it can close it.
         longest = max(map(len, re.findall(r"`+", body)), default=0)
         run = "`" * max(3, longest + 1)
         return f"{run}{' '.join(info)}\n{body}{run}\n"
 
 
 def _call_rule(grammar: Grammar, tool: ToolSpec) -> Ref:
-    """From after the word `tool` to before the closing run."""
+    """Return a rule for the text between the word `tool` and the closing run."""
     word = many(chars("a-zA-Z0-9_.:/@+-"), least=1)
     is_word = _WORD.fullmatch(tool.name)
     head = seq(lit(f" {tool.name}"), opt(seq(lit(" "), word))) if is_word else EMPTY
@@ -232,13 +244,13 @@ def read_info(info: str) -> Info | None:
 
 
 def _assigned(words: Sequence[str]) -> dict[str, str]:
-    """Return what keys are given, where that says something; the last of equal keys counts."""
+    """Return the keys with a value that is not blank; the last of equal keys counts."""
     pairs = [word.partition("=") for word in words]
     return {key.lower(): value for key, equals, value in pairs if equals and value.strip()}
 
 
 def _first(given: Mapping[str, str], keys: Sequence[str]) -> str | None:
-    """Return what the first of the keys is given."""
+    """Return the value of the first key that is given."""
     return next((given[key] for key in keys if key in given), None) if given else None
 
 
@@ -260,7 +272,7 @@ def _read_name(value: object) -> str | None:
 
 
 def _read_error(value: object) -> str | None:
-    """An error's text; null and false say that there was none."""
+    """Return an error's text; null and false mean no error."""
     if value is None or value is False:
         return None
     try:
@@ -272,13 +284,13 @@ def _read_error(value: object) -> str | None:
 def _take(
     fields: dict[str, Any], keys: Sequence[str], read: Callable[[object], str | None]
 ) -> str | None:
-    """The first of the keys that says something; none of them stays as an extra field."""
+    """Remove all of the keys, and return the first value that can be read."""
     values = [read(fields.pop(key)) for key in keys if key in fields]
     return next((value for value in values if value is not None), None)
 
 
 def _take_result(fields: dict[str, Any], state: object) -> dict[str, Any] | None:
-    """The outcome that the body carries: an error wins over an output."""
+    """Remove and return the result in the body; an error takes precedence over an output."""
     error = _take(fields, ERROR_KEYS, _read_error)
     has_output = "output" in fields or state == "output-available"
     output = fields.pop("output", None)

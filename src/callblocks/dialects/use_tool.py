@@ -5,8 +5,8 @@
     <KEY>VALUE</KEY>
     </use_tool>
 
-Prompts may ask for another tag than this one: a subclass with a name and a `tag` of its own reads,
-writes and teaches that.
+A prompt may use another tag: a subclass with a name and a `tag` of its own reads, writes and
+teaches that.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
       KEY: VALUE
     </NAME>
 
-Only tools that are known are tags. A value that the schema wants as text is taken as it is written,
-also where YAML would make a number of it.
+Only declared tools are tags. A value that is a string in the schema is read as written, even if
+YAML would make a number of it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from callblocks.parsing.yaml_write import dump
 
 __all__ = ("YamlXml",)
 
+# A key and its plain value on one line, as written.
 _PAIR = re.compile(r"^[ \t]*([^\s:#][^:\n]*?):[ \t]+([^\n]*?)[ \t\r]*$", re.MULTILINE)
 
 
@@ -56,6 +57,8 @@ class YamlXml(NamedTags):
     def may_hold(self, head: str, tool: ToolSpec | None) -> bool:
         return head == "{" or self.is_key(head[:-1].strip("\"' "), tool)
 
+    # YAML begins on a line of its own. `<search> finds` on one line is prose; `{` begins a flow
+    # mapping, and `<` an element or the end.
     def may_begin(self, blanks: str, char: str) -> bool:
         return bool(char) and ("\n" in blanks or char in "{<")
 
@@ -76,7 +79,7 @@ class YamlXml(NamedTags):
         return plain_values(values), problems_of(values)
 
     def _in_elements(self, body: str, tool: ToolSpec | None, depth: int) -> Input | None:
-        """The arguments where they stand in elements, as other dialects have them."""
+        """Return the arguments if they stand in elements, as in other dialects; else None."""
         try:
             value, problems = super().read_body(body, tool, depth)
         except BadBody:
@@ -107,10 +110,12 @@ class YamlXml(NamedTags):
 
 
 def _fitted(value: Any, body: str, tool: ToolSpec | None, key: str) -> Typed:
-    """A value as YAML reads it, or as it is written where the schema wants text."""
+    """Return a value as YAML reads it, or as written if the schema wants a string."""
     schema, document = schema_of(tool, key), tool.parameters if tool else True
     if fits(value, schema, document):
         return Typed(value, True)
+    # `version: 1.10` is the number 1.1 to YAML. If the schema wants a string, the written text is
+    # looked up again, as the loaded value has lost its spelling.
     if isinstance(value, bool | int | float | None):
         written = dict(_PAIR.findall(body)).get(key)
         if written and fits(written, schema, document):

@@ -1,9 +1,9 @@
-"""Arguments that were written as text, one by one, as the tool's schema types them.
+"""Types of arguments that were written as text one by one, by the tool's schema.
 
-    typed_arguments({"days": "3"}, tool)      ({"days": 3}, [])
+    typed_argument("3", tool, "days").value      3
 
-A tool's parameters may stand in `$ref`, `allOf` or a union; a key that is none of them is of
-the type that `additionalProperties` gives, or stays text.
+A tool's parameters may stand in `$ref`, `allOf` or a union. A key that is none of them has the type
+that `additionalProperties` gives, or stays text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = (
 
 
 def schema_of(tool: ToolSpec | None, key: str) -> object:
-    """The schema of a parameter; True, which says nothing, where there is none."""
+    """Return the schema of a parameter; True, which allows everything, if there is none."""
     if tool is None:
         return True
     given = tool.parameters.get("properties")
@@ -43,9 +43,9 @@ def schema_of(tool: ToolSpec | None, key: str) -> object:
 
 
 def may_have(tool: ToolSpec | None, key: str) -> bool:
-    """Whether a call of the tool may have an argument of this name.
+    """Return whether a call of the tool may have an argument of this name.
 
-    So it is where the schema names it, names no parameter at all, or lets others stand beside.
+    It may if the schema names it, names no parameter at all, or allows others.
     """
     if tool is None or key in tool.properties:
         return True
@@ -54,12 +54,12 @@ def may_have(tool: ToolSpec | None, key: str) -> bool:
 
 
 def typed_argument(text: str, tool: ToolSpec | None, key: str) -> Typed:
-    """A text as the type that the tool's schema says for this parameter."""
+    """Return a text as the type that the tool's schema gives this parameter."""
     return typed(text, schema_of(tool, key), tool.parameters if tool else True, repair=True)
 
 
 def problems_of(values: Mapping[str, Typed]) -> list[tuple[str, str]]:
-    """What is wrong with values that were typed: code and detail."""
+    """Return the problems of typed values, each a code and a detail."""
     return [
         (code, f"{key}: {brief(value.value)}")
         for key, value in values.items()
@@ -68,5 +68,5 @@ def problems_of(values: Mapping[str, Typed]) -> list[tuple[str, str]]:
 
 
 def plain_values(values: Mapping[str, Typed]) -> dict[str, Any]:
-    """The input that they are."""
+    """Return the values without their problems."""
     return {key: value.value for key, value in values.items()}

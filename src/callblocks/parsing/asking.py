@@ -1,8 +1,16 @@
-"""What a reader may ask of the text of its block, each with `yield from`.
+"""The methods with which a reader consumes the text of its block, each with `yield from`.
 
-`until` takes all or nothing; `stream` says the call's input while it comes; `match` takes what
-stands right here; `peek` looks at what comes next; `consume` takes a JSON value. All that was
-taken is kept, so that it can be given back.
+    until     consume up to a marker, and the marker; emit nothing
+    stream    the same, and emit the text as the call's input while it arrives
+    some      consume the text that has arrived, up to a marker
+    match     consume a marker at the current offset
+    stands    look ahead for a marker at the current offset
+    peek      consume blanks, and look ahead by one character
+    consume   consume one JSON (or Python) value
+
+Each suspends the reader while the text so far cannot decide. Invariant: `taken` holds all consumed
+text of the block in parts, so that a refusal can rewind and `text` is the block as written. Parts
+are appended and joined late: joining on each piece would be quadratic.
 """
 
 from __future__ import annotations
@@ -25,27 +33,28 @@ _find_solid = re.compile(rf"[^{_BLANKS}]").search
 
 
 class Scan(Protocol):
-    """Whoever knows where a value ends while its text comes."""
+    """An incremental scan for the end of a value: `JsonScan` or `PythonScan`."""
 
     state: ScanState
     halt: int
 
     def feed(self, text: str, at: int = 0) -> int:
-        """Take text from `at` and say up to where."""
+        """Consume text from `at`; return the position up to which it belongs to the value."""
         ...
 
     def search(self, hurry: Hurry) -> Search:
-        """What takes all of a text, or says where the scan halted in it.
+        """Return a search that consumes a whole piece, or matches where the scan halts in it.
 
-        As soon as there is a quicker search, `hurry` is told.
+        When a faster search becomes possible, the scan passes it to `hurry`.
         """
         ...
 
 
 class Asking:
-    """The text of a block that a marker opened: `taken` is what was read so far, in parts.
+    """The text of a block; `taken` is the consumed text in parts.
 
-    `opening` is the marker as it stands in the text, `marker` as its dialect knows it: with LF.
+    `opening` is the opener as written, `marker` the same with each CRLF as LF, which a dialect can
+    compare with its literals. `before` is the text in front of the block (see `Scanner.before`).
     """
 
     def __init__(self, stage: Stage, opening: str) -> None:
@@ -59,28 +68,28 @@ class Asking:
         self.before = scan.before
         self.taken: list[str] = [scan.take(scan.pos + len(opening))]
         self.index: int | None = None
+        # The markers that did not match at the offset `missed_at`; filled if attempts are kept.
         self.missed: tuple[Markers | str, ...] = ()
-        """What was asked for in vain at the offset `missed_at`, if attempts are kept."""
         self.missed_at = self.start
 
     @property
     def offset(self) -> int:
-        """Where in the whole input the reading stands."""
+        """The current offset in the whole input."""
         return self.scan.base + self.scan.pos
 
     @property
     def text(self) -> str:
-        """The block as written, so far."""
+        """The consumed text of the block, as written."""
         return "".join(self.taken)
 
     def until(self, markers: Markers) -> Reading[tuple[str, str]]:
-        """Take text and the marker that ends it; the marker is `""` where the text ended."""
+        """Consume text and the marker behind it; the marker is `""` where the input ended."""
         return self._read(markers, live=False)
 
     def some(self, markers: Markers) -> Reading[tuple[str, str | None]]:
-        """Take what has come, up to a marker, and the marker.
+        """Consume the text that has arrived, up to a marker, and the marker.
 
-        The marker is `""` where the text ended, and None where more may come before one.
+        The marker is `""` where the input ended, and None where more text may come before one.
         """
         scan = self.scan
         while True:
@@ -93,11 +102,11 @@ class Asking:
             yield
 
     def stream(self, markers: Markers) -> Reading[tuple[str, str]]:
-        """Like `until`, but say the text as the call's input while it comes."""
+        """Like `until`, but emit the text as the call's input while it arrives."""
         return self._read(markers, live=True)
 
     def match(self, markers: Markers) -> Reading[str]:
-        """Take the marker that stands right here, or `""`."""
+        """Consume the marker at the current offset, and return it, or `""`."""
         scan = self.scan
         while True:
             marker, certain = scan.match(markers)
@@ -108,19 +117,20 @@ class Asking:
                 continue
             self.stage.settle(markers.here.match, None, None)
             yield
-            # An empty piece tells nothing.
+            # `markers.here` also matches the empty text, so a hit on an empty piece decides
+            # nothing. With text it decides: an empty match means that no marker stands here.
             if (hit := self.stage.hit) is not None and scan.text:
                 return self._take(end) if (end := hit.end()) else self._miss(markers)
 
     def stands(self, markers: Markers) -> Reading[bool]:
-        """Whether a marker stands right here; it is not taken."""
+        """Return whether a marker stands at the current offset, without consuming it."""
         found = yield from self.match(markers)
         if found:
             self.give_back(self.offset - len(found))
         return bool(found)
 
     def peek(self) -> Reading[str]:
-        """Take blanks; give the character after them, which is not taken, or `""` at the end."""
+        """Consume blanks; return the next character without consuming it, or `""` at the end."""
         scan = self.scan
         char = scan.text[scan.pos : scan.pos + 1]
         if char not in _BLANKS:
@@ -137,14 +147,18 @@ class Asking:
             yield
 
     def step(self) -> None:
-        """Take the character that `peek` gave."""
+        """Consume the character that `peek` returned."""
         scan = self.scan
         at = scan.pos
         self.taken.append(scan.text[at])
         scan.pos, scan.fresh = at + 1, False
 
     def consume(self, json: Scan, *, live: bool = False) -> Reading[None]:
-        """Take text for as long as it is one JSON value; `live` says it as the call's input."""
+        """Consume one value; with `live`, emit it as the call's input while it arrives.
+
+        Blanks behind the value are consumed too, unless the scan is `exact`. The scan's state says
+        afterwards whether the value is complete, broken, or cut off by the end of the text.
+        """
         scan, speak = self.scan, self._speak(live)
         while json.state in (ScanState.OPEN, ScanState.CLOSED):
             if scan.pos < len(scan.text):
@@ -161,10 +175,10 @@ class Asking:
             self._miss("the rest of the value")
 
     def stops_within(self, text: str) -> bool:
-        """Whether the whole input ends inside `text`, right here; then take what there is."""
+        """Consume the rest of the input if that is a proper prefix of `text`; return whether."""
         scan = self.scan
         left = with_lf(scan.text[scan.pos : scan.pos + 2 * len(text)])
-        # What is left may end within a CRLF.
+        # The input may end between CR and LF.
         begun = left[:-1] + "\n" if left.endswith("\r") else left
         stops = scan.closed and len(left) < len(text) and text.startswith(begun)
         if stops:
@@ -173,12 +187,12 @@ class Asking:
 
     @property
     def rest(self) -> str:
-        """What has come and was not taken."""
+        """The text that has arrived and is not consumed."""
         scan = self.scan
         return scan.text[scan.pos :]
 
     def ends_within(self, markers: Markers) -> bool:
-        """Whether the whole input ends inside one of the markers; then take what there is."""
+        """Consume the rest of the input if it is the beginning of a marker; return whether."""
         scan = self.scan
         hit = markers.growing.match(scan.text, scan.pos) if scan.closed else None
         if hit is None or hit.lastindex:
@@ -187,7 +201,7 @@ class Asking:
         return True
 
     def give_back(self, offset: int) -> None:
-        """End the block here: what was taken after `offset` is read again."""
+        """Return the text behind `offset` to the scanner; the block ends there for now."""
         first, at = self.part_at(offset)
         text, keep = "".join(self.taken[first:]), offset - at
         self.taken[first:] = [text[:keep]]
@@ -196,22 +210,29 @@ class Asking:
         self.scan.rewind(offset, [text[keep:]], fresh=False, before=before)
 
     def give_back_bracket(self) -> None:
-        """Make the last character of the opening the first of what it opens."""
+        """Return the opener's last character, a bracket, to the scanner: the value begins with it.
+
+        An opener such as `<tool_call>{` contains the bracket only because it is the lookahead that
+        makes the opener certain.
+        """
         self.opening = self.opening[:-1]
         self.marker = with_lf(self.opening)
         self.give_back(self.start + len(self.opening))
 
     def pack(self, offset: int) -> str:
-        """Make one part of all that was taken since `offset`, and give it."""
+        """Join the parts that were consumed since `offset` into one, and return it.
+
+        A value of many pieces that is read again and again is then joined once.
+        """
         first, at = self.part_at(offset)
         text, keep = "".join(self.taken[first:]), offset - at
         self.taken[first:] = [text[:keep], text[keep:]] if keep else [text]
         return text[keep:]
 
     def part_at(self, offset: int) -> tuple[int, int]:
-        """Which part of what was taken an offset lies in, and where that begins.
+        """Return the index of the part that begins at or before `offset`, and where it begins.
 
-        It is looked for from the end, for it lies near.
+        The search goes backwards: offsets that are asked for lie near the end.
         """
         taken, first, at = self.taken, len(self.taken), self.offset
         while at > offset:
@@ -226,7 +247,7 @@ class Asking:
         return text, self._take(end) if end is not None else self._miss(markers)
 
     def _miss(self, wanted: Markers | str) -> str:
-        """Note that the text does not have what was asked for; return no text."""
+        """Record that the wanted text is missing here, for `refusal`; return `""`."""
         if self.stage.attempts is not None:
             at = self.offset
             self.missed = (*self.missed, wanted) if at == self.missed_at else (wanted,)
@@ -237,7 +258,7 @@ class Asking:
         return partial(CallInput, self.index) if live and self.index is not None else None
 
     def _pass(self, text: str, speak: Speak | None) -> None:
-        """Say text that was taken, if there is any to say."""
+        """Emit consumed text as an event, unless it is empty or nothing is to be emitted."""
         if text and speak:
             self.stage.say(speak(text, self.stage.span()))
 

@@ -1,4 +1,4 @@
-"""Who was asked to read a block, for people who want to know why a text was read as it was."""
+"""Records of which reader was asked to read which opener, to explain why a text was read so."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 __all__ = ("FOUND", "Attempt", "Refusal")
 
+# The number of characters of the text that a refusal quotes.
 FOUND = 20
-"""How many characters of the text a refusal quotes."""
 
 
 class Refusal(NamedTuple):
-    """Why a block was refused: what was expected at an offset, and how the text goes on there.
+    """The reason of a refusal: the text that was expected at an offset, and the text found there.
 
-    `found` is as much of the text as had arrived, a few characters; `""` is the end of the text.
+    `found` is a few characters, as many as had arrived; `""` is the end of the text.
     """
 
     expected: str
@@ -22,7 +22,7 @@ class Refusal(NamedTuple):
 
 
 class Attempt:
-    """One owner of a marker was asked; `refusal` is None if it took the block."""
+    """One reader that was asked to read an opener; `refusal` is None if it accepted the block."""
 
     __slots__ = ("marker", "offset", "owner", "refusal")
 
@@ -33,7 +33,7 @@ class Attempt:
         self.refusal: Refusal | None = None
 
     def to_record(self) -> dict[str, object]:
-        """Return what a program may want to know of it; `refusal` is null if it took the block."""
+        """Return the attempt as a JSON-like record; `refusal` is null if the block was accepted."""
         refusal = None if self.refusal is None else self.refusal._asdict()
         head = {"type": "attempt", "dialect": self.owner, "marker": self.marker}
         return {**head, "offset": self.offset, "refusal": refusal}

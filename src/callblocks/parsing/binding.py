@@ -1,25 +1,29 @@
-"""Positional arguments and a body, bound to a tool's parameters and back.
+"""Binding: a command line of words and a body, to a tool's parameters (`bind`) and back (`unbind`).
 
-`create-file notes.txt utf-8` with a body binds `notes.txt` and `utf-8` to the first two
-parameters and the body to the parameter marked as body, or else to the last string one that
-is not given yet. Words are split as a shell would.
+    🛠️[create-file notes.txt utf-8]body[/end]     {"path": …, "encoding": …, "content": "body"}
 
-A word `name=value` whose name is a parameter goes to that one, wherever it stands; the words
-without a name go to the parameters that are left. A value that would be taken for a named one is
-written by its own name, `query=limit=5`, and so is one that comes after a parameter left out.
+Binding, in this order
+    1. Words are split as a shell splits them.
+    2. A word `name=value` whose name is a parameter is bound to that one, wherever it stands.
+    3. The other words are bound to the remaining parameters in the tool's order.
+    4. The body is bound to the parameter that is marked as body, else to the last string parameter
+       without a value.
 
-A body that goes to a list of strings has one string on each line, or is a JSON list. Words
-that no other parameter takes come before them: `read a.md b.md` reads two. A body that goes to
-another list, or to an object, is JSON.
+Values
+    list, body      one string on each line, or a JSON list. Words that no other parameter takes
+                    come first: `read a.md b.md` reads two files. A list of other things is JSON.
+    object          JSON, in a word as in the body.
+    list, word      JSON without the outer brackets, because a `]` would end the head that the words
+                    stand in: `'"a.csv", "b.csv"'`. A word that is no JSON and has no comma, bracket
+                    or quote is the only element. If the elements are objects with a single
+                    required member, a string stands for that member: `run sales.csv` gives
+                    `[{"filename": "sales.csv"}]`.
+    whole input     Without words, a body that would leave out a required parameter may be the whole
+                    input as one JSON object. An input that fits into no head can be written so.
 
-A word for an object is JSON. A word for a list is JSON without the outer brackets, for a `]` would
-end the head that the words stand in: `'"a.csv", "b.csv"'`. A word that is no JSON, and has neither
-commas nor brackets nor quotes in it, is the only element. Where the elements are objects of which
-only one member is required, a string stands for that member: `run sales.csv` gives the list
-`[{"filename": "sales.csv"}]`.
-
-Where no words are given, and the body alone would leave out what is required, the body may be the
-whole input as one JSON object. So what does not fit into a head can be said, too.
+Invariant: `bind(*unbind(value))` is `value`, or `unbind` returns None. `unbind` therefore writes by
+name each value that would be bound elsewhere: one behind a parameter that is left out, and one that
+looks like a named value (`query=limit=5`).
 """
 
 from __future__ import annotations
@@ -40,15 +44,17 @@ from callblocks.parsing.typed import read_any, typed, types_of
 
 __all__ = ("Bound", "bind", "may_be_whole", "split_words", "unbind", "unbind_whole")
 
-# A part of a word: plain, in either quotes, or after a backslash; or blanks, which end one.
+# A part of a word: plain, in either quotes, or behind a backslash; or blanks, which end a word. The
+# alternatives exclude each other by their first character, so matching does not backtrack.
 _PART = re.compile(
     r"""(?P<blanks>[ \t\r\n]+)|([^ \t\r\n'"\\]+)|'([^']*)'"""
     r"""|"(?P<escaped>[^"\\]*(?:\\.[^"\\]*)*)"|\\(.)""",
     re.DOTALL,
 )
+# Without any of these characters a text is split at blanks, which is much faster.
 _QUOTING = re.compile(r"""['"\\]""")
 _WORD = re.compile(r"[^ \t\r\n]+")
-# Text that can be one element only: no several ones, and no JSON that broke.
+# Text that can only be a single element: neither several elements nor broken JSON.
 _ONE = re.compile(r"""[^,;\[\]{}"'\r\n]*[^,;\[\]{}"'\s][^,;\[\]{}"'\r\n]*""")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')  # of JSON
 _ESCAPE = re.compile(r"""\\(["\\])""")
@@ -61,7 +67,7 @@ def split_words(text: str) -> list[str]:
 
 
 def _split(text: str) -> list[str] | None:
-    """The words, as `shlex.split` gives them, but in linear time; None if a quote is open."""
+    """Return the words as `shlex.split` does, but in linear time; None if a quote is open."""
     words: list[str] = []
     parts: list[str] = []
     at = 0
@@ -79,9 +85,9 @@ def _split(text: str) -> list[str] | None:
 
 
 class Bound(NamedTuple):
-    """What words and a body give; `value` is None where they do not fit the parameters.
+    """The bound input; `value` is None if the words and the body do not fit the parameters.
 
-    `misfits` are parameters whose text is not of their type, `named` those given by their name.
+    `misfits` are parameters whose text does not have their type, `named` those bound by name.
     """
 
     value: dict[str, Any] | None
@@ -90,7 +96,11 @@ class Bound(NamedTuple):
 
 
 def bind(args: str, body: str, tool: ToolSpec) -> Bound:
-    """Return the input that the words and the body give a tool."""
+    """Bind words and a body to a tool's parameters.
+
+    The whole-input form is tried only if the usual binding lacks something: a tool with one string
+    parameter must be able to receive a JSON object as text.
+    """
     bound = _bind_parts(args, body, tool)
     is_enough = bound.value is not None and bound.value.keys() >= {*tool.required}
     whole = None if is_enough or args.strip() else _read_whole(body, tool)
@@ -98,7 +108,7 @@ def bind(args: str, body: str, tool: ToolSpec) -> Bound:
 
 
 def may_be_whole(tool: ToolSpec) -> bool:
-    """Whether a body can be the whole input of a tool: alone it leaves out what is required."""
+    """Return whether a body may be the whole input: bound alone it omits a required parameter."""
     return not {*tool.required} <= {_body_target(tool, {})}
 
 
@@ -114,6 +124,9 @@ def _read_whole(body: str, tool: ToolSpec) -> dict[str, Any] | None:
 
 
 def _bind_parts(args: str, body: str, tool: ToolSpec) -> Bound:
+    # Named words first, then the others in order (`names`), then the body. Surplus words (`left`)
+    # fit only a body that is a list of lines. `tool.body` is skipped by the positional words: it
+    # must not be taken by a word while a body follows.
     said = _by_name(split_words(args), tool)
     if said is None:
         return Bound(None)
@@ -139,7 +152,7 @@ def _bind_parts(args: str, body: str, tool: ToolSpec) -> Bound:
 
 
 def _by_name(words: list[str], tool: ToolSpec) -> tuple[dict[str, str], list[str]] | None:
-    """The words that name their parameter, and the others; None if one is named twice."""
+    """Return the words with a parameter's name, and the others; None if one is named twice."""
     named: dict[str, str] = {}
     others: list[str] = []
     for word in words:
@@ -159,7 +172,7 @@ def _name_in(word: str, tool: ToolSpec) -> str | None:
 
 
 def _read_word(text: str, schema: object, document: object) -> tuple[Any, bool]:
-    """Return what a word is by its schema, and whether it fits; a list needs no brackets."""
+    """Return a word as the value of its schema, and whether it fits; a list needs no brackets."""
     value, fits_schema, _ = typed(text, schema, document)
     if fits_schema:
         return value, True
@@ -172,7 +185,9 @@ def _read_word(text: str, schema: object, document: object) -> tuple[Any, bool]:
 
 
 def _read_elements(text: str, plain: Plain, schemas: Schemas) -> Iterator[list[Any]]:
-    """The lists that a word may be, with brackets or without."""
+    """Yield the lists that a word may stand for, with or without brackets."""
+    # Candidates from the most literal to the most lenient; the caller takes the first that fits the
+    # schema. A string element may stand for an object with one required member.
     one = [text] if _ONE.fullmatch(text) else None
     for read in (read_any(text), read_any(f"[{text}]"), one):
         if not isinstance(read, list):
@@ -186,7 +201,7 @@ def _read_elements(text: str, plain: Plain, schemas: Schemas) -> Iterator[list[A
 
 
 def _bind_body(given: dict[str, Any], misfits: list[str], body: str, tool: ToolSpec) -> bool:
-    """Whether a parameter takes the body, or there is none to take."""
+    """Bind the body; return False if there is a body and no parameter takes it."""
     target = _body_target(tool, given)
     is_required = tool.body is not None and target in tool.required
     if target is None or target in given:
@@ -201,7 +216,7 @@ def _bind_body(given: dict[str, Any], misfits: list[str], body: str, tool: ToolS
 
 
 def _bind_json(given: dict[str, Any], body: str, tool: ToolSpec) -> bool:
-    """Whether the body is JSON for a list or an object not given yet, the last that it fits."""
+    """Bind a JSON body to the last unbound list or object that it fits; return whether."""
     if not body.lstrip().startswith(("[", "{")):
         return False
     for name in reversed(tool.properties):
@@ -214,7 +229,7 @@ def _bind_json(given: dict[str, Any], body: str, tool: ToolSpec) -> bool:
 
 
 def unbind(value: Mapping[str, Any], tool: ToolSpec) -> tuple[str, str] | None:
-    """Return arguments and body that `bind` would bind to this input, or None if none would."""
+    """Return words and a body that `bind` binds to this input, or None if there are none."""
     rest = {name: value[name] for name in tool.properties if name in value}
     if len(rest) != len(value):
         return None
@@ -230,27 +245,28 @@ def unbind(value: Mapping[str, Any], tool: ToolSpec) -> tuple[str, str] | None:
 
 
 def unbind_whole(value: Mapping[str, Any], tool: ToolSpec) -> str | None:
-    """Return a body that `bind` would take for the whole of this input, or None."""
+    """Return a body that `bind` reads as the whole input, or None."""
     body = f"{_word(in_schema_order(value, tool.parameters))}\n"
     bound = bind("", body, tool)
     return body if bound.value is not None and same(bound.value, dict(value)) else None
 
 
 def _arguments(rest: Mapping[str, Any], tool: ToolSpec) -> Iterator[str]:
-    """Each value as a word; by its name after a gap, or where it would be read as another's."""
+    """Yield each value as a word; by name behind a gap, or where it would be bound elsewhere."""
     is_gap = False
     for name in tool.properties:
         if name not in rest:
             is_gap = is_gap or name != tool.body
             continue
-        # Grammars know no names: a list after a gap keeps its brackets, and so needs a body.
+        # The grammar of the dialect allows no `name=value`. Behind a gap a list keeps its brackets,
+        # so the caller finds a `]` in the head and writes the input as a body instead.
         word = _write_word(rest[name], tool.properties[name], tool.parameters, bare=not is_gap)
         by_name = is_gap or _name_in(word, tool) is not None
         yield f"{shlex.quote(name)}={shlex.quote(word)}" if by_name else shlex.quote(word)
 
 
 def _write_word(value: Any, schema: object, document: object, *, bare: bool) -> str:
-    """Return a word that is read as this value, without a `]` where that can be."""
+    """Return a word that is read as this value, without `]` if possible."""
     if not isinstance(value, dict | list):
         return _word(value)
     text = _STRING.sub(_escape_bracket, _word(value))
@@ -295,7 +311,7 @@ def _read_lines(body: str) -> list[str]:
 
 
 def _write_lines(value: Any) -> str | None:
-    """One string on each line, if they are read so again; else a JSON list of them."""
+    """Write one string per line if that reads back, else a JSON list of the strings."""
     if not _are_strings(value):
         return None
     lines = "".join(f"{line}\n" for line in value)

@@ -1,8 +1,16 @@
-"""One block while it is read, and what a dialect may say of it.
+"""One block while a dialect reads it: the events that a reader may emit, and its verdict.
 
-A dialect's reader is a generator over a block. It asks for text (see `Asking`), and it ends by
-saying that the block is `ready`, `malformed` or `prose` after all, or by `refuse`. Until it has
-`started`, nothing of the block has been said and it may still refuse.
+States of a block
+    open      The opener is consumed, nothing is emitted. The reader may still `refuse`: the engine
+              then rewinds and asks the next reader.
+    started   `started` has emitted `CallStarted`. There is no way back: an event cannot be revoked.
+    closed    `ready` or `malformed` ended the call. A reader may start another one: several calls
+              can share one block.
+
+A reader therefore delays `started` until the text cannot be another dialect's, or prose. A block
+that turns out to be no call without having started ends with `prose`, `shown` or `markup`.
+
+Methods that consume text are in `Asking`; the ones here emit events.
 """
 
 from __future__ import annotations
@@ -32,22 +40,25 @@ __all__ = ("Block", "Refused", "UnlikelyName")
 
 
 class Refused(Enum):
-    """The text was no block of this owner; it is given back."""
+    """The verdict that the text is no block of this reader; the engine rewinds."""
 
     REFUSED = "refused"
 
 
+# Characters that no tool's name has, but that templates and documentation put in its place:
+# `{{name}}`, `<tool_name>`, `$tool`, `getattr(tool, "name")`.
 _UNLIKELY = re.compile(r"""['"`<>{}()\[\]|=+\\$\r\n]""")
+# Characters that models add around a declared name: `"read_file"`, `read_file:`, `**read_file**`.
 _MARKS = " \t\r\n|/=:\"'`*"
 _NAMESPACE = re.compile(r"(?:functions?|tools?|default_api)[.:/]")
 
 
 class UnlikelyName(Exception):
-    """No tool has such a name: this ends the reading of a block in a guessed dialect."""
+    """A name that no tool can have. It ends the reading of a block in a guessed dialect."""
 
 
 class Block(Asking):
-    """A block that a marker opened, and the call it holds."""
+    """A block that an opener began, and the call in it."""
 
     def __init__(self, stage: Stage, dialect: str, opening: str) -> None:
         super().__init__(stage, opening)
@@ -64,10 +75,12 @@ class Block(Asking):
     def started(
         self, name: str, id_: str | None = None, *, id_later: bool = False, end: int | None = None
     ) -> None:
-        """Say that a call has begun. With `id_later` the block may still name its id."""
+        """Emit the start of a call. With `id_later` the block may still name its id."""
         self.written_name, name = name, self.known_name(name)
         self._check_name(name)
         self.name = name
+        # Beyond the limit of calls the reader goes on without emitting: its text must still be
+        # consumed up to the closing marker, and then becomes one `Malformed`.
         self._muted = self.stage.calls >= self.stage.limits.calls
         if self._muted:
             return
@@ -79,7 +92,11 @@ class Block(Asking):
             self._note_duplicate(id_)
 
     def known_name(self, name: str) -> str:
-        """Return the declared tool that a name is, without marks or a namespace around it."""
+        """Return the declared tool that a written name stands for, or the name itself.
+
+        `functions.read_file`, `"read_file"` and `read_file:` are read as `read_file`, but only if
+        a tool of that name is declared.
+        """
         tools = self.stage.tools
         if name in tools or self.stage.strict:
             return name
@@ -88,9 +105,10 @@ class Block(Asking):
         return next((one for one in (bare, inner) if one in tools), name)
 
     def _check_name(self, name: str) -> None:
-        """Refuse a block that a template wrote: its first name is an expression or a placeholder.
+        """Raise `UnlikelyName` if the first name is an expression or a placeholder of a template.
 
-        Nothing of the block has been said then, so its text can still be given back.
+        It is checked only before the block's first event, because the text can still be returned
+        then. A dialect that the caller named is not checked.
         """
         stage = self.stage
         if stage.alone or not stage.quotes or self._last is not None or stage.said != self.start:
@@ -99,14 +117,14 @@ class Block(Asking):
             raise UnlikelyName(f"{name!r:.60} is no name of a tool")
 
     def lead(self, size: int) -> None:
-        """Say that this much of the opening is prose, and that the block begins after it."""
+        """Emit the first `size` characters of the opening as prose; the block begins after them."""
         before, self.taken[0] = self.taken[0][:size], self.taken[0][size:]
         self.start += size
         if before:
             self.stage.prose(before)
 
     def input(self, text: str, end: int | None = None) -> None:
-        """Say input that was taken without being said; `text` may leave markup out."""
+        """Emit consumed input as a `CallInput`; `text` may omit the markup in it."""
         if self.index is not None:
             self.stage.say(CallInput(self.index, text, self.stage.span(end)))
 
@@ -121,7 +139,10 @@ class Block(Asking):
         end: int | None = None,
         text: str | Callable[[], str] | None = None,
     ) -> Call | None:
-        """Say that the call can be used, unless it passes a limit. `size` is its input's length."""
+        """Emit the complete call, or `Malformed` if it exceeds a limit.
+
+        `size` is the length of the input as written.
+        """
         if size > self.stage.limits.input_size:
             return self.malformed("too-large", f"the input has {size} characters", end, text)
         if self._muted or self.index is None:
@@ -150,7 +171,7 @@ class Block(Asking):
         return call
 
     def result(self, result: Result, index: int) -> None:
-        """Say an outcome that the text carried; it owns what was taken and not yet said."""
+        """Emit a result that the text carried; its span is the consumed text without an event."""
         self.stage.solid = True
         self.stage.say(CallResult(index, result.id, result, self.stage.span()))
 
@@ -161,33 +182,33 @@ class Block(Asking):
         end: int | None = None,
         text: str | Callable[[], str] | None = None,
     ) -> None:
-        """Say that this, or the part that `text` gives, opened like a block but is not one."""
+        """Emit the block, or the part in `text`, as malformed: it opens like a call but is none."""
         self.stage.solid = True
-        if code.startswith("repaired-"):  # nothing was: the parser is strict
+        if code.startswith("repaired-"):  # a repair that a strict parser does not make
             code, detail = "unrepaired", GENERAL_CODES[code]
         whole = self.text if text is None else text if isinstance(text, str) else text()
         self.stage.say(Malformed(code, whole, self.stage.span(end), detail, self.index))
         self.index = None
 
     def prose(self, code: str = "", detail: str = "") -> None:
-        """Say that all of it is prose, with a problem if a code is given."""
+        """Emit the whole block as prose, and a problem if a code is given."""
         place = self.stage.span()
         self.stage.prose(self.text)
         if code:
             self.problem(code, detail, place)
 
     def problem(self, code: str, detail: str = "", place: Span | None = None) -> None:
-        """Say something worth knowing about the block, or about a place in it."""
+        """Emit a problem about the block, or about a place in it."""
         said = self.stage.said
         self.stage.say(Problem(code, detail, (said, said), place or (self.start, said), self._last))
 
     def shown(self, text: str) -> None:
-        """Say that all of it is prose that stands for `text`."""
+        """Emit the block as prose that displays as `text`."""
         self.stage.solid = True
         self.stage.say(Text(text, self.stage.span()))
 
     def markup(self) -> None:
-        """Say text that carries nothing to show."""
+        """Emit consumed markup as an event without text, so that the spans still tile."""
         self.stage.solid = True
         if self.offset > self.stage.said:
             self.stage.say(Text("", self.stage.span()))
@@ -195,17 +216,22 @@ class Block(Asking):
     def refuse(
         self, until: int = 0, *, forever: bool = False, expected: str = "", at: int | None = None
     ) -> Refused:
-        """Give the text back. This owner opens nothing before `until`, or nothing any more.
+        """Return the verdict that this is no block, so that the engine rewinds.
 
-        `expected` says what should stand at the offset `at`, or right here. It is needed where
-        the text has what was asked for, and is no call for another reason.
+        This reader opens nothing before the offset `until`; with `forever`, nothing at all any
+        more. A reader that consumed much text before it refused must pass `until`, or the engine
+        asks it again at each opener in that text, which is quadratic.
+
+        `expected` describes the text that was expected at the offset `at` (default: here), for
+        people who ask why a text is no call. Without it the last marker that did not match is
+        reported.
         """
         self.barred, self.retired = until, forever
         self._expected, self._expected_at = expected, self.offset if at is None else at
         return Refused.REFUSED
 
     def refusal(self) -> Refusal:
-        """Return why the block was refused: by what its reader said, or last asked for in vain."""
+        """Return the reason of a refusal: the reader's own, or the last marker that was missing."""
         expected, at, text = self._expected, self._expected_at, self.text
         if not expected and not text[max(0, self.missed_at - self.start) :].strip():
             expected, at = alternatives(self.missed), self.missed_at

@@ -1,8 +1,8 @@
-"""Values in braces as text and as rules, the strings in quotes of their own.
+"""Values in braces with a quote marker of their own: a writer, and grammar rules.
 
     {city:<q>Paris<q>,days:3}
 
-Known members stand in the schema's order, required ones always.
+Known members stand in the schema's order; required ones are always there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def brace_text(value: Any, quote: str) -> str:
-    """Write a value; `TypeError` or `ValueError` says what cannot be said."""
+    """Write a value; raise `TypeError` or `ValueError` for one that cannot be represented."""
     match value:
         case str():
             return f"{quote}{value}{quote}"
@@ -52,7 +52,7 @@ def _name(name: Any, quote: str) -> str:
 
 
 class BraceRules:
-    """Makes the rules of one document's schemas."""
+    """A maker of rules for the schemas of one document."""
 
     def __init__(self, grammar: Grammar, document: Mapping[str, Any], quote: str) -> None:
         self._grammar = grammar
@@ -61,7 +61,7 @@ class BraceRules:
         self._named: dict[str, Expr] = {}
 
     def value(self, schema: object, name: str) -> Expr:
-        """The values of a schema; `name` labels the rules that it needs."""
+        """Return a rule for the values of a schema; `name` labels the rules that it needs."""
         choices = self._schemas.plain(schema) or [{}]
         return alt(*(self._plain(plain, name) for plain in choices))
 
@@ -77,7 +77,8 @@ class BraceRules:
         return _SCALARS[said](self._grammar) if said in _SCALARS else self._any()
 
     def _once(self, plain: Plain, name: str) -> Expr:
-        """One rule for all equal schemas: so a recursive one ends in itself."""
+        """Return one rule for all equal schemas; a recursive schema then refers to itself."""
+        # The rule is reserved before it is built: the schema may refer to itself.
         same = json.dumps(plain, default=repr)
         if same not in self._named:
             ref = self._grammar.reserve(name)

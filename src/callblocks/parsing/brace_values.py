@@ -1,10 +1,10 @@
-"""Values in braces whose strings have quotes of their own, in text that is all there.
+"""A reader for values in braces whose strings have a quote marker of their own.
 
     {city:<q>Paris<q>,days:3,near:[<q>Rouen<q>],more:{wind:true}}
 
-Numbers, `true`, `false` and `null` are bare. A bare word is text, with a problem; so is anything
-bare where the schema wants a string, and what stands in the quotes of JSON or Python. `quote` is
-the marker on both sides of a string.
+Numbers, `true`, `false` and `null` are bare. A bare word is read as a string and reported; so are a
+bare value where the schema wants a string, and a string in the quotes of JSON or Python. `quote` is
+the marker on both sides of a string. The text is complete and was delimited by a scan.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ __all__ = ("BraceValues",)
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _BARE = re.compile(r"[^,{}\[\]]*")
+# Comments of C, which some models put between members; their length is bounded.
 _COMMENTS = re.compile(r"(?:(?://[^\n]*\n|/\*[^*]{0,400}\*/)[ \t\r\n]*)+")
 _KEY = re.compile(r"[^,:{}\[\]]+")
+# A string in the quotes of JSON or Python. Its closing quote must be followed by a separator:
+# otherwise `it's` would open a string.
 _QUOTED = re.compile(r"([\"'])((?:(?!\1)[^\\]|\\.)*)\1(?=[ \t\r\n]*[,:}\]])", re.DOTALL)
 _PYTHON = {"True": True, "False": False, "None": None}
 
 
 class BraceValues:
-    """Reads one object; `repairs` are the codes of what was wrong, each with its reason."""
+    """A reader of one object; `repairs` are the codes of the repairs, each with its reason."""
 
     def __init__(self, text: str, quote: str, *, strict: bool) -> None:
         self.text = text
@@ -37,15 +40,15 @@ class BraceValues:
         self._at = 0
 
     def read(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """The object that is all of the text; `ValueError` says why it is none.
+        """Return the object that is the whole text, or raise `ValueError` with the reason.
 
-        Its brackets match and its strings are closed: whoever delimited it has seen that.
+        The caller guarantees that brackets match and that strings are closed.
         """
         try:
             value = self._object(schema)
         except RecursionError as error:
             raise ValueError("it is nested too deep") from error
-        # A brace in quotes of another kind is one if it is not known where they end.
+        # The scan counts a brace inside of foreign quotes; so the object may end before the text.
         if rest := self._next():
             raise ValueError(f"{rest!r} cannot stand after the arguments")
         return value
@@ -56,7 +59,7 @@ class BraceValues:
         return self.text[self._at : self._at + 1]
 
     def _next_member(self) -> str:
-        """The character that a member, or the end of an object, begins with, behind comments."""
+        """Skip blanks and comments, and return the first character of a member, or `}`."""
         self._next()
         if comments := _COMMENTS.match(self.text, self._at):
             self._repair("repaired-comments", f"a comment: {comments[0]!r:.60}")
@@ -113,7 +116,7 @@ class BraceValues:
         return self._bare(schema) if string is None else string
 
     def _string(self) -> str | None:
-        """The string whose quote stands here."""
+        """Return the string at the position, or None if no quote stands there."""
         self._next()
         if not self.text.startswith(self._quote, self._at):
             return self._quoted()
@@ -123,7 +126,7 @@ class BraceValues:
         return self.text[start:end]
 
     def _quoted(self) -> str | None:
-        """The string that stands here in quotes of another kind, if it is whole."""
+        """Return the string in foreign quotes at the position, if it is closed."""
         found = _QUOTED.match(self.text, self._at)
         if not found:
             return None

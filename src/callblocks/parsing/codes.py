@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 __all__ = ("GENERAL_CODES",)
 
+# Each code with its meaning.
 GENERAL_CODES: Mapping[str, str] = {
     "duplicate-id": "a call has an id that was used before; it was renamed",
     "damaged-marker": "a marker went through a wrong encoding; it was read all the same",
@@ -54,4 +55,3 @@ GENERAL_CODES: Mapping[str, str] = {
     "unread-call": "the name of a tool stands in the form of a call that is not read",
     "invalid-utf8": "bytes of a file were not text; each became U+FFFD",
 }
-"""Each code, and what it means."""

@@ -1,9 +1,9 @@
-"""A tool with less to read: what a call needs, and of descriptions the first clause.
+"""Short forms of tools: the schema that a call needs, and the first clause of each description.
 
-A server that takes tools natively writes their whole schemas into the prompt, where a small model
-would read them for minutes. Names, types, choices, what is required and the structure stay as they
-are. Descriptions are cut to their first clause. Examples, defaults, formats and bounds go: a call
-that misses one of those is told so by its outcome.
+A server that takes tools natively writes their whole schemas into the prompt, which a small model
+reads for minutes. Names, types, choices, required parameters and the structure stay. Descriptions
+are cut to their first clause. Examples, defaults, formats and bounds are dropped: a call that
+violates one gets an error as its result.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ _KEPT = frozenset(
         *("definitions", "anyOf", "oneOf", "allOf", "prefixItems", "description"),
     )
 )
+# Keywords whose members are names of the schema's author, and not keywords: a parameter may be
+# called `default`.
 _BY_NAME = frozenset(("properties", "$defs", "definitions"))
-"""The keywords below which names stand that are nobody's keyword."""
 
 
 def compact_spec(spec: ToolSpec) -> ToolSpec:

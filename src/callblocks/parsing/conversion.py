@@ -1,12 +1,16 @@
-"""A text that was read, in another dialect; what that cannot say is listed, never lost unseen.
+"""Conversion of a parsed text to another dialect; whatever that cannot represent is listed.
 
     conversion(parse(text), text, dialects["scissors-cat"]).unsaid
     →  (Unsaid(what="results: it has no form for that of 'c1'", span=(0, 60)),)
 
-A call is one with its results: where one of them cannot be said, all of them stay in the text as
-they were written. What the model thought is written between the target's own markers; where that
-cannot be it is left out, for as prose it would be told to everybody. An id that the target has no
-place for is listed too.
+A call and its results are converted together: if one of them cannot be written, all of them stay in
+the text as they were. Reasoning is written between the target's own markers; if that is impossible
+it is left out, because as prose it would become visible to users. An id that the target cannot
+write is listed too.
+
+Strategy: write everything; on failure, replace the calls that cannot be written alone by their
+source; on failure, drop the thoughts; on failure, give up. Each attempt is verified by reading it
+back (`Dialect.write`), so a conversion is never silently wrong.
 """
 
 from __future__ import annotations
@@ -31,11 +35,11 @@ _Write: TypeAlias = Callable[[Sequence[Item]], tuple[str | None, str]]
 
 
 class Unsaid(msgspec.Struct, frozen=True):
-    """Something that the target cannot say, in words, and where it stands in the source.
+    """Something that the target cannot represent, in words, and its span in the source.
 
-    `kind` is what became of it: a `call` stands in the new text as it was written, and so does
-    what was `broken` before; a `thought` is left out; an `id` is gone, its call is there; for a
-    `text` as a whole there is no new one.
+    `kind` is the consequence: a `call` stays in the new text as it was written, and so does text
+    that was `broken` before; a `thought` is left out; an `id` is lost, its call is not; for `text`
+    there is no new text at all.
     """
 
     what: str
@@ -44,12 +48,12 @@ class Unsaid(msgspec.Struct, frozen=True):
 
     @property
     def is_fault(self) -> bool:
-        """Whether the new text does not say what the old one did."""
+        """True if the new text does not mean the same as the old one."""
         return self.kind in ("call", "thought", "text")
 
 
 class Conversion(msgspec.Struct, frozen=True):
-    """The text in the other dialect, None where it has no way to say it; and all that is unsaid."""
+    """The text in the other dialect, None if it cannot be written, and a list of what is lost."""
 
     text: str | None
     unsaid: tuple[Unsaid, ...] = ()
@@ -58,7 +62,7 @@ class Conversion(msgspec.Struct, frozen=True):
 class _Part(msgspec.Struct):
     """Prose, a thought, a call with the results in its block, or a result apart from its `call`.
 
-    `span` is the text that it came from.
+    `span` is its place in the source.
     """
 
     items: list[Item]
@@ -73,16 +77,17 @@ def conversion(
     tools: ToolSpecs = (),
     reasoning: Sequence[tuple[str, str]] = (),
 ) -> Conversion:
-    """Write in one dialect what was read of a text in another.
+    """Write a parsed text in another dialect.
 
     `reasoning` are markers for thoughts, for a target that has none of its own.
     """
     known = tuple(specs_by_name(tools).values())
 
     def write(items: Sequence[Item]) -> tuple[str | None, str]:
-        """The items as text, or what of them cannot be said.
+        """Return the items as text, or None and the reason why they cannot be written.
 
-        Blanks between two calls only part them: a target that parts its calls may drop them.
+        Blanks between two calls are only separators: they may be dropped for a target that writes
+        separators of its own.
         """
         faults: list[str] = []
         for row in (items, _without_gaps(items)):
@@ -99,11 +104,12 @@ def conversion(
         unsaid += _keep_unsayable(parts, source, write)
         text, what = write(_items(parts))
     if text is None:
-        # A thought may be at fault by its place alone.
+        # A thought that can be written alone may be impossible in its place.
         unsaid += _leave_out_thoughts(parts, lambda _: what)
         text, what = write(_items(parts))
     if text is None:
-        # No call alone is at fault: prose that would be read as one, or an order.
+        # Each call can be written alone, so the fault is elsewhere: prose that would be read as a
+        # call, or the order of prose and calls.
         unsaid.append(Unsaid(what, (0, len(source)), "text"))
     else:
         unsaid += _ids(target.parsed(text, known, reasoning), parts)
@@ -140,7 +146,7 @@ def _items(parts: Iterable[_Part]) -> list[Item]:
 
 
 def _leave_out_thoughts(parts: Sequence[_Part], fault: Callable[[_Part], str]) -> list[Unsaid]:
-    """Take out the thoughts that have a fault, and list them."""
+    """Remove the thoughts that have a fault, and return them."""
     left_out: list[Unsaid] = []
     for part in parts:
         if any(isinstance(item, Thought) and item for item in part.items) and (what := fault(part)):
@@ -150,7 +156,7 @@ def _leave_out_thoughts(parts: Sequence[_Part], fault: Callable[[_Part], str]) -
 
 
 def _keep_unsayable(parts: Sequence[_Part], source: str, write: _Write) -> list[Unsaid]:
-    """Put the source's text where the target has no words, and list these places."""
+    """Replace calls that the target cannot write by their source text, and return them."""
     faults: list[Unsaid] = []
     gone: set[str] = set()
     for part in parts:
@@ -177,13 +183,13 @@ def _is_gap(item: Item) -> bool:
 
 
 def _kept_as_text(parsed: Parsed) -> list[Unsaid]:
-    """What was no call in the source either."""
+    """Return the blocks that were malformed in the source already."""
     broken = (event for event in parsed.events if isinstance(event, Malformed))
     return [Unsaid(event.code, event.span, "broken") for event in broken]
 
 
 def _ids(read: Parsed, parts: Sequence[_Part]) -> list[Unsaid]:
-    """The ids that someone wrote, where other ones, or none, are read in the new text."""
+    """Return the written ids that the new text does not have."""
     calls = [item for part in parts for item in part.items if isinstance(item, Call)]
     lost = (call for call, new in zip(calls, read.calls, strict=True) if call.id != new.id)
     return [Unsaid(f"the id {call.id!r}", call.span, "id") for call in lost if not is_made(call.id)]

@@ -1,8 +1,12 @@
-"""What a dialect is: one way of writing tool calls as text.
+"""The base class of dialects. A dialect is one way of writing tool calls as text.
 
-A dialect reads (a generator over a block), writes (calls, results and prose as text),
-teaches (a prompt section for a model) and constrains (a grammar for a model's decoder).
-It has no state: one instance serves every parser.
+A dialect reads (a generator over a block), writes (calls, results and prose as text), teaches (a
+prompt section for a model) and constrains (a grammar for a model's decoder). It has no state: one
+instance serves every parser.
+
+`write` guarantees the round trip: it reads its own text back and compares. A subclass therefore
+implements `compose` without escaping rules of its own for hostile values; a value that does not
+survive raises `Unwritable`.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ from callblocks.parsing.turn_end import TURN_ENDS
 
 __all__ = ("Dialect", "with_fallbacks")
 
+# `write` verifies its own text, which is not hostile: a caller's limits must not make it fail.
 NO_LIMITS = Limits(depth=10**9, input_size=10**12, calls=10**9)
 
 
@@ -39,54 +44,54 @@ class Dialect(ABC):
     """One way of writing tool calls."""
 
     name: ClassVar[str]
+    # One line for a table.
     summary: ClassVar[str]
-    """One line for a table."""
+    # The syntax of a call, for people.
     syntax: ClassVar[str]
-    """The form, for people."""
+    # The rules that a prompt states beside the example; a dialect without rules is not taught.
     rules: ClassVar[tuple[str, ...]] = ()
-    """What a model must know beside the example; a dialect without rules is not taught."""
+    # The codes of this dialect's own problems, each with its meaning.
     codes: ClassVar[Mapping[str, str]] = {}
-    """The codes of this dialect's own problems, and what each means."""
     follows_fences: ClassVar[bool] = False
+    # True if its calls may be the whole body of a code fence.
     in_fence_bodies: ClassVar[bool] = True
-    """Whether its calls may be the whole body of a code fence."""
+    # True if it writes an id with each call: the call's own, or the one that `said` makes of it.
     keeps_ids: ClassVar[bool] = True
-    """Whether it writes an id with each call: the call's own, or what `said` makes of it."""
+    # True if prose can stand between calls.
     keeps_order: ClassVar[bool] = True
-    """Whether prose can stand between calls."""
+    # True if only the tool's schema gives a value its type; without a schema it is a string.
     values_are_text: ClassVar[bool] = False
-    """Whether a value has its type from the tool's schema alone: without one it is a string."""
+    # True if only declared tools can be called, because their names are its tags.
     needs_tools: ClassVar[bool] = False
-    """Whether only tools that are known can be called: their names are its tags."""
     in_auto: ClassVar[bool] = True
+    # The pairs of markers around the reasoning of its models, such as `<think>`, `</think>`.
     reasoning: ClassVar[Pairs] = ()
-    """The markers around what the models of this dialect think, such as `<think>`, `</think>`."""
+    # True if a complete call of a declared tool counts inside of a closed thought, too.
     calls_end_reasoning: ClassVar[bool] = False
-    """Whether a complete call of a declared tool is a call in a thought that is closed, too."""
+    # The markers that begin another message, and thereby end a thought that was not closed.
     reasoning_breaks: ClassVar[tuple[str, ...]] = ()
-    """The markers that begin another message, and so end a thought that was not closed."""
+    # The tokens that end a turn of its models, and show nothing at the end of a text.
     turn_ends: ClassVar[tuple[str, ...]] = TURN_ENDS
-    """The tokens that end a turn of its models, and show nothing at the end of a text."""
 
+    # The tags around a result in the prompts of its models, such as `<tool_response>`.
     result_tags: ClassVar[tuple[str, str] | None] = None
-    """The tags in which its models know a result in their prompt, such as `<tool_response>`."""
 
+    # Markers that its models write behind a call in addition to the one that closes it.
     other_closers: ClassVar[tuple[str, ...]] = ()
-    """What its models write behind calls beside the markers that close them."""
 
     @property
     def closers(self) -> tuple[str, ...]:
-        """The markers that close its calls, and mean nothing where none is open."""
+        """The markers that close its calls; without an open call they carry no meaning."""
         return self.other_closers
 
+    # The names of the attributes that hold its markers, each a text or a tuple of spellings.
     markers: ClassVar[tuple[str, ...]] = ()
-    """The attributes that hold its markers, each a text or a row of spellings."""
+    # The dialects that a parser of this one reads as a fallback; the table of dialects sets it.
     siblings: ClassVar[Iterable[Sibling]] = ()
-    """The dialects whose spelling a parser of this one reads too; the table of dialects sets it."""
 
     @cached_property
     def respelled(self) -> Dialect | None:
-        """The same dialect with markers as models misspell them, if they have bars."""
+        """The same dialect with misspelt markers; None if no marker has bars to misspell."""
         own: dict[str, Spellings] = {name: getattr(self, name) for name in self.markers}
         others = {name: respell(markers) for name, markers in own.items()}
         if own == others:
@@ -97,17 +102,17 @@ class Dialect(ABC):
 
     @cached_property
     def as_sibling(self) -> Sibling:
-        """The dialect as the parser of a sibling reads it."""
+        """The dialect as a fallback in the parser of a sibling."""
         return Sibling.of(self)
 
     @property
     def bodies_between(self) -> Bodies | None:
-        """Where another notation may stand between its markers, if anywhere."""
+        """The places between its markers where another notation is read; None if there are none."""
         return None
 
     @abstractmethod
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        """The markers that may open a block."""
+        """Return the markers that may open a block."""
 
     @abstractmethod
     def read(self, block: Block) -> Reading[Refused | None]:
@@ -115,9 +120,9 @@ class Dialect(ABC):
 
     @abstractmethod
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
-        """Put items into text; `write` checks that they can be read back.
+        """Return the items as text; `write` checks that they can be read back.
 
-        A thought comes in its markers, to be put down as it is.
+        A `Thought` is passed with its markers and is written unchanged.
         """
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
@@ -129,16 +134,16 @@ class Dialect(ABC):
         raise Unsupported(f"{self.name} has no grammar")
 
     def early_ends(self, tools: Mapping[str, ToolSpec] | None) -> Sequence[str | Shape]:
-        """Return the markers that would end a text argument in which they stand.
+        """Return the markers that would end a text argument that contains them.
 
-        A text that a model may copy into an argument is shown with a sign in each of them. There is
-        none where arguments are quoted, as in JSON. Without `tools` their names may be any. Each
-        marker begins with a character that is neither blank nor a quotation mark.
+        A text that a model may copy into an argument is shown with an escape sign in each of them.
+        Dialects with quoted arguments, as in JSON, have none. Without `tools`, tags of any name
+        count. Each marker begins with a character that is neither blank nor a quotation mark.
         """
         return ()
 
     def said(self, item: Call | Result, tools: Mapping[str, ToolSpec]) -> Call | Result:
-        """What this dialect says of a call or a result, where that is not all of it."""
+        """Return the part of a call or a result that this dialect can represent."""
         return item
 
     def write(
@@ -148,13 +153,14 @@ class Dialect(ABC):
         *,
         reasoning: Sequence[tuple[str, str]] = (),
     ) -> str:
-        """Write prose, thoughts, calls and results so that reading gives them back.
+        """Write prose, thoughts, calls and results as text that reads back as the same items.
 
-        What cannot be written so raises `Unwritable`. `reasoning` are pairs of markers that a
-        reader is told of, for a dialect that has none of its own.
+        Items that do not survive the round trip raise `Unwritable`. `reasoning` are pairs of
+        markers for a dialect that has none of its own; the reader must be given the same pairs.
         """
         known, wanted = specs_by_name(tools), joined(items)
-        # A book is read from as it is: it may know tools that are not made yet.
+        # A `SpecBook` is passed on as it is: it makes specs lazily, and `known` has only those that
+        # exist already.
         book = tools if isinstance(tools, SpecBook) else known.values()
         pairs = (*self.reasoning, *reasoning)
         try:
@@ -177,29 +183,30 @@ class Dialect(ABC):
     def parsed(
         self, text: str, tools: ToolSpecs = (), reasoning: Sequence[tuple[str, str]] = ()
     ) -> Parsed:
-        """What is read of a text that was written in this dialect."""
+        """Parse a text that was written in this dialect."""
         owners = with_fallbacks((self,), is_named=True)
         engine = Engine(owners, tools=tools, reasoning=reasoning, limits=NO_LIMITS)
         return Parsed(engine.feed(text) + engine.close())
 
     def _marked(self, item: Item, pairs: Pairs) -> Item:
-        """A thought between the first of the markers; everything else as it is."""
+        """Return a thought between the first pair of markers, and every other item unchanged."""
         if not isinstance(item, Thought):
             return item
         for opening, closing in pairs[:1]:
             marked = Thought(f"{opening}{item}{closing}")
-            # Where prose is put into a frame, a writer that knows of no thoughts frames them too.
+            # A dialect that frames prose (channels) may frame a thought as prose, too. Then the
+            # composed text does not end with it, and the dialect has no form for thoughts.
             if self.compose([marked], {}).endswith(marked):
                 return marked
         raise Unwritable(self.name, f"the thought {str(item)!r:.80}: it has no form for one")
 
     def example(self, tools: ToolSpecs) -> str:
-        """A text of this dialect that calls the first of the tools."""
+        """Return a text of this dialect that calls the first of the tools."""
         known = tuple(specs_by_name(tools).values())
         return self.write(example_items(known), known)
 
     def teach(self, tools: ToolSpecs, *, compact: bool = False) -> str:
-        """A prompt section that tells a model how to call these tools.
+        """Return a prompt section that tells a model how to call these tools.
 
         With `compact` each tool is one line: a signature instead of a list of its parameters.
         """
@@ -212,7 +219,7 @@ class Dialect(ABC):
     def grammar(
         self, tools: ToolSpecs, kind: Kind, *, calls: Calls | None = None, tool: str | None = None
     ) -> str:
-        """Print a grammar that holds a model to this dialect and these tools.
+        """Return a grammar that constrains a model to this dialect and these tools.
 
         `calls` demands at least one call (`required`) or exactly one (`one`); `any` demands none.
         `tool` names the one tool that may be called, and without `calls` demands a call of it.
@@ -233,10 +240,12 @@ class Dialect(ABC):
 
 @cache
 def with_fallbacks(named: tuple[Dialect, ...], *, is_named: bool) -> tuple[Owner, ...]:
-    """Return dialects with who is asked where all of them refuse a block.
+    """Return the dialects and their fallbacks, which are asked where all dialects refuse a block.
 
-    Where dialects are guessed instead of named, all siblings are among them.
+    Siblings are fallbacks only where dialects are named; `auto` reads all of them anyway.
     """
+    # Order matters: the first reader that accepts owns the block. A literal reading by any dialect
+    # comes before a misspelt one, and a foreign body between known markers is the last resort.
     names = {one.name for one in named}
     every = dict.fromkeys(sibling for one in named for sibling in one.siblings if is_named)
     siblings = [one for one in every if one.name not in names]

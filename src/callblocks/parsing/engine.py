@@ -1,12 +1,26 @@
-"""The one parse loop.
+"""The parse loop.
 
-The loop is a generator that stops wherever it needs more text. It streams prose up to the
-first marker that opens a block, hands the text to whoever owns that marker until the block
-ends, and goes on. An owner may find that this was no block after all: then the text is given
-back and the next owner is asked; if nobody wants it, its first character is prose.
+Text arrives in pieces of any size. The loop (`_run`) is a generator: it suspends whenever the text
+so far cannot decide what comes next, and `feed` resumes it.
 
-A refusal may name a place before which its owner opens nothing more. So every character is
-read at most once by each owner, and the whole is linear.
+States
+    prose    Emit text up to the first offset where an opener could begin; the rest stays pending.
+    opening  The pending text begins with an opener. `_open` asks the readers of that opener, in
+             order, to read a block.
+    block    One reader consumes the block up to its end, or refuses. A refusal restores the
+             scanner to the start of the block, and the next reader is asked. If all refuse, one
+             character becomes prose and the loop is in `prose` again.
+    parked   `Stage.search` is set. The suspended reader waits for a marker and needs no other
+             text, so `feed` emits whole pieces without resuming it (see `Stage.settle`).
+
+Invariants
+    - Each event starts where the previous one ended, so the spans tile the input.
+    - A reader that refuses may name an offset before which it would refuse again (`_barred`). So
+      each reader consumes each character a bounded number of times, and the loop is linear.
+    - No event depends on how the text was cut: a decision that needs more text suspends.
+
+Why generators: a dialect then reads like its grammar, and no reader keeps a state table of its own.
+Why not parse the whole text again for each piece: that is quadratic in the number of pieces.
 """
 
 from __future__ import annotations
@@ -38,7 +52,10 @@ __all__ = ("Engine", "Owner", "Reader", "Setting")
 
 
 class Engine(Stage):
-    """Fed pieces of text, answers with events. It does no I/O and raises only for the caller."""
+    """A parser for one text: `feed` takes pieces and returns events, `close` ends the text.
+
+    It does no I/O, and raises only for a mistake of the caller, never for what the text holds.
+    """
 
     __slots__ = (
         "_barred",
@@ -86,11 +103,17 @@ class Engine(Stage):
         self._loop = self._run()
 
     def feed(self, piece: str) -> list[Event]:
-        """Take more text; return what it settled."""
+        """Take more text; return the events that are certain now."""
         search = self.search
         if search is None:
             return self._feed_reader(piece)
-        # A stream without its marker is settled here: this is the path of most pieces.
+        # Fast path, which most pieces take: a reader is parked (see `Stage.settle`), and one search
+        # decides. Three cases:
+        #   no hit               the whole piece is free text: emit it and stay parked;
+        #   hit, lastindex set   a marker is complete: resume the reader with that hit;
+        #   hit, no lastindex    the piece stops inside a possible marker: emit the text before it,
+        #                        and hold the rest back until the next piece decides.
+        # A piece is type-checked only where the search did not do it (`search` raises TypeError).
         text = piece
         try:
             if self.held:
@@ -123,7 +146,7 @@ class Engine(Stage):
         return [speak(text, (start, end))]
 
     def close(self) -> list[Event]:
-        """The text is over; return what was waiting."""
+        """End the text; return the events that were pending."""
         if self.scan.closed:
             raise ParserClosed("close() after close(): a new text needs a new parser")
         self.scan.closed = True
@@ -134,7 +157,7 @@ class Engine(Stage):
         return self.out
 
     def _report_unread(self, log: ProseLog) -> None:
-        """Say where a call was meant that nobody read."""
+        """Emit a problem for each place in the prose that has the form of an unread call."""
         fences = self._how[1] is not False
         closed = not self.calls and any(owner.calls_end_reasoning for owner in self._owners)
         open_fence = self.said if self.fence else None
@@ -145,10 +168,14 @@ class Engine(Stage):
             self.say(Problem(UNREAD, detail, (self.said, self.said), place))
 
     def fork(self) -> Engine:
-        """A parser for the body of a code fence that begins here; it counts on from this one.
+        """Return a parser for the body of a code fence that begins at the current offset.
 
-        It has no limit of calls: whoever joins it looks at that.
+        Its offsets, ids and call indexes continue those of this parser. It has no limit on the
+        number of calls: the caller of `join` checks the limit.
         """
+        # The fork reads the inside of a fence, so calls in it count as if no fence were there
+        # (`in_code_fences` is True by default): it quotes nothing and tracks no fences. The
+        # caller's reasoning pairs are not passed on, since a thought makes the fence prose anyway.
         owners = _in_fence_bodies(self._owners)
         limits = replace(self.limits, calls=sys.maxsize)
         preferred = self._preferred if self._preferred in owners else None
@@ -161,7 +188,7 @@ class Engine(Stage):
         return inner
 
     def join(self, inner: Engine) -> None:
-        """Take over the account of a fork whose calls are said here."""
+        """Take over the ids and the call count of a fork whose calls were emitted here."""
         self.ids.join(inner.ids)
         self.calls, self.solid = inner.calls, True
         self.ready += inner.ready
@@ -177,8 +204,10 @@ class Engine(Stage):
         return self.out
 
     def _advance(self, text: str, hit: Hit | None = None) -> list[Event]:
-        """Let the reader go on with the text that waits."""
+        """Resume the suspended reader with the pending text, and with the hit that woke it."""
         scan = self.scan
+        # While a reader was parked, pieces bypassed the scanner. Bring its offset and its
+        # lookbehind up to date before the reader sees it again.
         if self.search is not None:
             if self.quotes:
                 scan.tail = end_of(reversed(self.passed))
@@ -199,6 +228,9 @@ class Engine(Stage):
             yield from self._open(openers)
 
     def _open(self, openers: Openers) -> Reading[None]:
+        # Ask the readers that own an opener at this offset, in order, until one accepts. `start`,
+        # `fresh` and `before` are all that a rewind needs, so they are saved before any reader
+        # consumes text. `beginning` only narrows the candidates; `scan.match` decides.
         scan, start, fresh = self.scan, self.scan.offset, self.scan.fresh
         before, unlikely, longest = scan.before, None, ""
         quoted = self.quotes and (yield from is_quoted(self, before))
@@ -211,12 +243,16 @@ class Engine(Stage):
             if marker is None:
                 continue
             longest = max(longest, marker, key=len)
+            # This reader refused an earlier opener after it had read beyond this offset, and said
+            # that it opens nothing before. Asking it again would be quadratic.
             if self._barred.get(reader, 0) > start:
                 continue
             block, attempt, calls = Block(self, reader.name, marker), None, len(self.ready)
             if self.attempts is not None:
                 attempt = Attempt(reader.name, marker, start)
                 self.attempts.append(attempt)
+            # An ambiguous opener counts for a dialect that the caller named alone, or that the
+            # model is known to write; a guessed dialect must be certain.
             self.alone = reader is self._preferred or self._named == (reader,)
             try:
                 refused = yield from reader.read(block)
@@ -237,11 +273,16 @@ class Engine(Stage):
             scan.rewind(start, block.taken, fresh, before)
         if self.prose_log is not None and not quoted:
             self.prose_log.refuse(longest, start)
+        # Only one character becomes prose: another opener may begin inside this one, as `[{` does
+        # inside `[[{`.
         self.prose(scan.take(scan.pos + 1))
         if unlikely:
             end = self.said
             self.say(Problem("unlikely-name", str(unlikely), (end, end), (start, end)))
 
+    # A dialect may open nothing more (`Block.refuse` with `forever`, or scissors-cat behind its
+    # delimiter). Without its openers the search is faster, and a single remaining dialect counts as
+    # read alone.
     def _retire(self, reader: Reader) -> None:
         self._owners = tuple(owner for owner in self._owners if owner is not reader)
         self._named = _named(self._owners)
@@ -256,7 +297,7 @@ def _in_fence_bodies(owners: tuple[Owner, ...]) -> tuple[Owner, ...]:
 
 @lru_cache(maxsize=256)
 def _named(owners: tuple[Owner, ...]) -> tuple[Owner, ...]:
-    """Return the owners of the first rank: where there is one, it is taken at its word."""
+    """Return the owners that are no fallbacks; a single one accepts its ambiguous openers."""
     return tuple(owner for owner in owners if not isinstance(owner, Fallback))
 
 

@@ -1,4 +1,4 @@
-"""What a rule of a grammar says, whatever notation it is printed in.
+"""Expressions of grammar rules, independent of the notation in which they are printed.
 
     seq(lit("<"), many(chars("a-z"), least=1), opt(lit("/")), lit(">"))
 
@@ -38,32 +38,32 @@ __all__ = (
 
 
 class Lit(msgspec.Struct, frozen=True):
-    """This very text."""
+    """A literal text."""
 
     text: str
 
 
 class Chars(msgspec.Struct, frozen=True):
-    """One character inside the ranges, or one outside them all where `negated`."""
+    """One character inside of the ranges, or, if `negated`, one outside of all of them."""
 
     ranges: tuple[tuple[str, str], ...]
     negated: bool = False
 
 
 class Seq(msgspec.Struct, frozen=True):
-    """One after the other; without parts, the empty text."""
+    """A sequence; without parts, the empty text."""
 
     parts: tuple[Expr, ...]
 
 
 class Alt(msgspec.Struct, frozen=True):
-    """Any one of them."""
+    """A choice of one alternative."""
 
     choices: tuple[Expr, ...]
 
 
 class Repeat(msgspec.Struct, frozen=True):
-    """`least` to `most` times; without `most`, as often as wanted."""
+    """A repetition of `least` to `most` times; without `most`, unbounded."""
 
     body: Expr
     least: int
@@ -71,16 +71,16 @@ class Repeat(msgspec.Struct, frozen=True):
 
 
 class Ref(msgspec.Struct, frozen=True):
-    """What the rule of this name says."""
+    """A reference to a rule."""
 
     name: str
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """A deterministic automaton over characters: it starts in state 0, may stop in `ends`.
+    """A deterministic automaton over characters: it starts in state 0 and may stop in `ends`.
 
-    `steps[state]` are the characters it takes there and the state each leads to. It is a
-    kind of its own because one reader needs it left-recursive and the other right-recursive.
+    `steps[state]` are classes of characters with the state that each leads to. It is a node of its
+    own, and not rules, because GBNF needs right recursion and Lark left recursion.
     """
 
     steps: tuple[tuple[tuple[Chars, int], ...], ...]
@@ -89,33 +89,33 @@ class Machine(msgspec.Struct, frozen=True):
 
 Expr: TypeAlias = Lit | Chars | Seq | Alt | Repeat | Ref | Machine
 
+# The empty text.
 EMPTY = Seq(())
-"""The empty text."""
 
 
 def lit(text: str) -> Expr:
-    """Say exactly `text`."""
+    """Return an expression for exactly this text."""
     return Lit(text) if text else EMPTY
 
 
 def chars(spec: str) -> Chars:
-    """One character of the class `spec`, such as `a-zA-Z_`."""
+    """Return an expression for one character of the class `spec`, such as `a-zA-Z_`."""
     return Chars(_ranges(spec))
 
 
 def none_of(spec: str) -> Chars:
-    """One character that is not of the class `spec`; newlines count as characters."""
+    """Return an expression for one character outside of `spec`; newlines are characters, too."""
     return Chars(_ranges(spec), negated=True)
 
 
 def seq(*parts: Expr) -> Expr:
-    """All parts in order."""
+    """Return a sequence of all parts; nested sequences are flattened."""
     flat = tuple(inner for part in parts for inner in _parts(part))
     return flat[0] if len(flat) == 1 else Seq(flat)
 
 
 def alt(*choices: Expr) -> Expr:
-    """One of the choices, each counted once."""
+    """Return a choice; nested choices are flattened and duplicates dropped."""
     if not choices:
         raise CallerError("an alternative needs at least one choice")
     flat = tuple(dict.fromkeys(inner for choice in choices for inner in _choices(choice)))
@@ -123,7 +123,7 @@ def alt(*choices: Expr) -> Expr:
 
 
 def repeat(body: Expr, least: int, most: int | None) -> Expr:
-    """`body` from `least` to `most` times, or without a limit."""
+    """Return a repetition of `body` from `least` to `most` times, or unbounded."""
     if least < 0 or (most is not None and most < least):
         raise CallerError(f"cannot repeat {least} to {most} times; give 0 <= least <= most")
     if most == 0:
@@ -132,17 +132,17 @@ def repeat(body: Expr, least: int, most: int | None) -> Expr:
 
 
 def many(body: Expr, least: int = 0) -> Expr:
-    """`body` at least so many times, without a limit."""
+    """Return an unbounded repetition of `body`, at least `least` times."""
     return repeat(body, least, None)
 
 
 def opt(body: Expr) -> Expr:
-    """`body` or nothing."""
+    """Return an optional `body`."""
     return repeat(body, 0, 1)
 
 
 def within(expr: Expr) -> Iterator[Expr]:
-    """Walk over an expression and all that it is made of, in the order of the text."""
+    """Yield an expression and all its subexpressions, in the order of the text."""
     yield expr
     match expr:
         case Seq(inner) | Alt(inner):

@@ -1,12 +1,12 @@
-"""Owners of lower rank: they are asked where every dialect that is read has refused a block.
+"""Fallback readers, which are asked if all dialects have refused a block.
 
-A `Sibling` is a dialect of the same family, or one that shares an opening marker: models write
-the spelling of an older version, or of another family that they have seen. `Respelled` is the
-dialect itself with other bars in its markers. `ForeignBodies` reads what stands between the
-markers of a dialect in another notation than its own.
+    Sibling         a dialect of the same family, or one that shares an opening marker: models write
+                    the spelling of an older version, or of another family that they have seen
+    Respelled       the dialect itself with other bars or blanks in its markers
+    ForeignBodies   the dialect's markers around another notation than its own
 
-What they read has a problem that says so, and what they need to be sure of, they must still be
-sure of: they count as guesses, also where one dialect is named.
+Each call that they read gets a problem that says so. Fallbacks count as guesses even if the caller
+named a single dialect: their ambiguous openers need confirmation.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = ("Fallback", "ForeignBodies", "Respelled", "Sibling")
 
 
 class Fallback:
-    """What owners of lower rank share: they think nothing and end no turn.
+    """The base of fallbacks: they have no reasoning and end no turn.
 
-    Each is a class of its own, for the name of an owner is one of its class.
+    Each instance has a class of its own (`of`), because the name of an owner is a class attribute.
     """
 
     name: ClassVar[str]
@@ -44,7 +44,7 @@ class Fallback:
 
 
 class Sibling(Fallback):
-    """Reads what a dialect reads where it is only guessed, and names it in a problem."""
+    """A dialect as a guess, which adds a problem with its name to each call."""
 
     def __init__(self, dialect: Owner) -> None:
         self.dialect = dialect
@@ -57,7 +57,7 @@ class Sibling(Fallback):
         return cast("type[Sibling]", made)(dialect)
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        """The markers that open a block whoever the writer is."""
+        """Return the unambiguous openers of the dialect."""
         return self.dialect.openers(setting._replace(alone=False))
 
     def read(self, block: Block) -> Reading[Refused | None]:
@@ -66,7 +66,7 @@ class Sibling(Fallback):
 
 
 class Respelled(Fallback):
-    """Reads a dialect whose markers are spelt with other bars or blanks than its own."""
+    """A dialect with other bars or blanks in its markers."""
 
     def __init__(self, dialect: Owner, *, is_named: bool) -> None:
         self._dialect = dialect
@@ -80,7 +80,7 @@ class Respelled(Fallback):
         return cast("type[Respelled]", made)(dialect, is_named=is_named)
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        """The markers that have bars; what else opens a block has no other spelling."""
+        """Return the openers that have bars; the others have no second spelling."""
         openers = self._dialect.openers(setting._replace(alone=False))
         return tuple(one for one in openers if is_barred(begun(one)))
 
@@ -94,6 +94,7 @@ class Respelled(Fallback):
 def _read_with_problem(
     block: Block, dialect: Owner, code: str, detail: str
 ) -> Reading[Refused | None]:
+    # The problems come behind all calls of the block: which calls it has is known only then.
     stage, before = block.stage, len(block.stage.ready)
     refused = yield from dialect.read(block)
     end, place = (stage.said, stage.said), (block.start, stage.said)
@@ -103,10 +104,9 @@ def _read_with_problem(
 
 
 class ForeignBodies(Fallback):
-    """Reads the bodies of a dialect's blocks in another notation.
+    """A reader of a dialect's blocks whose bodies are in another notation.
 
-    `is_named` says that the dialect is not guessed: where no tools are declared, any name may be
-    that of one.
+    `is_named`: the dialect is not guessed, so if no tools are declared any name may be a tool's.
     """
 
     def __init__(self, bodies: Bodies, *, is_named: bool) -> None:
@@ -115,12 +115,12 @@ class ForeignBodies(Fallback):
 
     @staticmethod
     def of(name: str, bodies: Bodies, *, is_named: bool) -> ForeignBodies:
-        """Return who reads such bodies of the dialect with this name."""
+        """Return the reader of such bodies for the dialect of this name."""
         made = type(ForeignBodies.__name__, (ForeignBodies,), {"name": name})
         return cast("type[ForeignBodies]", made)(bodies, is_named=is_named)
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        """The markers behind which a body stands."""
+        """Return the markers behind which a body stands."""
         return (*self._bodies.section, *self._bodies.opening)
 
     def read(self, block: Block) -> Reading[Refused | None]:

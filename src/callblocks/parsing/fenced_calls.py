@@ -11,13 +11,15 @@ calls of declared tools, and their arguments fit the tools' schemas. Then the fe
 its two lines belong to the span of the first and the last one.
 
 The body is read by a fork of the engine (the same dialects, `FENCE_FORMS`, its own scanner), a
-slice at a time, and nothing of it is said before the closing line. The first event that no fence
-of calls can have (prose, another tool, a result, a thought, something malformed) ends the attempt:
-the text is given back, and `CodeFences` makes prose of it. So a fence waits only while it can
-still be calls, and its body is read twice at most: inside a fence nobody asks again.
+slice at a time, and none of its events is emitted before the closing line. The first event that a
+fence of calls cannot have (prose, another tool, a result, reasoning, malformed text) ends the
+attempt: the engine rewinds, and `CodeFences` makes prose of the text. So a fence is held back only
+while it can still be calls, and its body is read at most twice: inside of a fence `FencedCalls` is
+not asked again.
 
-A fence that the text ends in closes there, as in CommonMark: a model often stops after the call.
-A call that breaks off with the text is said as it is, not ended or malformed: nobody runs it.
+A fence that is open at the end of the text closes there, as in CommonMark: a model often stops
+after the call. A call that breaks off with the text is emitted as incomplete or malformed, and is
+never run.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ LIMITED = ("too-large", "too-deep")
 
 
 class FencedCalls:
-    """Reads a fence whose whole body is calls of declared tools, and refuses every other."""
+    """A reader that accepts a fence whose whole body is calls of declared tools, and no other."""
 
     name: ClassVar = "fenced-calls"
     OPENERS = FENCE_LINES
@@ -69,7 +71,7 @@ class FencedCalls:
         if fence is None or not newline:
             return block.refuse(expected="the opening line of a code fence", at=block.start)
         block.stage.scan.fresh = True
-        # Only an engine asks for fences.
+        # `block.stage` is an Engine here: only the engine has this reader in its table.
         body = _Body(cast("Engine", block.stage))
         closed = yield from _read_body(block, fence.run, body)
         if not (body.may_be_calls and body.is_whole(closed=closed)):
@@ -81,7 +83,7 @@ class FencedCalls:
 
 
 def _read_body(block: Block, run: str, body: _Body) -> Reading[bool]:
-    """Give the body its text while it may be calls; return whether a line closes the fence."""
+    """Feed the body while it may be calls; return whether a line closes the fence."""
     while True:
         text, marker = yield from block.some(CLOSING[run[0]])
         if not body.feed(text):
@@ -99,7 +101,7 @@ def _read_body(block: Block, run: str, body: _Body) -> Reading[bool]:
 
 
 class _Body:
-    """The body of a fence, and what a fork of the engine says of it."""
+    """The body of a fence, and the events that a fork of the engine emits for it."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -109,7 +111,8 @@ class _Body:
         self.may_be_calls = True
 
     def feed(self, text: str) -> bool:
-        """Read more of it; return whether all of it may still be calls."""
+        """Feed more text to the fork; return whether the body may still be nothing but calls."""
+        # In slices, so that a large fence of prose that arrives in one piece is given up early.
         for at in range(0, len(text), SLICE):
             self._hear(self._inner.feed(text[at : at + SLICE]))
             if not self.may_be_calls:
@@ -117,18 +120,19 @@ class _Body:
         return self.may_be_calls
 
     def is_whole(self, *, closed: bool) -> bool:
-        """Whether the body, which is over, is nothing but calls that can be used."""
+        """End the body; return whether it is nothing but calls that can be used."""
         self._is_open = not closed
         self._hear(self._inner.close())
         last = next((one for one in reversed(self._events) if not isinstance(one, Problem)), None)
         if not self.may_be_calls or last is None:
             return False
-        # What breaks off ends with the text, not with the fence.
+        # A call may break off only where the text does: a closed fence has no broken call, an open
+        # one at most its last.
         broken = [one for one in self._events if _breaks_off(one)]
         return not broken if closed else broken in ([], [last]) and not self._engine.strict
 
     def say(self, block: Block, *, closed: bool) -> None:
-        """Say the calls: the lines of the fence belong to the first and the last."""
+        """Emit the calls; the spans of the first and the last include the lines of the fence."""
         engine, end = self._engine, block.offset
         if self._inner.calls > engine.limits.calls:
             return block.malformed("too-many-calls", f"more than {engine.limits.calls}")
@@ -148,7 +152,8 @@ class _Body:
                 case CallStarted(name=name):
                     may_be = name in self._engine.tools
                 case CallReady(call=call):
-                    # One piece may hold all of a call of a tool that nobody declared.
+                    # `tool` may be None: one piece may hold a whole call of an undeclared tool, and
+                    # the loop goes on after its `CallStarted`.
                     tool = self._engine.tools.get(call.name)
                     may_be = tool is not None and (not call.ended or _suits(call, tool))
                 case Malformed(code=code, index=index):
@@ -163,15 +168,15 @@ class _Body:
 
 
 def _breaks_off(event: Event) -> bool:
-    """Whether a call lacks its end."""
+    """Return whether an event is that of a call without its end."""
     is_broken = isinstance(event, Malformed) and event.code not in LIMITED
     return is_broken or (isinstance(event, CallReady) and not event.call.ended)
 
 
 def _suits(call: Call, tool: ToolSpec) -> bool:
-    """Whether the input fits the tool: known names, all that is required, the right types.
+    """Return whether the input fits the tool: known names, all required ones, the right types.
 
-    A number written as a text is one: the tool will be given the number.
+    A string that is a number fits a number, because the runtime converts it.
     """
     known, schema = tool.properties, tool.parameters
     given = {
@@ -184,7 +189,9 @@ def _suits(call: Call, tool: ToolSpec) -> bool:
 
 
 def _framed(events: list[Event], start: int, fence: str) -> Iterator[Event]:
-    """The events of calls with spans that tile a fence, the blanks between the calls included."""
+    """Yield the events with spans that tile the fence, including the blanks between the calls."""
+    # Each event is stretched back to the end of the previous one, which covers the blanks. The last
+    # `CallReady` or `Malformed`, and what follows it, is stretched to the end of the fence.
     end = start + len(fence)
     ends = [at for at, one in enumerate(events) if isinstance(one, CallReady | Malformed)]
     said, began = start, start

@@ -1,8 +1,12 @@
 """Markdown code fences, as CommonMark reads them.
 
-A fence opens at the start of a line, up to three spaces in, with three or more backticks or
-tildes and an info string (which holds no backtick after backticks). It closes with a line of
-at least as many of the same character and nothing else.
+A fence opens at the start of a line, after up to three spaces, with a run of three or more
+backticks or tildes and an info string. After backticks the info string must hold no backtick:
+```` ```sh``` ```` on one line is a code span. A fence closes with a line of at least as many of the
+same character and nothing else; a shorter run inside is content.
+
+States of `Stage.fence`: `""` outside, the opening run inside. A closing line is compared with that
+run, so fences do not nest, but a fence of four backticks may show one of three.
 """
 
 from __future__ import annotations
@@ -48,14 +52,20 @@ def read_fence(text: str) -> Fence | None:
 
 
 def closes(text: str, run: str) -> bool:
-    """Whether a line (without its end) closes the fence that `run` opened."""
+    """Return whether a line (without its end) closes the fence that `run` opened."""
     bare = text.strip()
     return bare.startswith(run) and not bare.strip(run[0])
 
 
 def read_fence_body(block: Block, run: str) -> Reading[tuple[str, int | None]]:
-    """Read up to the closing line: the body, and where that line begins (None if it lacks)."""
+    """Read up to the closing line; return the body and that line's offset, None if it is missing.
+
+    The body is emitted as input while it arrives.
+    """
     parts: list[str] = []
+    # The marker of a closing line is three backticks at a line start. Such a line may still be
+    # content ("```python" inside of a fence), so it is read up to its end before it counts. The
+    # newline before a closing line belongs to the body.
     while True:
         text, marker = yield from block.stream(CLOSING[run[0]])
         parts.append(text)
@@ -74,7 +84,7 @@ def read_fence_body(block: Block, run: str) -> Reading[tuple[str, int | None]]:
 
 
 class CodeFences:
-    """Keeps account of the code fence that the prose is in. Its lines stay prose."""
+    """A reader that tracks the code fence around the prose. The lines of the fence stay prose."""
 
     name: ClassVar = "code-fence"
     OPENERS = FENCE_LINES
@@ -87,7 +97,7 @@ class CodeFences:
             stage.fence = fence.run
         elif stage.fence and closes(text, stage.fence):
             stage.fence = ""
-        # The line's end may belong to the block on the next line.
+        # The newline is returned: it may be the first character of a line marker.
         block.give_back(block.offset - len(end))
         block.prose()
         return None

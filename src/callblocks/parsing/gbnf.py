@@ -1,7 +1,7 @@
 """The notation of llama.cpp: `root ::= "<" name ">"`.
 
-llama.cpp follows characters through a set of stacks. It refuses rules that begin with
-themselves, so an automaton's states lead to the right:
+llama.cpp keeps a set of stacks, one per possible parse, and expands rules on the left without
+bound. So it refuses left-recursive rules, and the states of an automaton are right-recursive:
 
     text-0 ::= "" | [^<] text-0 | "<" text-1
 """
@@ -16,8 +16,10 @@ from callblocks.parsing.notation import Notation, shown
 __all__ = ("printed",)
 
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# Escapes in a literal, and in a class.
 _IN_TEXT = {**_NAMED, '"': '\\"', "\\": "\\\\"}
-# Not all readers of this notation know `\-`, and some read `&&` and `~~` as operations.
+# Not all readers of GBNF know `\-`, and some read `&&` and `~~` in a class as set operations: these
+# characters are written as hexadecimal escapes.
 _IN_CLASS = {**_NAMED, "\\": "\\\\", "[": "\\[", "]": "\\]"} | {
     char: f"\\x{ord(char):02X}" for char in "-^&~"
 }
@@ -46,7 +48,7 @@ class _Gbnf(Notation):
         for state, steps in enumerate(machine.steps):
             ways = ['""'] if state in machine.ends else []
             for taken, target in steps:
-                # A state that only ends is not worth a rule.
+                # A state without steps only ends the text: it needs no rule.
                 rest = f" {name}-{target}" if machine.steps[target] else ""
                 ways.append(self.characters(taken) + rest)
             if steps:

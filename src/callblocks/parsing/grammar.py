@@ -1,4 +1,4 @@
-"""A grammar: named rules, printed for the decoder that a model runs under.
+"""A grammar: named rules, printed in the notation of a constrained decoder.
 
     grammar = Grammar()
     word = grammar.rule("word", many(chars("a-z"), least=1))
@@ -6,11 +6,18 @@
     grammar.to("gbnf")        root ::= word "!"      for llama.cpp
     grammar.to("lark")        start: word "!"        for llguidance
 
-`root` is where a text begins. Any other name is only a label: it is put into the letters
-that both notations allow, and numbered where it is taken.
+`root` is the start rule. Any other name is only a label: it is reduced to the characters that both
+notations allow, and numbered if it is taken.
 
-A grammar also knows how many calls it demands, so that no dialect has to. A dialect says where
-calls repeat, and the grammar writes the repetition:
+Invariants
+    - Rules are expressions (`expressions`), independent of a notation. Printing checks that no rule
+      loops without consuming text (`left_recursion`), which llama.cpp would refuse.
+    - Whatever the grammar allows, the dialect's reader reads: prose holds no opener (`machines`),
+      and a value holds no marker that would end it.
+    - Equal schemas share a rule, so a recursive schema gives a finite grammar (`schema_rules`).
+
+The grammar, and not the dialect, knows how many calls are demanded. A dialect marks where calls
+repeat, and the grammar writes the repetition:
 
     grammar.row(call, lit(", "))             calls that share one block
     grammar.text(["<call>"], block)          `root`: prose without the marker, and blocks
@@ -35,42 +42,42 @@ from callblocks.parsing.machines import without
 
 __all__ = ("Calls", "Grammar", "Kind")
 
+# The notations: that of llama.cpp, that of llguidance, and that of xgrammar and vLLM.
 Kind: TypeAlias = Literal["gbnf", "lark", "structural_tag"]
-"""The notations: that of llama.cpp, that of llguidance, and that of xgrammar and vLLM."""
+# The number of calls that a text must have: any, at least one, exactly one.
 Calls: TypeAlias = Literal["any", "required", "one"]
-"""How many calls a text must have: any number, at least one, exactly one."""
 
 
 class Grammar:
-    """Collects rules, and prints them.
+    """A collection of rules, which can be printed in several notations.
 
-    `calls` is how many calls a text must have. `known` are all tools that a reader of the text
-    knows, also those that this grammar does not let a model call: prose may not call them either.
+    `calls` is the number of calls that a text must have. `known` are all tools that a reader of the
+    text knows, also those that this grammar does not allow: prose must not call them either.
     """
 
     def __init__(self, calls: Calls = "any", known: Sequence[ToolSpec] = ()) -> None:
         if calls not in get_args(Calls):
             raise CallerError(f"no calls={calls!r}; choose from: {', '.join(get_args(Calls))}")
         self.known = tuple(known)
+        # True once `row`, `repeated` or `text` made rules that depend on the number of calls. A
+        # dialect that uses none of them cannot demand calls.
         self.counts_calls = False
-        """Whether `row`, `repeated` or `text` made rules of how many calls there may be."""
+        # The markers that prose must not hold, and the rule of a block, if `text` made the root.
         self.blocks: tuple[tuple[str, ...], Expr] | None = None
-        """The markers that prose lacks, and a block, where the text is prose and blocks."""
         self.calls: Calls = calls
-        """How many calls a text must have."""
+        # The spelling of JSON's three words; Python's dialects change it.
         self.words = {"true": "true", "false": "false", "null": "null"}
-        """How JSON's three words are spelled."""
         self._rules: dict[str, Expr | None] = {}
         self._shared: dict[str, Ref] = {}
 
     def rule(self, name: str, expr: Expr) -> Ref:
-        """Add a rule; what it returns stands for it in others."""
+        """Add a rule, and return a reference to it."""
         ref = self.reserve(name)
         self.define(ref, expr)
         return ref
 
     def reserve(self, name: str) -> Ref:
-        """Name a rule that is defined later, because it will need itself."""
+        """Return a reference to a rule that is defined later; recursive rules need it."""
         if name == "root" and name in self._rules:
             raise CallerError("the grammar has a root already; give this rule another name")
         ref = Ref(_free(name, self._rules))
@@ -78,13 +85,13 @@ class Grammar:
         return ref
 
     def define(self, ref: Ref, expr: Expr) -> None:
-        """Say what a reserved rule is."""
+        """Define a reserved rule."""
         self._rules[ref.name] = expr
 
     def once(self, name: str, build: Callable[[], Expr]) -> Ref:
-        """The rule that all who ask under this name share; it is built the first time.
+        """Return the shared rule of this name; it is built at the first request.
 
-        `build` may ask for it again: that is how such a rule refers to itself.
+        `build` may request it again: that is how such a rule refers to itself.
         """
         if name not in self._shared:
             self._shared[name] = self.reserve(name)
@@ -92,14 +99,14 @@ class Grammar:
         return self._shared[name]
 
     def row(self, call: Expr, between: Expr = EMPTY) -> Expr:
-        """Return calls that stand in one block, `between` parting them."""
+        """Return a rule for the calls of one block, separated by `between`."""
         self.counts_calls = True
         return call if self.calls == "one" else seq(call, many(seq(between, call)))
 
     def repeated(self, first: Expr, further: Expr | None = None) -> Expr:
-        """Return parts of a text that have a call each; none, where no call is demanded.
+        """Return a rule for parts of a text with one call each; zero parts if no call is demanded.
 
-        `further` is a part that follows another, where it does not look like the first.
+        `further` is the rule of a part behind another, if it differs from the first.
         """
         self.counts_calls = True
         if self.calls == "one":
@@ -110,14 +117,14 @@ class Grammar:
         return repeat(seq(first, many(further)), least, 1)
 
     def text(self, markers: Sequence[str], block: Expr) -> None:
-        """Add `root`: prose that holds none of the markers, before and after each block."""
+        """Add the rule `root`: blocks with prose around them that holds none of the markers."""
         prose = self.rule("prose", without(markers))
         self.rule("root", seq(prose, self.repeated(seq(block, prose))))
         self.blocks = (tuple(markers), block)
 
     def to(self, kind: Kind) -> str:
         """Print the grammar; one rule a line."""
-        # Printing is rare and reading is not: the printers load when they are needed.
+        # Printing is rarer than parsing: the printers are imported only here.
         from callblocks.parsing import gbnf, lark, structural_tag
         from callblocks.parsing.left_recursion import check
 
@@ -134,7 +141,7 @@ class Grammar:
         return printers[kind](rules)
 
     def _whole(self) -> dict[str, Expr]:
-        """All rules, the root first."""
+        """Return all rules, the root first."""
         if "root" not in self._rules:
             raise CallerError("a grammar needs a rule named root")
         whole = {name: expr for name, expr in self._rules.items() if expr is not None}
@@ -144,7 +151,7 @@ class Grammar:
 
 
 def _free(name: str, taken: dict[str, Expr | None]) -> str:
-    """A name of letters, digits and hyphens that is not taken; `start` is Lark's root."""
+    """Return a free name of letters, digits and hyphens; `start` is reserved for Lark's root."""
     label = re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")
     label = label if label[:1].isalpha() else f"r-{label}".rstrip("-")
     free, number = label, 1

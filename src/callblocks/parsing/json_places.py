@@ -1,7 +1,7 @@
-r"""The grammar of JSON as places between characters, and what leads from each to the next.
+r"""The state table of `JsonScan`: a place is a state between two characters.
 
-Places, each with the characters that lead on. Blanks are taken where marked by `_`; any
-other character halts the scan, as broken, or at `tail` as stopped.
+Columns: the place (`_`: blanks are skipped there), where it is, and the characters that lead on.
+Any other character halts the scan, at `tail` as stopped, elsewhere as broken.
 
     start _        before the value          [ {
     first item _   after [                   ] or a value
@@ -50,13 +50,13 @@ __all__ = (
     "find_stop",
 )
 
+# The message of a step to the scan: a scalar starts, a container opens, a first key starts, a
+# scalar ends, a container closes. Behind the last two the place depends on the stack of containers.
 Note: TypeAlias = Literal["", "start", "open", "name", "end", "close"]
-"""What a step tells the scan: a scalar starts, a container opens, a first key starts, a
-scalar ends, a container closes. The last two lead to a place that the container decides."""
 
 
 class Place:
-    """A place in the grammar: the runs it takes whole, and the characters that lead on."""
+    """A state: the runs that it consumes, and the characters that lead on."""
 
     __slots__ = ("may_end", "run", "steps")
 
@@ -73,13 +73,15 @@ _BLANKS = r"[ \t\r\n]++"
 _DIGITS = r"[0-9]++"
 _ESCAPE = r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
 _PLAIN = r'[^"\\\x00-\x1f]'
-# A possessive group is read wrongly by Python before 3.11.5, and one that is not keeps account
-# of each turn, so the turns are bounded: a longer run is taken in parts.
+# Python before 3.11.5 matches possessive groups wrongly. A group that is not possessive keeps a
+# backtracking point per repetition, so repetitions are bounded and a longer run is consumed in
+# parts.
 _CHARACTERS = rf"(?:{_PLAIN}|{_ESCAPE}){_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+){{0,1000}}"
 
-# For a quick look: where a string may end or break. Backslashes at the end wait, as markers do;
-# a quote after a single one is passed, and any row of them that is less plain is looked into.
-# It begins with a class, which the engine of `re` looks for three times as fast as for a choice.
+# A fast search for where a string may end or break, with the interface of a marker. Backslashes at
+# the end of the piece may still grow. A quote behind a single backslash is skipped; a longer run of
+# backslashes is a hit, and the scan itself decides. The pattern begins with a class, because `re`
+# searches for a class three times as fast as for an alternation.
 find_stop = re.compile(
     r'["\\\x00-\x1f](?:(?<=")(?<![^\\]\\")()|(?<=[\x00-\x1f])()'
     r'|(?<=\\)(?:\\?\Z|(?![/bfnrt"]|\\[^"\\])()))'

@@ -1,7 +1,7 @@
-"""JSON as rules: what `json.dumps` prints, and what models write.
+"""Grammar rules for JSON, as `json.dumps` prints it and as models write it.
 
-Blanks are free between tokens but bounded, so that a model cannot go on in blanks for ever:
-nothing, one space, or a newline and its indentation.
+Blanks between tokens are allowed but bounded: nothing, one space, or a newline and indentation. A
+model that is constrained to unbounded blanks can go on writing blanks for ever.
 """
 
 from __future__ import annotations
@@ -45,40 +45,47 @@ __all__ = (
     "strings_without",
 )
 
+# The longest indentation that a grammar allows.
 INDENT = 32  # sixteen levels of two, eight of four
 _PLAIN = none_of('"\\\x00-\x1f')
 _DIGITS = many(chars("0-9"), least=1)
 _HEX = chars("0-9a-fA-F")
 _ESCAPED = chars('"\\/bfnrt')
 
+# The steps of a state: classes of characters with the state that each leads to.
 Steps: TypeAlias = tuple[tuple[Chars, int], ...]
-"""Where each character leads."""
 
 
 def blank(grammar: Grammar) -> Ref:
-    """The blanks that may stand between two tokens."""
+    """Return the rule for blanks between two tokens."""
     line = seq(opt(lit("\r")), lit("\n"), repeat(chars(" \t"), 0, INDENT))
     return grammar.once("json-blank", lambda: alt(EMPTY, lit(" "), line))
 
 
 def comma(grammar: Grammar) -> Ref:
-    """What stands between two members or elements."""
+    """Return the rule for the comma between two members or elements."""
     return grammar.once("json-comma", lambda: seq(blank(grammar), lit(","), blank(grammar)))
 
 
 def string(grammar: Grammar) -> Ref:
-    """A string."""
+    """Return the rule for a string."""
     escape = seq(lit("\\"), alt(_ESCAPED, seq(lit("u"), repeat(_HEX, 4, 4))))
     return grammar.once("json-string", lambda: seq(lit('"'), many(alt(_PLAIN, escape)), lit('"')))
 
 
 def strings_without(grammar: Grammar, markers: Sequence[str]) -> None:
-    """From now on no string of the grammar holds one of these markers as it is."""
+    """Define the grammar's strings as ones that hold none of these markers unescaped.
+
+    It must run before the first string is requested: the rule is shared under one name.
+    """
     grammar.once("json-string", lambda: seq(lit('"'), _without(markers), lit('"')))
 
 
 def _without(markers: Sequence[str]) -> Machine:
-    """The inside of a string: an escape breaks a marker, so the machine starts again after it."""
+    """Return an automaton for a string's contents without these markers.
+
+    An escape interrupts a marker, so the automaton is in its start state behind one.
+    """
     free = without(markers)
     escape = len(free.steps)
     steps = [(*_within_string(one), (one_of("\\"), escape)) for one in free.steps]
@@ -86,7 +93,7 @@ def _without(markers: Sequence[str]) -> Machine:
 
 
 def _within_string(steps: Steps) -> Steps:
-    """The same steps, but for what a string cannot hold as it is."""
+    """Return the steps without the characters that a string must escape."""
     return tuple(
         (Chars((*_PLAIN.ranges, *taken.ranges), negated=True) if taken.negated else taken, to)
         for taken, to in steps
@@ -94,38 +101,38 @@ def _within_string(steps: Steps) -> Steps:
 
 
 def _escape_steps(at: int, then: int) -> tuple[Steps, ...]:
-    """What comes after a backslash, from the state `at` on: a letter, or `u` and four digits."""
+    """Return the states behind a backslash, from number `at` on: a letter, or `u` and 4 digits."""
     digits = tuple(((_HEX, at + 2 + done if done < 3 else then),) for done in range(4))
     return (((_ESCAPED, then), (one_of("u"), at + 1)), *digits)
 
 
 def integer(grammar: Grammar) -> Ref:
-    """A number without fraction and exponent."""
+    """Return the rule for a number without fraction and exponent."""
     whole = alt(lit("0"), seq(chars("1-9"), many(chars("0-9"))))
     return grammar.once("json-integer", lambda: seq(opt(lit("-")), whole))
 
 
 def number(grammar: Grammar) -> Ref:
-    """Any number."""
+    """Return the rule for any number."""
     fraction = opt(seq(lit("."), _DIGITS))
     exponent = opt(seq(chars("eE"), opt(chars("+-")), _DIGITS))
     return grammar.once("json-number", lambda: seq(integer(grammar), fraction, exponent))
 
 
 def boolean(grammar: Grammar) -> Ref:
-    """True or false."""
+    """Return the rule for true or false."""
     return grammar.once(
         "json-boolean", lambda: alt(*(lit(grammar.words[word]) for word in ("true", "false")))
     )
 
 
 def null(grammar: Grammar) -> Expr:
-    """Null."""
+    """Return the rule for null."""
     return lit(grammar.words["null"])
 
 
 def any_value(grammar: Grammar) -> Ref:
-    """Any JSON value."""
+    """Return the rule for any JSON value."""
     return grammar.once("json-value", lambda: _any(grammar))
 
 
@@ -145,7 +152,7 @@ def _any(grammar: Grammar) -> Expr:
 
 
 def bracketed(grammar: Grammar, brackets: str, inner: Expr, *, may_be_empty: bool) -> Expr:
-    """What stands in brackets or braces, with blanks around it."""
+    """Return a rule for `inner` in brackets or braces, with blanks around it."""
     filled = seq(inner, blank(grammar))
     body = opt(filled) if may_be_empty else filled
     return seq(
@@ -154,17 +161,17 @@ def bracketed(grammar: Grammar, brackets: str, inner: Expr, *, may_be_empty: boo
 
 
 def pair(grammar: Grammar, name: Expr, value: Expr) -> Expr:
-    """A member of an object."""
+    """Return a rule for a member of an object."""
     return seq(name, blank(grammar), lit(":"), blank(grammar), value)
 
 
 def key(name: str) -> Expr:
-    """A string that is known, in letters or in `\\u` escapes."""
+    """Return a rule for a known string, in letters or in `\\u` escapes."""
     return alt(lit(json.dumps(name, ensure_ascii=False)), lit(json.dumps(name)))
 
 
 def constant(grammar: Grammar, value: object) -> Expr:
-    """One value, its members in order."""
+    """Return a rule for exactly one value, its members in order."""
     match value:
         case str():
             return key(value)
@@ -188,7 +195,10 @@ def _listed(grammar: Grammar, found: list[Expr]) -> Expr:
 
 
 def other_key(grammar: Grammar, known: Iterable[str]) -> Expr:
-    """A string that is none of the known ones, as far as it is written without escapes."""
+    """Return a rule for a string that is none of the known ones, if written without escapes."""
+    # States: one per prefix of a known name, then `other` (no longer a prefix) and the states of an
+    # escape. A state that is a whole known name is no end. A name in escapes passes: excluding it
+    # too would multiply the states by the spellings of each letter.
     names = [name for name in known if json.dumps(name, ensure_ascii=False) == f'"{name}"']
     if not names:
         return string(grammar)

@@ -1,16 +1,25 @@
-"""Where one JSON object or array ends, or breaks, while its text arrives in pieces.
+"""An incremental scan for the end of one JSON object or array, or for where it breaks.
 
     scan = JsonScan()
     scan.feed('[{"name": "l')     # 12: taken, scan.state is ScanState.OPEN
     scan.feed('s"}] and on')      # 5: stopped before "and", scan.end is 16
 
-No value is built and no text is kept: what a cut would leave half read (an escape, a
-number, a literal) is remembered as a place, so `feed` always takes the whole piece until
-the scan halts, and how the text is cut changes nothing. The grammar is RFC 8259, strict:
-no NaN, no trailing comma, no raw control character. A lone surrogate is a character like
-any other, and so is its escape, as for `json.loads`.
+No value is built and no text is kept. The scan is a state machine over characters: where a piece
+ends inside of an escape, a number or a literal, the state (`Place`, listed in `json_places`) says
+so. So `feed` always consumes the whole piece until the scan halts, and the cuts change nothing.
 
-The places of the grammar are listed in `json_places`.
+Invariants
+    - `_marks` has one entry per open bracket; its length is the depth. Nesting costs eight bytes
+      a level and no recursion.
+    - `_bounds` has the start and the end of each finished element of the outermost array.
+    - After STOPPED or BROKEN the place is NOWHERE, which has no steps: nothing more is consumed.
+
+Why not call `json.loads` whenever a bracket closes: that is quadratic, and it cannot tell text that
+needs more characters from text that is broken. The scan knows it at the first wrong character, so
+prose that only opens like JSON is returned at once.
+
+The grammar is RFC 8259, strict: no NaN, no trailing comma, no raw control character. A lone
+surrogate is a character like any other, and so is its escape, as for `json.loads`.
 """
 
 from __future__ import annotations
@@ -45,30 +54,30 @@ LONG = 16  # characters of a string, from which on it is worth a search of its o
 
 
 class ScanState(Enum):
-    """How far a scan has come."""
+    """The state of a scan."""
 
+    # The value needs more text.
     OPEN = "open"
-    """The value needs more text."""
+    # The value is complete; blanks after it are still taken.
     CLOSED = "closed"
-    """The value is complete; blanks after it are still taken."""
+    # The value is complete and something else follows, where `feed` stopped.
     STOPPED = "stopped"
-    """The value is complete and something else follows, where `feed` stopped."""
+    # The character where `feed` stopped cannot stand there in any JSON.
     BROKEN = "broken"
-    """The character where `feed` stopped cannot stand there in any JSON."""
 
 
 class Halt(NamedTuple):
-    """A place in a text where a scan halted, for those who search for it."""
+    """A position where a scan halted, in the form of a match (see `stage.Hit`)."""
 
     at: int
     lastindex: int = 1
 
     def start(self) -> int:
-        """The place."""
+        """Return the position."""
         return self.at
 
     def end(self) -> int:
-        """The same place: nothing stands there that could be taken."""
+        """Return the same position: a halt consumes nothing."""
         return self.at
 
 
@@ -76,11 +85,11 @@ Search: TypeAlias = Callable[[str], re.Match[str] | Halt | None]
 
 
 class JsonScan:
-    """Fed text, says where one JSON object or array ends, or that it can no longer be one.
+    """A scan for the end of one JSON object or array.
 
-    All offsets count from the first character ever fed. With `exact` it may be any JSON value, and
-    the scan stops right where it ends: blanks after it are not taken. Then nobody asks for
-    offsets, and long strings are not counted.
+    All offsets count from the first character that was fed. With `exact`, any JSON value is scanned
+    and the scan stops right at its end, without the blanks behind it. Offsets are then not kept
+    exact, since long strings are searched without counting their characters.
     """
 
     __slots__ = (
@@ -102,31 +111,37 @@ class JsonScan:
 
     def __init__(self, max_depth: int = 100, *, exact: bool = False) -> None:
         self.state = ScanState.OPEN
+        # The offset behind the closing bracket; None until that was consumed.
         self.end: int | None = None
-        """Right after the closing bracket; None until it was taken."""
+        # The object or array that closed most recently, at any depth.
         self.last_closed: Span | None = None
-        """The object or array that closed most recently, at any depth."""
+        # True once more than `max_depth` brackets were open. The scan goes on, so that the whole
+        # value is consumed and becomes one malformed block.
         self.too_deep = False
-        """More than `max_depth` brackets were open at some time; the scan goes on all the same."""
+        # True if the value began with `[{`, `[]`, `{"` or `{}`, blanks aside.
         self.looked_like_calls = False
-        """It began as `[{`, `[]`, `{"` or `{}`, blanks aside."""
+        # The position in the last text of `absorb` at which the scan halted.
         self.halt = 0
-        """Where the text that `absorb` was given last halted the scan, if it did."""
         self._max_depth = max_depth
         self._exact = exact
         self._place = ITEM if exact else START
         self._taken = 0
         self._start = 0
-        # One number for each open bracket: where it stands, `~where` for an object.
+        # One number per open bracket: its offset for an array, `~offset` (negative) for an object.
         self._marks = array("q")
-        # Start and end of each element in turn: a tenth of the memory of a list of pairs.
+        # Start and end of each element in turn. An array of numbers takes a tenth of the memory of
+        # a list of pairs, and a hostile text can have millions of elements.
         self._bounds = array("q")
 
     def feed(self, text: str, at: int = 0) -> int:
-        """Take text from `at` and say up to where: its end, or where the scan halted.
+        """Consume text from `at`; return its end, or the position where the scan halted.
 
-        Once the scan has stopped or broken, nothing more is taken.
+        Once the scan has stopped or broken, nothing more is consumed.
         """
+        # At each place, in this order: a character that leads to another place (`steps`); a run of
+        # characters that stay (`run`, one regex match); the end of a scalar that has no closing
+        # character of its own (`may_end`: the `,` behind `12` ends the number, and is read again).
+        # Anything else halts the scan.
         place, size, base = self._place, len(text), self._taken - at
         while at < size:
             step = place.steps.get(text[at])
@@ -149,8 +164,9 @@ class JsonScan:
         return at
 
     def absorb(self, text: str) -> Halt | None:
-        """Take all of a text, or say where the scan halted in it."""
-        # Most pieces lie inside a long string: one search settles them, or one match.
+        """Consume a whole piece and return None, or return the position where the scan halted."""
+        # Most pieces lie inside of a long string. Then one search for a quote, a backslash or a
+        # control character is enough.
         if self._place is STRING and (find_special(text) is None or all_characters(text)):
             self._taken += len(text)
             if self._exact and self._taken - self._start >= LONG:
@@ -166,9 +182,9 @@ class JsonScan:
         return Halt(end)
 
     def search(self, hurry: Callable[[Search], None]) -> Search:
-        """What settles the next pieces: `absorb`, or in a long string a search without a count.
+        """Return the search for the next pieces: `absorb`, or, in a long string, one for its end.
 
-        `hurry` is told when a string turns out to be long.
+        When a string turns out to be long, the faster search is passed to `hurry`.
         """
         self._hurry = hurry
         long = self._exact and self._place is STRING and self._taken - self._start >= LONG
@@ -176,29 +192,29 @@ class JsonScan:
 
     @property
     def taken(self) -> int:
-        """How many characters were taken."""
+        """The number of consumed characters."""
         return self._taken
 
     @property
     def in_string(self) -> bool:
-        """Whether a string, or a key, has begun and not ended."""
+        """True inside of a string or a key."""
         return self._place is STRING or self._place is NAME
 
     @property
     def complete(self) -> bool:
-        """Whether the value has closed, whatever follows."""
+        """True once the value has closed, whatever follows."""
         return self.end is not None
 
     @property
     def count(self) -> int:
-        """How many elements are known; cheaper than asking for them."""
+        """The number of finished elements; cheaper than `elements`."""
         return len(self._bounds) // 2
 
     def elements(self, since: int = 0) -> list[Span]:
-        """Give where each element of the array stands, from number `since` on.
+        """Return the span of each finished element of the array, from number `since` on.
 
-        An object counts as its own one element, once it has closed. A number in an array
-        is known to end when the character after it was seen.
+        A top-level object counts as its own single element once it has closed. A number is finished
+        when the character behind it was seen.
         """
         bounds = self._bounds[2 * since :]
         return list(zip(bounds[::2], bounds[1::2], strict=True))

@@ -1,11 +1,14 @@
-"""JSON that starts a text or a line, held until a marker right after it confirms it.
+"""JSON at the start of a text or a line that counts only if a marker right behind it confirms it.
 
-Nothing of it is said before it is confirmed. It is given back as prose as soon as it can no
-longer be confirmed; only at the start of a text, JSON that looks like calls and then breaks is
-waited for to the marker, because raw calls must not be shown to a person.
+    [{"id": "c1", "name": "ls", "input": {}}] ✂️🐱
 
-Each place is read once: a bracket inside a value that broke is a start of its own only if it
-stands at a line start and its value ends right before the marker, and a scan knows that.
+Nothing is emitted before the marker. The text is returned as prose as soon as it can no longer be
+confirmed, with one exception: at the start of a text, JSON that looks like calls and then breaks is
+held back up to the marker, because raw calls must not be shown to users.
+
+Linear: each character is scanned once. A bracket inside of a broken value is a start of its own
+only if it stands at a line start and its value ends right before the marker; the scan knows the
+value that closed last (`last_closed`), so it need not be read again.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from callblocks.parsing.stage import Reading
 
 __all__ = ("BARE", "BLANKS", "FENCED", "Broken", "Confirmed", "read_json_start")
 
-# Runs of blanks are bounded so that waiting for their end stays cheap.
+# Runs of blanks are bounded: a growing pattern matches an unbounded run again for each piece.
 BLANKS, SPACE, TICKS = "[ \\t]{0,1000}", "\\s{0,1000}", ("`", "`", "`{1,100}")
 BARE = Shape((BLANKS, "[\\[{]"), at_line_start=True)
 FENCED = Shape(
@@ -31,7 +34,7 @@ CLOSING_FENCE = Markers(Shape((*TICKS, SPACE, "(?=\\S)")))
 
 
 class Confirmed(NamedTuple):
-    """A JSON value whose first bracket stands at the offset `first`, and its marker."""
+    """A JSON value that begins at the offset `first`, and the marker that confirms it."""
 
     scan: JsonScan
     first: int
@@ -39,7 +42,7 @@ class Confirmed(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """A marker after what is not JSON, and why it is not; or "" where calls follow later."""
+    """A marker behind broken JSON, or "" if calls follow later, and the reason."""
 
     marker: str
     reason: str
@@ -47,6 +50,9 @@ class Broken(NamedTuple):
 
 def read_json_start(block: Block, marker: Markers) -> Reading[Confirmed | Broken | Refused]:
     """Read a block that a bracket opened, at a line start or behind a fence's opening line."""
+    # The outcomes, in order: confirmed; the text ended first (nothing can confirm it any more); a
+    # broken value with a good one inside that ends at the marker (refuse, and start again there);
+    # prose; at the start of the text, broken calls (wait for the marker).
     scan = JsonScan(block.stage.limits.depth)
     scan.feed(block.opening[-1])
     first = block.offset - 1
@@ -70,7 +76,7 @@ def read_json_start(block: Block, marker: Markers) -> Reading[Confirmed | Broken
 def _wait(
     block: Block, marker: Markers, found: str, scan: JsonScan, scanned: int
 ) -> Reading[Broken | Refused]:
-    """Wait for the marker. A later line may still hold the calls: what broke ends there."""
+    """Wait for the marker. The calls may still begin on a later line, where broken text ends."""
     anything = Markers(BARE, *marker.shapes)
     later: int | None = None
     while not found:
@@ -92,7 +98,7 @@ def _wait(
 
 
 def _try_later(block: Block, marker: Markers, hit: str) -> Reading[tuple[str, int | None]]:
-    """The marker after the value that a bracket opened, and where the calls begin."""
+    """Return the marker behind the value that a bracket opened, and where the calls begin."""
     first, scan = block.offset - 1, JsonScan()
     scan.feed(hit[-1])
     yield from block.consume(scan)
@@ -105,12 +111,12 @@ def _try_later(block: Block, marker: Markers, hit: str) -> Reading[tuple[str, in
 
 
 def _solid_end(block: Block, found: str) -> int:
-    """Where the text that cannot be confirmed ends: a new line after it may start again."""
+    """Return the end of the text that cannot be confirmed; a new line behind it may start anew."""
     return block.start + len(block.text.removesuffix(found).rstrip())
 
 
 def _line_start(block: Block, first: int, scan: JsonScan) -> int | None:
-    """The line start of a value inside the broken one that ends right before the marker."""
+    """Return the line start of an inner value that ends right before the marker, or None."""
     if scan.last_closed is None:
         return None
     start, end = (first - block.start + place for place in scan.last_closed)
@@ -121,13 +127,13 @@ def _line_start(block: Block, first: int, scan: JsonScan) -> int | None:
 
 
 def _ends_line(parts: Sequence[str]) -> bool:
-    """Whether the next character begins a line, blanks aside."""
+    """Return whether the next character begins a line, blanks aside."""
     solid = (solid for part in reversed(parts) if (solid := part.rstrip(" \t")))
     return next(solid, "").endswith("\n")
 
 
 def _reason(text: str, broken: int) -> str:
-    """Why a text is not JSON, given the place that no JSON can pass."""
+    """Explain why a text is not JSON, given the position where the scan broke."""
     if broken >= len(text):
         return "it is not closed"
     row, column = text.count("\n", 0, broken) + 1, broken - text.rfind("\n", 0, broken)

@@ -1,8 +1,8 @@
-"""A JSON value in text that is all there.
+"""A strict JSON reader for complete text.
 
-RFC 8259 has no NaN and no Infinity, and a number too big for a float would become one:
-neither could be written again, so neither is read. Nor is an object that says a key twice: that
-is for a repair to read, which says so.
+RFC 8259 has no NaN and no Infinity, and a number too big for a float would become Infinity: neither
+could be written again, so neither is read. An object with a duplicate key is refused too; a repair
+reads it and reports that.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ __all__ = ("read_json", "read_json_at")
 
 
 def read_json(text: str, max_depth: int | None = None) -> Any:
-    """Return the value, or raise `ValueError` saying why this is no JSON that can be kept."""
-    # Text that has no more brackets than levels are allowed needs no scan.
+    """Return the value, or raise `ValueError` with the reason why the text is refused."""
+    # Text with no more brackets than allowed levels cannot be too deep, and needs no scan. The scan
+    # comes first otherwise, because `json` recurses.
     if max_depth is not None and text.count("[") + text.count("{") > max_depth:
         scan = JsonScan(max_depth)
         scan.feed(text)
         if scan.too_deep:
             raise ValueError(f"it is nested deeper than {max_depth}")
     try:
-        # Most texts are a value and nothing else.
+        # Most texts are a value and nothing else; `decode` also skips blanks, which costs more.
         value, end = _decoder.raw_decode(text)
         return value if end == len(text) else _decoder.decode(text)
     except json.JSONDecodeError:
@@ -35,7 +36,7 @@ def read_json(text: str, max_depth: int | None = None) -> Any:
 
 
 def read_json_at(text: str, at: int) -> tuple[Any, int]:
-    """Return the value that begins here and where it ends, or raise `ValueError`."""
+    """Return the value at a position and the position behind it, or raise `ValueError`."""
     try:
         return _decoder.raw_decode(text, at)
     except RecursionError as error:
@@ -60,7 +61,7 @@ def _refuse(text: str) -> NoReturn:
     raise ValueError(f"{text:.80} is not a number that JSON can say")
 
 
-# Made once: a decoder costs more to make than a small value to read.
+# Shared: making a decoder costs more than reading a small value.
 _decoder = json.JSONDecoder(
     parse_float=_read_float, parse_constant=_refuse, object_pairs_hook=_read_object
 )

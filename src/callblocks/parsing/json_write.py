@@ -12,7 +12,7 @@ __all__ = ("write_json",)
 
 
 def write_json(dialect: str, value: Any) -> str:
-    """Write a value as JSON; `Unwritable` if JSON cannot say it."""
+    """Write a value as JSON; raise `Unwritable` if JSON cannot represent it."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:

@@ -1,9 +1,9 @@
 """The notation of llguidance, after Lark: `start: "<" name ">"`.
 
-llguidance cuts text into terminals by the longest match and never goes back, so a terminal
-is one character here, wherever it stands. Its rules may begin with themselves and should:
-those that end with themselves cost the square of the text. An automaton's states therefore
-say what leads to them:
+llguidance cuts text into terminals by the longest match and never backtracks, so each terminal is a
+single character here. Its parser is an Earley parser: right recursion costs the square of the text
+and left recursion does not. So the states of an automaton are left-recursive, and each rule lists
+the steps that lead to its state:
 
     text_0: "" | text_0 /[^<]/
     text_1: text_0 "<"
@@ -20,7 +20,7 @@ __all__ = ("printed",)
 
 
 def printed(rules: Mapping[str, Expr]) -> str:
-    """Write the rules, `start` first, under the line that llguidance is known by."""
+    """Write the rules, `start` first, below the line by which llguidance knows the format."""
     lines = _Lark(rules).lines
     return "%llguidance {}\n" + "".join(f"{name}: {text}\n" for name, text in lines.items())
 
@@ -57,6 +57,6 @@ def _character(char: str) -> str:
 
 
 def _escaped(char: str) -> str:
-    # An ASCII sign may be an operator, in a class or before it.
+    # Punctuation of ASCII may be an operator, in a class or before one.
     plain = char.isalnum() if char.isascii() else shown(char)
     return char if plain else f"\\x{{{ord(char):X}}}"

@@ -1,4 +1,4 @@
-"""Refuses grammars that llama.cpp refuses: rules that come to themselves before any text.
+"""A check for grammars that llama.cpp refuses: rules that reach themselves before any text.
 
 a ::= a "x"          comes back to itself at once
 a ::= b? a           so does this, as `b` may be nothing
@@ -16,7 +16,7 @@ __all__ = ("check",)
 
 
 def check(rules: Mapping[str, Expr]) -> None:
-    """Raise `CallerError` for the first rule that may loop without taking a character."""
+    """Raise `CallerError` for the first rule that may loop without consuming a character."""
     empty = _nullable(rules)
     for name, expr in rules.items():
         if any(_loops(part, empty) for part in within(expr)):
@@ -28,7 +28,7 @@ def check(rules: Mapping[str, Expr]) -> None:
 
 
 def _nullable(rules: Mapping[str, Expr]) -> set[str]:
-    """The rules that may be the empty text."""
+    """Return the nullable rules, those that match the empty text, as a least fixed point."""
     empty: set[str] = set()
     grew = True
     while grew:
@@ -59,7 +59,7 @@ def _loops(expr: Expr, empty: set[str]) -> bool:
 
 
 def _leftmost(expr: Expr, empty: set[str]) -> Iterator[str]:
-    """The rules that may begin where the expression begins."""
+    """Yield the rules that may start at the beginning of an expression."""
     match expr:
         case Ref(name):
             yield name

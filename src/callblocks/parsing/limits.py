@@ -1,4 +1,4 @@
-"""How much of a text a parser takes for calls. What passes a limit is `Malformed`, text kept."""
+"""Limits of a parser. A call that exceeds one becomes `Malformed`, and its text is kept."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 1000
 
     def __post_init__(self) -> None:
-        """Refuse what is no limit."""
+        """Raise `CallerError` for a value that is no limit."""
         for name in self.__struct_fields__:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 0:
                 raise CallerError(f"the limit `{name}` is a number from 0 on, not {value!r:.40}")
 
 
+# The default limits.
 USUAL = Limits()
-"""Where nobody says others."""

@@ -1,8 +1,8 @@
-"""Line ends: one character or two, they mean the same.
+"""Line ends: LF and CRLF mean the same.
 
-Markers meet both (`markers`), and give what stands in the text. Whoever compares that with a
-literal, or leaves a line end out, does it by these. Line ends inside prose and values stay as they
-were written.
+A marker with a newline matches both, and is returned as it stands in the text. Code that compares
+such a marker with a literal, or strips a line end, uses these functions. Line ends inside of prose
+and values stay as they were written.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ _LINE_START = re.compile(r"\A\r?\n")
 
 
 def with_lf(text: str) -> str:
-    """A text with each line end in one character, to be compared with a literal."""
+    """Return a text with LF for each CRLF, to be compared with a literal."""
     return text.replace("\r\n", "\n")
 
 
 def line_start(text: str) -> str:
-    """The line end that a text begins with, or `""`."""
+    """Return the line end that a text begins with, or `""`."""
     found = _LINE_START.match(text)
     return found[0] if found else ""
 
 
 def without_line_end(text: str) -> str:
-    """A text without the line end that it ends with, if any."""
+    """Return a text without the line end at its end, if there is one."""
     return text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
 
 
 def without_line_ends(text: str) -> str:
-    """A text without the one line end that it begins with, and that it ends with."""
+    """Return a text without one line end at its start and one at its end."""
     return without_line_end(_LINE_START.sub("", text))

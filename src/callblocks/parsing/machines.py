@@ -1,11 +1,14 @@
-"""Text up to, or without, certain markers: automata that read one character at a time.
+"""Automata for text up to, or without, certain markers, for use in grammars.
 
     without(["<call>", "<end>"])    any text that has neither in it, also none at all
     until(["</call>"])              any text, and then the first `</call>`
 
-The automaton is that of Aho and Corasick: a state is the longest end of the text so far
-that begins a marker. Each step takes a single character: a reader that decides by the
-longest match loses its way where words of several characters compete.
+The automaton is that of Aho and Corasick: a state is the longest suffix of the text so far that is
+a prefix of a marker. With the marker `<end>`, the text `a<<en` is in the state `<en`; after `x` it
+is in the state ``.
+
+Each step takes a single character. A grammar with a rule per marker prefix would be shorter, but
+llguidance cuts text into terminals by the longest match, and words of several characters compete.
 """
 
 from __future__ import annotations
@@ -19,10 +22,10 @@ __all__ = ("one_of", "until", "without")
 
 
 def without(markers: Sequence[str]) -> Machine:
-    """Any text, also none, newlines included, that contains none of the markers.
+    """Return an automaton for any text, also the empty one, that contains none of the markers.
 
-    A marker that follows it may still have begun inside it (a backtick before three); where
-    that matters, say `until` that marker instead.
+    A marker behind it may have begun inside of it (one backtick, then three). If that matters, use
+    `until` with that marker instead.
     """
     states = _states(markers)
     steps = tuple(_steps(state, states, markers, {}) for state in states)
@@ -30,7 +33,7 @@ def without(markers: Sequence[str]) -> Machine:
 
 
 def until(ends: Sequence[str], markers: Sequence[str] = ()) -> Machine:
-    """Any text and then one of `ends`: nothing of `ends` and `markers` was complete before."""
+    """Return an automaton for any text up to the first of `ends`, without any of `markers`."""
     words = (*ends, *markers)
     states = _states(words)
     for end in ends:
@@ -42,12 +45,12 @@ def until(ends: Sequence[str], markers: Sequence[str] = ()) -> Machine:
 
 
 def one_of(found: Iterable[str], negated: bool = False) -> Chars:
-    """A class of these very characters, or of all others."""
+    """Return a class of exactly these characters, or of all others."""
     return Chars(tuple((char, char) for char in found), negated)
 
 
 def _states(words: Sequence[str]) -> tuple[str, ...]:
-    """Every beginning of a word that has no whole word in it, the empty one first."""
+    """Return every proper prefix of a word that contains no whole word, the empty one first."""
     if not words or not all(words):
         raise CallerError(f"markers are texts of at least one character, not {list(words)!r}")
     begun = dict.fromkeys(word[:size] for word in words for size in range(len(word)))
@@ -63,7 +66,12 @@ def _check_reachable(end: str, words: Sequence[str]) -> None:
 def _steps(
     state: str, states: Sequence[str], words: Sequence[str], finals: dict[str, int]
 ) -> tuple[tuple[Chars, int], ...]:
-    """Where each character leads; one that completes a word leads to `finals` or nowhere."""
+    """Return the steps of a state; a character that completes a word leads to `finals` or nowhere.
+
+    All characters that occur in no word lead to the start, and share one negated class.
+    """
+    # Only characters that occur in words need steps of their own. A step to state 0 is covered by
+    # the negated class of all others, and a step to None (a forbidden word) must be left out of it.
     taken: dict[str, int | None] = {}
     for char in dict.fromkeys("".join(words)):
         text = state + char

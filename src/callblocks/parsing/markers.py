@@ -1,19 +1,26 @@
-"""Markers, and how to see one coming in text that arrives in pieces.
+"""Markers, and patterns that find a marker in text that arrives in pieces.
 
-A marker is a literal, or a `Shape`: a row of regex atoms matched one after the other. From
-its atoms a marker gets two patterns:
+A marker is a literal, or a `Shape`: a row of regex atoms that match one after the other. A set of
+markers is compiled into two patterns:
 
-- *growing*, for text that goes on: `a(?:b(?:c()|\\Z)|\\Z)` also matches where the text stops
-  inside the marker, so one search tells the three cases apart: no marker, a marker (its
-  empty group took part), or something that may still become one;
-- *final*, for text that is over: `abc()`.
+- *growing*, for text that goes on. For the marker `abc` it is `a(?:b(?:c()|\\Z)|\\Z)`. It also
+  matches where the text stops inside the marker, so one search tells three cases apart:
 
-A newline in a marker is also met as CRLF: what ends its lines in two characters is read as what
-ends them in one, and nobody who asks for a marker need know of it. What is given is as it stands
-in the text.
+      no match              no marker, and none begins here: the text is free
+      match, lastindex 1    a marker: its empty group took part
+      match, no lastindex   the text stops inside what may become a marker: wait
 
-Where two markers begin at the same place the longer one is tried first, so that `<` waits
-while `<<` is still possible. Markers that begin alike are tried as one: there may be hundreds.
+- *final*, for text that is over: `abc()`. Nothing can grow any more.
+
+Invariants
+    - The longer of two markers that begin at the same offset is tried first, so that `<` waits
+      while `<<` is still possible.
+    - Rows that share their first atoms are merged into a prefix tree. There may be hundreds of
+      rows, and `re` would try each of them at each position.
+    - A newline in a marker also matches CRLF. Callers get the marker as it stands in the text.
+
+Why regular expressions and not an automaton of our own: `re` skips free text in C; the same loop in
+Python is many times slower, and free text is most of the input.
 """
 
 from __future__ import annotations
@@ -25,24 +32,29 @@ from typing import NamedTuple
 
 __all__ = ("TEXT_START", "Markers", "Shape", "alternatives", "line", "without_ahead")
 
+# A pattern that matches nowhere, for an empty set: an empty alternation would match everywhere.
 NEVER = "(?!)"
 _NEWLINE = r"\n"
 _NEWLINES = (_NEWLINE, re.escape("\n"))
 _NAMED = {_NEWLINE: "\n", r"\r": "\r"}
+# Inside of a marker a newline is two atoms, so that the text may stop between CR and LF.
 _CRLF = {_NEWLINE: (r"\r?", _NEWLINE)}
 INDENT = " {0,3}"
+# The number of markers that a message names; `3 others` stands for the rest.
 _NAMED_AT_MOST = 4
 _LETTER = re.compile(r"\\?(\W|(?<!\\)\w)|\[(\w)\w\]", re.DOTALL)
+# An atom for the start of a marker that counts only in the first line of the text.
 TEXT_START = "(?<!\n)"
-"""The first atom of a marker that begins a line only where no other line is before it."""
 
 
 class Shape(NamedTuple):
     """A marker of regex atoms. With `at_line_start`, the newline before it is part of it.
 
-    The last atom has one length: after a longer run it would not be known where the marker ends.
-    `ahead` are rows of atoms: where there are any, one of them must follow the marker, and is no
-    part of it. Like the marker itself it may still be growing when the text stops.
+    The last atom must have a fixed length. A last atom such as ` *` could take more characters from
+    the next piece, so the end of the marker would depend on how the text is cut.
+
+    `ahead` are rows of atoms, a lookahead: one of them must follow the marker and is not part of
+    it. Like the marker, it may be incomplete when the text stops.
     """
 
     atoms: tuple[str, ...]
@@ -51,20 +63,20 @@ class Shape(NamedTuple):
 
 
 def line(literal: str, *atoms: str, indent: str = INDENT) -> Shape:
-    """A marker that begins a line: a literal, then atoms, after a little indentation."""
+    """Return a marker that begins a line: up to three spaces, a literal, then atoms."""
     return Shape((indent, *map(re.escape, literal), *atoms), at_line_start=True)
 
 
 def without_ahead(marker: str | Shape) -> str | Shape:
-    """Return a marker without what must follow it."""
+    """Return a marker without its lookahead."""
     return marker._replace(ahead=()) if isinstance(marker, Shape) else marker
 
 
 class Markers:
-    """A set of markers, prepared once and shared; `what` says in words what they are.
+    """An immutable set of markers; `what` describes them in words, for messages.
 
-    Nothing is prepared before it is asked for: with all dialects there are thousands of sets, and
-    most texts need a few of them.
+    Patterns are compiled at first use: with all dialects there are thousands of sets, and most
+    texts need few of them.
     """
 
     def __init__(self, *markers: str | Shape, what: str = "") -> None:
@@ -83,7 +95,7 @@ class Markers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The markers as people write them, or what they are in words."""
+        """The markers as people write them, or their description in words."""
         if self._what:
             return (self._what,)
         written = map(_as_written, self._given)
@@ -91,7 +103,8 @@ class Markers:
 
     def may_begin(self, text: str, fresh: bool) -> bool:
         """Return whether a marker may begin with this text, at the start of a line or not."""
-        # Most are known by a letter; to compile the patterns of all dialects takes much longer.
+        # The first letter rules out most sets. Compiling their patterns to ask them would take
+        # much longer than the whole parse of a short text.
         letters, is_sure = self._firsts
         if (not is_sure or re.escape(text[0]) in letters) and self.growing.match(text):
             return True
@@ -99,10 +112,15 @@ class Markers:
 
     @cached_property
     def _firsts(self) -> tuple[set[str], bool]:
-        """The letters that they begin with, and whether all begin with a letter."""
+        """The escaped first letters of the markers, and whether each marker begins with a letter.
+
+        A marker that begins with a class, such as `[tT]`, has no first letter: then the pattern
+        itself must decide.
+        """
         firsts = {row[0] for row in _with_newlines(self.shapes)}
         letters = set(filter(_is_letter, firsts))
-        # A newline is written as an escape, and not as the letter that it is.
+        # The atom for a newline is the two characters `\n`, but callers compare with the escaped
+        # character itself.
         letters |= {re.escape(_NAMED[first]) for first in firsts & _NAMED.keys()}
         return letters, firsts <= letters | _NAMED.keys()
 
@@ -112,9 +130,10 @@ class Markers:
 
     @cached_property
     def here(self) -> re.Pattern[str]:
-        """The growing pattern for text that begins right where a marker may stand.
+        """The growing pattern with an empty alternative, to be matched where a marker may stand.
 
-        It always matches: with a group, unless a marker may still come to stand there.
+        It always matches. Without a group a marker may still grow; with a group it is decided:
+        there is a marker, or (empty match) there is none.
         """
         return re.compile(f"{self.growing.pattern}|()")
 
@@ -124,7 +143,10 @@ class Markers:
 
     @cached_property
     def fresh(self) -> re.Pattern[str] | None:
-        """The growing pattern of the line markers, for text that begins at a line start."""
+        """The growing pattern of the line markers, for text that begins at a line start.
+
+        The newline that is part of a line marker was consumed before, or the input begins here.
+        """
         return _compiled(shapes, growing=True) if (shapes := self._of_lines) else None
 
     @cached_property
@@ -133,15 +155,16 @@ class Markers:
 
     @property
     def _of_lines(self) -> list[tuple[str, ...]]:
-        """The atoms of those that begin a line, without the newline before it."""
+        """The atoms of the markers that begin a line, without the newline."""
         shapes = (shape for shape in self.shapes if shape.at_line_start)
         return list(_with_newlines(shape._replace(at_line_start=False) for shape in shapes))
 
 
 class _Ahead(str):
-    """The last atom of a row: what must follow it, as rows of atoms of their own.
+    """The lookahead of a marker as the last atom of its row.
 
-    As a string it is the lookahead for text that is over, which tells it from other atoms.
+    It is a string (the final pattern of the lookahead) because rows are tuples of strings that are
+    compared and merged; its own rows are kept for the growing pattern.
     """
 
     __slots__ = ("rows",)
@@ -154,7 +177,11 @@ class _Ahead(str):
         return made
 
     def pattern(self, growing: bool) -> str:
-        """Return a lookahead; the group that says that the marker is certain is inside of it."""
+        """Return the lookahead as a pattern.
+
+        The empty group that marks a certain match is inside of it: while the lookahead can still
+        grow, the marker is not certain either.
+        """
         return f"(?={_choice(list(self.rows), growing)})"
 
 
@@ -163,9 +190,10 @@ def _compiled(rows: Iterable[tuple[str, ...]], *, growing: bool) -> re.Pattern[s
 
 
 def _with_newlines(shapes: Iterable[Shape]) -> Iterator[tuple[str, ...]]:
-    """The atoms of each, and again for those that begin with a newline, with CRLF for it.
+    """Yield the rows of atoms, with CRLF in place of each newline.
 
-    A choice of first letters is quick to search for; an optional first letter would not be.
+    A row that begins with a newline is yielded twice, with LF and with CRLF. `\\r?\\n` would be
+    shorter, but `re` searches quickly only for a set of literal first characters.
     """
     for shape in shapes:
         atoms = (_NEWLINE, *shape.atoms) if shape.at_line_start else shape.atoms
@@ -179,7 +207,7 @@ def _with_newlines(shapes: Iterable[Shape]) -> Iterator[tuple[str, ...]]:
 
 
 def _choice(rows: list[tuple[str, ...]], growing: bool) -> str:
-    """One of the rows of atoms; rows that begin alike share their beginning, to be tried once."""
+    """Return a pattern for any of the rows; rows with the same first atom become one branch."""
     rests: dict[str, list[tuple[str, ...]]] = {}
     for first, *rest in rows:
         rests.setdefault(first, []).append(tuple(rest))
@@ -194,30 +222,33 @@ def _branch(first: str, rests: list[tuple[str, ...]], growing: bool) -> str:
         run.append(rests[0][0])
         rests = [rest[1:] for rest in rests]
     whole = "".join(run) + _after(rests, growing)
-    # A run of letters is tried as a whole first: most of it was looked at before.
+    # `(?:abc…|a(?:b\Z|\Z))` instead of `a(?:b(?:c…|\Z)|\Z)`: a literal run is compared at once,
+    # and the beginnings are tried only where the text stops.
     return f"(?:{whole}|{_begun(run)})" if growing and len(run) > 1 else whole
 
 
 def _share_letter(run: Sequence[str], rests: Sequence[tuple[str, ...]]) -> bool:
-    """Whether a run of letters goes on with one letter in all the rows."""
+    """Return whether all rows go on with the same letter, so that the run can grow by it."""
     letters = {rest[0] if rest else "" for rest in rests}
     return len(letters) == 1 and all(map(_is_letter, (*run[-1:], *letters)))
 
 
 def _after(rests: Sequence[tuple[str, ...]], growing: bool) -> str:
-    """What may follow: the rest of a row, or, where that has none, nothing."""
+    """Return the pattern for the rests of rows; a row without a rest ends in the empty group."""
     longer = [rest for rest in rests if rest]
     if not longer:
         return "()"
     choices, ends = [_choice(longer, growing)], ["()"] if len(longer) < len(rests) else []
     if growing:
-        # The end is looked for last where no row can go on there: that is quicker.
+        # `\Z` must be tried before atoms that match the empty text, such as ` {0,3}`: they would
+        # match at the end of the text and make a marker certain that is not. Where no rest can
+        # match the empty text, `\Z` is tried last, which is faster.
         choices.insert(all(_needs_text(rest[0]) for rest in longer), "\\Z")
     return f"(?:{'|'.join([*choices, *ends])})"
 
 
 def _begun(letters: Sequence[str]) -> str:
-    """Some of the letters but not all, and then the end of the text."""
+    """Return a pattern for a proper prefix of the letters at the end of the text."""
     pattern = "\\Z"
     for letter in reversed(letters[1:-1]):
         pattern = f"(?:{letter}{pattern}|\\Z)"
@@ -229,7 +260,7 @@ def _is_letter(atom: str) -> bool:
 
 
 def alternatives(wanted: Iterable[Markers | str]) -> str:
-    """Say in words what was wanted: markers as they are written, or what they are."""
+    """Describe wanted markers in words: as they are written, or by their description."""
     sets = [(one,) if isinstance(one, str) else one.names for one in wanted]
     each = max(1, _NAMED_AT_MOST // max(1, len(sets)))
     names = list(dict.fromkeys(name for one in sets for name in one[:each]))
@@ -239,7 +270,7 @@ def alternatives(wanted: Iterable[Markers | str]) -> str:
 
 
 def _as_written(shape: Shape) -> str:
-    """A marker as people write it: `…` stands for what may vary."""
+    """Return a marker as people write it; `…` stands for a part that varies."""
     shown = (_shown_atom(atom) for atom in shape.atoms)
     return re.sub("…+", "…", "".join(shown)).strip(" ")
 

@@ -1,7 +1,10 @@
-"""What the two notations of grammars have in common.
+"""The common part of the two textual notations of grammars, GBNF and Lark.
 
-Both write `a b` for a row, `a | b` for a choice, `a?`, `a*`, `a+` and `a{2,5}`, and differ in
-how they write characters and automata, and in what they call a rule.
+Both write `a b` for a row, `a | b` for a choice, `a?`, `a*`, `a+` and `a{2,5}`. They differ in how
+they write characters, automata and the names of rules; a subclass writes those.
+
+Precedence is in the method names: `expression` may be a choice, `row` must not be one, `item` must
+be one token or a group. Each adds parentheses where the next lower one needs them.
 """
 
 from __future__ import annotations
@@ -30,19 +33,19 @@ class Notation(ABC):
 
     @abstractmethod
     def named(self, name: str) -> str:
-        """What a rule is called here."""
+        """Return the name of a rule in this notation."""
 
     @abstractmethod
     def literal(self, text: str) -> str:
-        """A text, as one item or several."""
+        """Write a text, as one item or several."""
 
     @abstractmethod
     def bracketed(self, inner: str) -> str:
-        """A class of characters: what stands in its brackets, put into them."""
+        """Write a class of characters, given the text between its brackets."""
 
     @abstractmethod
     def escaped(self, char: str) -> str:
-        """A character, as it stands in a class."""
+        """Write a character as it stands in a class."""
 
     @abstractmethod
     def machine(self, name: str, machine: Machine) -> str:
@@ -55,13 +58,13 @@ class Notation(ABC):
         return self.row(expr)
 
     def row(self, expr: Expr) -> str:
-        """Write what may stand in a choice."""
+        """Write an expression as one alternative of a choice."""
         if isinstance(expr, Seq):
             return " ".join(self.item(part) for part in expr.parts) or '""'
         return self.item(expr)
 
     def item(self, expr: Expr) -> str:
-        """Write what may stand in a row."""
+        """Write an expression as one item of a row."""
         match expr:
             case Lit(text):
                 return self.literal(text)
@@ -88,7 +91,7 @@ class Notation(ABC):
         return self.escaped(low) + (f"-{self.escaped(high)}" if high != low else "")
 
     def _unit(self, body: Expr) -> str:
-        """Write what a sign of repetition may follow."""
+        """Write an expression as the operand of a repetition."""
         many = isinstance(body, Repeat) or (isinstance(body, Lit) and len(body.text) > 1)
         return f"({self.item(body)})" if many else self.item(body)
 
@@ -98,7 +101,7 @@ class Notation(ABC):
         return self._machines[machine]
 
     def _free(self, owner: str) -> str:
-        """A name for the states of an automaton that no rule's name begins with."""
+        """Return a name for an automaton's states that is not a prefix of any rule's name."""
         number = 1
         while any(line.startswith(self.named(f"{owner}-m{number}")) for line in self.lines):
             number += 1
@@ -112,7 +115,7 @@ def _sign(least: int, most: int | None) -> str:
 
 
 def shown(char: str) -> bool:
-    """Whether a character is seen as itself: no control, mark, blank but the space, or such."""
+    """Return whether a character is written as itself: no control, mark or blank but the space."""
     category = unicodedata.category(char)
     if category == "Cs":
         raise CallerError(f"a grammar cannot say half a character: {char!r}")

@@ -1,7 +1,18 @@
-"""Who may open a block, and by which markers.
+"""The table of openers: which readers may open a block, by which markers, in which order.
 
-Beside the dialects that are these: pairs of markers around what a model thinks, tokens that end
-its turn, and Markdown's code fences where account of them is kept.
+The engine has two tables, one for text outside of Markdown code fences and one for text inside. A
+table has these rows, and the engine asks them in this order:
+
+    dialects       in the caller's order (for `auto`, the order of the table of dialects)
+    reasoning      one reader per opening marker (`<think>`), one for a stray closing marker
+    FencedCalls    only for "whole": a code fence whose whole body is calls
+    DiffHunks      unless calls in fences count: a hunk of a diff is prose
+    TurnEnd        tokens such as `<|im_end|>`; in both tables
+    CodeFences     tracks the fences, if anything depends on them; in both tables, and last, since
+                   its markers are those of dialects that write fences
+
+Why one table and not one parser per dialect: whichever opener comes first in the text owns it, and
+one combined search finds that opener for sixty dialects at the cost of one.
 """
 
 from __future__ import annotations
@@ -20,16 +31,23 @@ from callblocks.parsing.turn_end import TURN_ENDS, TurnEnd
 
 __all__ = ("BEGINNING", "Choice", "InFences", "Openers", "Owner", "Setting", "choose")
 
+# Which calls in code fences count: all (True), none (False), or only those that together are the
+# whole body of a fence ("whole").
 InFences: TypeAlias = bool | Literal["whole"]
-"""Whether calls in code fences are calls: all of them, none, or those that are a whole body."""
 Rows: TypeAlias = list[tuple[Reader, Sequence[str | Shape]]]
+# The number of characters by which the candidates for an opener are chosen. With three, few of the
+# dozens of dialects remain whose openers begin with a newline.
 BEGINNING = 3
-"""How many characters tell who may open a block."""
+# The size at which the cache of `Openers.at` is cleared.
 _MOST_BEGINNINGS = 2000
 
 
 class Setting(NamedTuple):
-    """Where a dialect's markers are looked for: quoted in code too? is no other dialect read?"""
+    """The conditions of a search for openers.
+
+    `in_code_fences`: calls inside of code fences count. `alone`: no other dialect is read, or the
+    model is known to write this one, so ambiguous openers such as a bare `{` may be used.
+    """
 
     in_code_fences: bool = True
     alone: bool = True
@@ -38,44 +56,46 @@ class Setting(NamedTuple):
 class Owner(Reader, Protocol):
     """A reader and the markers that open its blocks."""
 
+    # True if the engine must track Markdown code fences for this owner.
     follows_fences: ClassVar[bool]
-    """Whether Markdown code fences must be tracked for it."""
+    # True if its calls may be the whole body of a code fence.
     in_fence_bodies: ClassVar[bool]
-    """Whether its calls may be the whole body of a code fence."""
+    # The pairs of markers around the reasoning of its models.
     reasoning: ClassVar[Pairs]
-    """The markers around what its models think."""
+    # True if a complete call of a declared tool counts inside of a closed thought, too.
     calls_end_reasoning: ClassVar[bool]
-    """Whether a complete call of a declared tool is a call in a thought that is closed, too."""
+    # The markers that begin another message, and so end a thought that was not closed.
     reasoning_breaks: ClassVar[tuple[str, ...]]
-    """The markers that begin another message, and so end a thought that was not closed."""
+    # The tokens that end a turn of its models, and show nothing at the end of a text.
     turn_ends: ClassVar[tuple[str, ...]]
-    """The tokens that end a turn of its models, and show nothing at the end of a text."""
 
     @property
     def closers(self) -> tuple[str, ...]:
-        """The markers that close its calls, and mean nothing where none is open."""
+        """The markers that close its calls; without an open call they carry no meaning."""
         ...
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        """The markers that may open a block."""
+        """Return the markers that may open a block."""
         ...
 
 
 class Openers:
-    """Who may open a block here, each with its own markers, and all of them as one search."""
+    """A table of readers with their openers, and one search over all openers."""
 
     def __init__(self, readers: Rows, *, quotable: int = 0) -> None:
-        """The first `quotable` readers read calls: they are not asked about a quotation."""
+        """Make a table. The first `quotable` readers read calls and are not asked in quotations."""
         self.markers = Markers(*(marker for _, openers in readers for marker in openers))
         self._readers = [(reader, Markers(*openers)) for reader, openers in readers]
         self._quotable = quotable
         self._found: dict[tuple[str, bool, bool], list[tuple[Reader, Markers]]] = {}
 
     def at(self, text: str, fresh: bool, *, quoted: bool = False) -> list[tuple[Reader, Markers]]:
-        """Those of whom a marker may begin with this text, at the start of a line or not.
+        """Return the readers with an opener that may begin with this text.
 
-        The text is the first few characters of what waits: dozens of dialects have a marker that
-        begins with a newline, and few of them one that begins with it and what follows here.
+        `text` is the first few characters of the pending text, `fresh` tells that a line starts
+        there. The result is a superset: the caller matches the openers themselves. It is cached,
+        for openers repeat, and the cache is cleared when it is full because a hostile text could
+        otherwise grow it without bound.
         """
         found = self._found.get((text, fresh, quoted))
         if found is None:
@@ -88,22 +108,31 @@ class Openers:
 
 
 class Choice(NamedTuple):
-    """The openers outside Markdown code fences, those inside, and what ends a thought."""
+    """The openers outside of code fences, those inside, and the reader of an opened thought."""
 
     outside: Openers
     inside: Openers
     thinking: Thinking | None
 
 
-# Room for each dialect alone in every setting: who asks them all in turn finds them again.
+# Compiling the markers of all dialects takes a tenth of a second, so tables are shared by parsers.
+# The cache has room for each dialect alone in every setting.
 @lru_cache(maxsize=1024)
 def choose(
     owners: tuple[Owner, ...], preferred: Owner | None, in_code_fences: InFences, reasoning: Pairs
 ) -> Choice:
-    """Who may open a block; `reasoning` are pairs that the caller names beside the owners' own.
+    """Return the tables of openers; `reasoning` are pairs beside those that the owners have.
 
-    The one that is preferred opens all that it would if it were alone.
+    The preferred owner opens everything that it would open if it were read alone.
     """
+    # Decision table, by `in_code_fences`:
+    #   True      a fence quotes nothing: both tables hold the dialects. `inside` is bound before
+    #             the rows that only exist outside are added, and is the same list: with True,
+    #             neither of them is added.
+    #   False     a fence quotes everything: inside, only `everywhere` is asked.
+    #   "whole"   as False, but `FencedCalls` is asked at the opening line of a fence. It stands
+    #             before `CodeFences`, which owns the same marker and never refuses.
+    # Fences are tracked if they quote, or if a dialect must know that it stands in one.
     anywhere = in_code_fences is True
     readers: Rows = [
         (owner, tuple(owner.openers(Setting(anywhere, alone=owner is preferred))))
@@ -126,9 +155,9 @@ def choose(
 
 
 class _Thoughts:
-    """The readers of thoughts: one for each opening, and one for a thought that the prompt opened.
+    """The readers of reasoning: one per opening marker, and one for a thought opened by the prompt.
 
-    `reasoning` are pairs of markers that the caller names beside the owners' own.
+    `reasoning` are pairs of markers that the caller names beside those of the owners.
     """
 
     def __init__(
@@ -145,14 +174,16 @@ class _Thoughts:
         self._anywhere, self._turn_ends = anywhere, next(iter(turn_ends), None)
 
     def rows(self) -> Rows:
-        """Who reads thoughts that the text opens, and the end of one that the prompt opened."""
+        """Return rows for thoughts that the text opens, and for the end of one opened before it."""
         rows: Rows = []
         for opening in dict.fromkeys(opening for opening, _ in self._pairs):
             pairs = tuple(pair for pair in self._pairs if pair[0] == opening)
             given = any(pair in self._given for pair in pairs)
             sure = self._preferred is not None and pairs[0] in self._preferred.reasoning
-            # Words may begin anybody's answer. Where it is only guessed what the model is, it
-            # thinks first, or not at all.
+            # `<think>` is markup and opens a thought anywhere. An opening of words, such as "Here
+            # is my thought process:", may begin any answer: it counts only if the caller named it,
+            # or if the preferred dialect has it. Where the model is only guessed, a thought must
+            # be the first thing in the text.
             if given or sure or _is_markup(opening):
                 only_first = not given and not (sure and _is_markup(opening))
                 rows.append((self._thinking(pairs, only_first=only_first), (opening,)))
@@ -160,7 +191,7 @@ class _Thoughts:
         return [*rows, (ThoughtEnd(), ends)] if ends else rows
 
     def opened(self) -> Thinking | None:
-        """Who reads on where the prompt opened a thought; None where no markers are known."""
+        """Return the reader for a thought that the prompt opened; None if no markers are known."""
         return self._thinking(self._pairs) if self._pairs else None
 
     def _thinking(self, pairs: Pairs, *, only_first: bool = False) -> Thinking:
@@ -176,11 +207,11 @@ class _Thoughts:
 
     @cached_property
     def _callers(self) -> tuple[Caller, ...]:
-        """Whose calls may stand in a thought.
+        """The dialects whose calls may stand in a thought, with their openers.
 
-        A thought may speak of calls in many ways: only what is sure among others is a call
-        whatever follows. What is a call only because its dialect was named must be all that the
-        thought comes to.
+        A thought may mention calls in many ways. An opener that is unambiguous among all dialects
+        makes a call whatever follows. An opener that counts only because its dialect was named
+        makes a call only if the thought is never closed, so it is a second entry (`at_once` False).
         """
         callers: list[Caller] = []
         for owner in self._owners:
@@ -199,6 +230,9 @@ def _is_markup(marker: str) -> bool:
 
 
 def _turn_ends(owners: tuple[Owner, ...], preferred: Owner | None) -> Rows:
+    # Three kinds of tokens: those that are unambiguous for any model (`TURN_ENDS`), those that only
+    # count in a text with a call (`unsure`), and closing markers of the preferred dialect without
+    # an open call (`strays`). A guessed dialect's closers are not strays: prose may hold them.
     ends = dict.fromkeys(token for owner in owners for token in owner.turn_ends)
     strays = tuple(one for one in (preferred.closers if preferred else ()) if one not in ends)
     known = (*ends, *strays)

@@ -1,8 +1,8 @@
-"""What a compact prompt keeps of the descriptions of tools and parameters.
+"""Extracts of the descriptions of tools and parameters, for compact prompts.
 
-A signature says names, types, choices and defaults. A description is needed where it says more:
-units, bounds, formats, what a choice means, which parameters go together. It is read part by part,
-between semicolons, colons and commas:
+A signature has names, types, choices and defaults. A description is needed if it adds units,
+bounds, formats, the meaning of a choice, or which parameters go together. It is cut into parts at
+semicolons, colons and commas, and each part is judged by the words in it:
 
     how wide the page is, in pixels          "pixels": a unit
     the text; or give source                 "or give source": it goes with another parameter
@@ -10,7 +10,7 @@ between semicolons, colons and commas:
     all, files, a #tag, or a folder          all of it: a list with "or" is not taken apart
     the file, from the workspace down        nothing: the name `path` says it
 
-Parts that are needed are always kept, the others while there is room.
+Needed parts are always kept, the others while there is room.
 The words that mark a part as needed are English; in other languages digits, quotes and signs do.
 """
 
@@ -28,10 +28,10 @@ __all__ = ("Note", "one_line", "parameter_notes", "summary")
 
 
 class Note(NamedTuple):
-    """What is said of a parameter, `at` its path: what is needed, what helps, and the rest.
+    """The note on a parameter, `at` its path: needed parts, helpful parts, and the rest.
 
-    What helps are bounds, what choices mean, and keys inside of objects: a mistake there is told by
-    the answer to the call, and the signature shows the common case. The rest says what it is for.
+    Helpful are bounds, the meanings of choices, and keys inside of objects: the result of a call
+    reports a mistake there, and the signature shows the common case. The rest is the purpose.
     """
 
     at: str
@@ -41,6 +41,7 @@ class Note(NamedTuple):
     is_required: bool
 
 
+# Words that make a part of a description needed, by kind: units, formats, bounds and conditions.
 _UNIT = (
     r"(?:milli|micro|nano)?seconds?|minutes?|hours?|days?|weeks?|months?|years?"
     r"|(?:kilo|mega|giga)?bytes?|[km]b|ms|px|characters?|chars|tokens?|pixels?|percent(?:age)?"
@@ -59,22 +60,28 @@ _BOUND = (
     r"|one of|allowed|supported|possible values|default(?:s|ed)?|or (?:give|use|pass|set|omit)"
     r"|leaves? (?:out|empty)"
 )
+# A needed part has one of the words, or a digit, a quote or a sign: those work in any language.
 _NEEDED = re.compile(
     rf"(?<![\w.-])(?:{_UNIT}|{_FORM}|{_BOUND})(?![\w.-])|[0-9\"`#*\[\]{{}}<>=\\@%]|\w[:/]|[/:]\w",
     re.IGNORECASE,
 )
 _IS_UNIT = re.compile(_UNIT, re.IGNORECASE)
-# Examples are dropped, unless they show the form of a text: a date, a version, a zone, a handle.
+# Examples are dropped unless they show the format of a text: a date, a version, a zone, a handle.
 _SHOWS_FORM = re.compile(r"[0-9][-:/.+][0-9]|[#@{}\[\]<>\"`]|[A-Z][a-z]+/[A-Z]|\+[0-9]")
 _EXAMPLE = re.compile(r",? *\b(?:e\.g\.|(?:such as|for example|for instance|like)\b),?(?= )")
+# The cuts of a description: clauses at semicolons and sentence ends, parts at commas and colons.
+# `e.g.`, `i.e.` and `etc.` end no sentence.
 _CLAUSE = re.compile(r"; |(?<=[.!?]) |(?<=[。！？；])")
 _ASIDE = re.compile(r" \([^()]*\)")
 _PART = re.compile(r"[,:] ")
 _SENTENCE = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)[.!?](?= |$)|[。！？]")
+# Words that can be dropped from the start of a part: "which must be …".
 _LEAD = re.compile(r"^(?:that|which|it) (?=must|may|can|is|has)")
 _WORD = re.compile(r"[\w-]+")
 _PART_OF_SENTENCE = re.compile(r"[;:,] ")
 _SECOND_VERB = re.compile(r" and [a-z]+ (?:its|the|a|an) ")
+# Lengths in characters, except `_MOST_NOTES` and `_MOST_LEVELS`. Foreign schemas can be huge, so
+# every text and every count is bounded.
 _SHORTEST_SUMMARY = 10
 _LONG_SUMMARY = 55
 _ENOUGH = 60
@@ -94,7 +101,7 @@ def summary(description: str) -> tuple[str, str]:
     text = one_line(description)
     end = _SENTENCE.search(text)
     sentence = text[: end.start()] if end else text
-    # A word or two are no summary: "Slides, from Markdown".
+    # A clause of a word or two is no summary: "Slides, from Markdown".
     cut = _PART_OF_SENTENCE.search(sentence, _SHORTEST_SUMMARY)
     clause = sentence[: cut.start()] if cut else sentence
     if len(clause) > _LONG_SUMMARY and (cut := _SECOND_VERB.search(clause, _SHORTEST_SUMMARY)):
@@ -103,7 +110,7 @@ def summary(description: str) -> tuple[str, str]:
 
 
 def parameter_notes(tool: ToolSpec) -> list[Note]:
-    """Return what is to be said of parameters, and of the keys of objects, beside their types."""
+    """Return the notes on parameters, and on the keys of objects, beside their types."""
     schemas = Schemas(tool.parameters)
     found = _notes(schemas, tool.properties, tool.required, "", 0)
     return [note for _, note in zip(range(_MOST_NOTES), found, strict=False)]
@@ -129,7 +136,7 @@ def _notes(
 
 
 def _inner_notes(schemas: Schemas, schema: object, at: str, level: int) -> Iterator[Note]:
-    """Notes on the keys of objects, and of objects in lists."""
+    """Yield notes on the keys of objects, and of objects in lists."""
     for plain in schemas.plain(schema):
         match kind(plain):
             case "object":
@@ -142,7 +149,7 @@ def _inner_notes(schemas: Schemas, schema: object, at: str, level: int) -> Itera
 
 
 def _clauses(schema: Plain, plain: Sequence[Plain]) -> tuple[str, str, str]:
-    """Return the parts of a description that are needed, those that help, and its first clause."""
+    """Return the needed parts of a description, the helpful ones, and its first clause."""
     text = schema.get("description")
     text = _without_asides(one_line(text)) if isinstance(text, str) else ""
     is_text = {kind(one) for one in plain} <= {"string", "null"}
@@ -152,7 +159,7 @@ def _clauses(schema: Plain, plain: Sequence[Plain]) -> tuple[str, str, str]:
     choices = {str(one) for each in plain for one in each.get("enum", ())}
     facts = [fact for fact in _facts(schema) if not _numbers(fact) <= _numbers(text)]
     parts = [] if choices else [part for clause in clauses for part in _needed(clause)]
-    # Of many remarks the first ones are needed, and the others help; a list stays in one piece.
+    # Of many needed parts only the first `_ENOUGH` characters are needed, and the others help.
     end = next((at for at in range(1, len(parts)) if len(_joined(*parts[:at])) > _ENOUGH), None)
     needed, more = parts[:end], parts[end:] if end else []
     meanings = [
@@ -163,18 +170,18 @@ def _clauses(schema: Plain, plain: Sequence[Plain]) -> tuple[str, str, str]:
 
 
 def _needed(clause: str) -> list[str]:
-    """Return what of a clause is needed, in one piece where it lists alternatives."""
+    """Return the needed parts of a clause; a list of alternatives stays in one piece."""
     if not _NEEDED.search(clause):
         return []
     if ", or " in clause or _EXAMPLE.search(clause):
-        # What a list is introduced by goes without saying.
+        # The words that introduce a list are dropped: "one of: a, b, or c".
         _, colon, listed = clause.partition(": ")
         return [listed if colon and _NEEDED.search(listed) else clause]
     return [_core(part) for part in _PART.split(clause) if _NEEDED.search(part)]
 
 
 def _core(part: str) -> str:
-    """Return the unit where that is all that is needed of a part: "seconds after which …"."""
+    """Return the unit if that is the only needed word of a part: "seconds after which …"."""
     found = _NEEDED.findall(part)
     if len(found) == 1 and _IS_UNIT.fullmatch(found[0]):
         return found[0]
@@ -186,7 +193,7 @@ def _joined(*parts: str) -> str:
 
 
 def _without_asides(text: str) -> str:
-    """Leave out what stands in parentheses, unless it is needed."""
+    """Remove text in parentheses, unless it is needed."""
     return _ASIDE.sub(lambda found: found[0] if _NEEDED.search(found[0]) else "", text)
 
 
@@ -199,9 +206,9 @@ def _without_example(clause: str, is_text: bool) -> str:
 
 
 def _facts(schema: Plain) -> Iterator[str]:
-    """Yield what a schema says of a value's form and bounds, unless it goes without saying."""
+    """Yield the format, the pattern and the bounds of a schema, unless they are obvious."""
     form: Any = schema.get("format")
-    # Our tools call a path a format; it says nothing of the form. Nor do names of addresses.
+    # `path` is a format of this project's tools, and `uri` is obvious: neither helps a model.
     if isinstance(form, str) and form not in ("path", "uri"):
         yield f"format {one_line(form)}"
     if isinstance(pattern := schema.get("pattern"), str):
@@ -219,7 +226,7 @@ def _bound(schema: Plain, name: str) -> str:
 
 
 def _numbers(text: str) -> set[str]:
-    """Return the numbers in a text, or all of it where there are none."""
+    """Return the numbers in a text, or the whole text if there are none."""
     return set(re.findall(r"[0-9.]*[0-9]", text)) or {text}
 
 

@@ -20,7 +20,7 @@ __all__ = ("Parsed",)
 
 
 class Parsed:
-    """What a text holds."""
+    """The result of parsing a whole text."""
 
     def __init__(self, events: list[Event]) -> None:
         self.events = join(events)
@@ -32,7 +32,7 @@ class Parsed:
 
     @cached_property
     def reasoning(self) -> str:
-        """What the model marked as thinking."""
+        """The reasoning of the model, without its markers."""
         return "".join(event.text for event in self.events if isinstance(event, Reasoning))
 
     @cached_property
@@ -45,12 +45,12 @@ class Parsed:
 
     @cached_property
     def problems(self) -> list[Malformed | Problem]:
-        """What was not as it should be, in the order of the text."""
+        """The malformed blocks and the problems, in the order of the text."""
         return [event for event in self.events if isinstance(event, Malformed | Problem)]
 
     @cached_property
     def items(self) -> list[Item]:
-        """What a dialect can write. Malformed text is prose, reasoning is a `Thought`."""
+        """The items that a dialect can write; malformed text is prose, reasoning a `Thought`."""
         found: list[Item] = []
         for event in self.events:
             match event:

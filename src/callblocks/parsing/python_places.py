@@ -1,8 +1,10 @@
-r"""Python calls with literals as places between characters, and what leads from each to the next.
+r"""The state table of `PythonScan`: a place is a state between two characters.
 
-It is as much of Python as models write in calls: strings in any quotes, numbers, words, lists,
-tuples, sets, dictionaries, `name=value` and `**{…}`. Anything else halts the scan at once, so
-that prose is not taken for a call.
+It covers the Python that models write in calls: strings in any quotes, numbers, words, lists,
+tuples, sets, dictionaries, `name=value` and `**{…}`. Anything else halts the scan at once, so that
+prose is not taken for a call.
+
+Columns: the place (`_`: blanks are skipped there), where it is, the characters that lead on.
 
     calls _        in the list of calls      ] or a name
     name           in a called name          letters, digits, . - and (
@@ -31,22 +33,23 @@ from typing import Literal, TypeAlias
 
 __all__ = ("AFTER", "AFTER_CALL", "CALLS", "ITEM", "START", "STRINGS", "Note", "Place")
 
+# The message of a step to the scan: a bracket opens or closes, or a sign is allowed only directly
+# in some brackets.
 Note: TypeAlias = Literal["", "open", "close", "equals", "colon", "star"]
-"""What a step tells the scan: a bracket opens or closes; a sign that only some brackets hold."""
 
 
 class Place:
-    """A place: the runs it takes whole, the characters that lead on, and where it else goes."""
+    """A state: the runs that it consumes, the characters that lead on, and its fallbacks."""
 
     __slots__ = ("run", "skip", "steps", "then")
 
     def __init__(self, run: str = "(?!)") -> None:
         self.run = re.compile(run, re.DOTALL).match
         self.steps: dict[str, tuple[Place, Note]] = {}
+        # The place that reads the same character if this one cannot.
         self.then: Place | None = None
-        """The place that reads the next character where this one cannot."""
+        # The place after any one character.
         self.skip: Place | None = None
-        """The place after any one character."""
 
     def lead(self, chars: str, to: Place, note: Note = "") -> None:
         self.steps.update(dict.fromkeys(chars, (to, note)))
@@ -109,7 +112,8 @@ def _lead_strings() -> dict[Place, Callable[[str], re.Match[str] | None]]:
         string.lead("\\", escape)
         block.lead("\\", escaped)
         escape.skip, escaped.skip = string, block
-        # A last backslash waits, as markers do; one before a quote or a backslash is looked into.
+        # A search with the interface of a marker: a quote is a hit; a backslash at the end of the
+        # piece may still grow; a backslash before a quote or a backslash needs the scan itself.
         stop = re.compile(rf"[\\{mark}](?:(?<={mark})()|\Z|(?=[\\'\"])())").search
         strings |= {string: stop, block: stop}
     return strings
@@ -117,5 +121,5 @@ def _lead_strings() -> dict[Place, Callable[[str], re.Match[str] | None]]:
 
 _lead_values()
 _lead_signs()
+# The places inside of a string, each with a fast search for where the string may end.
 STRINGS = _lead_strings()
-"""The places inside a string, each with a quick look for where it may end."""

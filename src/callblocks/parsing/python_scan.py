@@ -1,11 +1,13 @@
-"""Where the arguments of a Python call end, or break, while their text arrives in pieces.
+"""An incremental scan for the end of the arguments of a Python call, or for where they break.
 
     scan = PythonScan()
     scan.feed("(city='Par")       # 10: taken, scan.state is ScanState.OPEN
     scan.feed("is') and on")      # 4: stopped right after the bracket
 
-It begins with `(`, the arguments of one call, or with `[`, a list of calls. No value is built;
-the places of the grammar are listed in `python_places`.
+It begins with `(`, the arguments of one call, or with `[`, a list of calls. It is a state machine
+like `JsonScan`: no value is built, and the states are listed in `python_places`. In addition to
+them it needs a stack (`_open`), because `=` and `**` may stand only directly in the parentheses of
+a call, and `:` only in braces.
 """
 
 from __future__ import annotations
@@ -29,22 +31,25 @@ _CLOSING = {opening: closing for closing, opening in _OPENING.items()}
 
 
 class PythonScan:
-    """Fed text, says where the brackets that it begins with close."""
+    """A scan for the bracket that closes the first one."""
 
     __slots__ = ("_hurry", "_level", "_max_depth", "_open", "_place", "halt", "state", "too_deep")
 
     def __init__(self, max_depth: int = 100) -> None:
         self.state = ScanState.OPEN
         self.too_deep = False
+        # The position in the last text of `absorb` at which the scan halted.
         self.halt = 0
-        """Where the text that `absorb` was given last halted the scan, if it did."""
         self._max_depth = max_depth
         self._place = START
         self._open: list[str] = []
-        self._level = 1  # how many brackets are open among the arguments of a call
+        self._level = 1  # the depth of a call's arguments: 2 inside of a list of calls
 
     def feed(self, text: str, at: int = 0) -> int:
-        """Take text from `at` and say up to where: its end, or where the scan halted."""
+        """Consume text from `at`; return its end, or the position where the scan halted."""
+        # At each place, in this order: a step to another place, a run that stays, a place that
+        # skips any character (behind a backslash), a place that passes the same character on
+        # (`then`: a word ends where its run ends).
         place, size = self._place, len(text)
         while at < size and self.state is ScanState.OPEN:
             step = place.steps.get(text[at])
@@ -66,15 +71,15 @@ class PythonScan:
 
     @property
     def closing(self) -> str:
-        """The brackets that would close what is open."""
+        """The brackets that would close the open ones."""
         return "".join(_CLOSING[char] for char in reversed(self._open))
 
     def absorb(self, text: str) -> Halt | None:
-        """Take all of a text, or say where the scan halted in it."""
+        """Consume a whole piece and return None, or return the position where the scan halted."""
         was = self._place
         end = self.feed(text)
         if end == len(text) and self.state is ScanState.OPEN:
-            # For a string that is longer than the piece there is a quicker search.
+            # The whole piece was inside of one string: a search for its end is faster from now on.
             if was is self._place and was in STRINGS:
                 self._hurry(STRINGS[was])
             return None
@@ -82,15 +87,15 @@ class PythonScan:
         return Halt(end)
 
     def search(self, hurry: Callable[[Search], None]) -> Search:
-        """What settles the next pieces: `absorb`, or in a string a search for its end.
+        """Return the search for the next pieces: `absorb`, or, in a string, one for its end.
 
-        `hurry` is told when a string turns out to be long.
+        When a string turns out to be long, the faster search is passed to `hurry`.
         """
         self._hurry = hurry
         return STRINGS.get(self._place, self.absorb)
 
     def _heed(self, note: Note, char: str, place: Place) -> Place | None:
-        """Where a step leads, or None if it cannot be made among these brackets."""
+        """Return the place that a step leads to, or None if the open brackets forbid the step."""
         match note:
             case "open":
                 return self._opened(char, place)

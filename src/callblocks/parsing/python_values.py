@@ -1,10 +1,12 @@
-r"""The arguments of a Python call in text that is all there, as JSON-like values.
+r"""A reader for the arguments of a Python call in complete text, as JSON-like values.
 
     read_arguments("('a', n=[1, True])", strict=True)      (["a"], {"n": [1, True]}, {})
 
-Tuples and sets are lists. A number must be one that JSON can say. What is not Python but clear
-is read and named, unless `strict`: `true` and `null`, a string over several lines, words without
+Tuples and sets become lists. A number must be representable in JSON. Some text that is not Python
+is read and reported, unless `strict`: `true` and `null`, a string over several lines, words without
 quotes, a number that begins with 0.
+
+Why not `ast.literal_eval`: it has no keyword arguments, and it refuses each of these mistakes.
 """
 
 from __future__ import annotations
@@ -19,9 +21,13 @@ _BLANKS = " \t\r\n"
 _SOLID = re.compile(rf"[^{_BLANKS}]")
 _KEYWORD = re.compile(r"([A-Za-z_][\w.-]*)[ \t\r\n]*=")
 _WORD = re.compile(r"[A-Za-z_][\w.-]*")
+# A number as the scan delimits it; `_INTEGER` and `_FLOAT` decide whether it is one. Hexadecimal
+# digits are included, so that `0x1F` is refused as a whole and not read as `0`.
 _NUMBER = re.compile(r"[+-]?(?:[0-9A-DF-Za-df-z_.]|[eE][+-]?)+")
 _INTEGER = re.compile(r"[+-]?[0-9](?:_?[0-9])*")
 _FLOAT = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9]+)?")
+# The four kinds of strings, triple-quoted ones first. Unrolled loops (plain run, escape, plain run)
+# do not backtrack.
 _STRING = re.compile(
     r"'''([^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*)'''"
     r'|"""([^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*)"""'
@@ -29,6 +35,8 @@ _STRING = re.compile(
     r'|"([^"\\]*(?:\\.[^"\\]*)*)"',
     re.DOTALL,
 )
+# Python's escapes, and JSON's surrogate pairs. An unknown escape such as `\d` stays as written, as
+# in Python.
 _ESCAPE = re.compile(
     r"\\(?:(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|x([0-9a-fA-F]{2})"
     r"|u([0-9a-fA-F]{4})|U(000[0-9a-fA-F]{5}|0010[0-9a-fA-F]{4})|([0-7]{1,3})|\r\n|[\n'\"\\abfnrtv])"
@@ -43,7 +51,7 @@ _JSON = {"true": True, "false": False, "null": None}
 
 
 class Arguments(NamedTuple):
-    """Values by place and by name, and what was repaired: each code with the first reason."""
+    """Positional and named values, and the repairs: each code with its first reason."""
 
     by_place: list[Any]
     by_name: dict[str, Any]
@@ -51,7 +59,7 @@ class Arguments(NamedTuple):
 
 
 def read_arguments(text: str, *, strict: bool) -> Arguments:
-    """Read `(…)`, which a scan has delimited; `ValueError` says what is no plain value."""
+    """Read `(…)`, which a scan has delimited; raise `ValueError` for what is no plain value."""
     try:
         return _Values(text, strict).arguments()
     except RecursionError as error:
@@ -92,7 +100,7 @@ class _Values:
         return cast("dict[str, Any]", value)
 
     def _next(self) -> str:
-        """The next character that is no blank."""
+        """Skip blanks, and return the next character."""
         char = self.text[self.at : self.at + 1]
         if char not in _BLANKS:
             return char
@@ -128,7 +136,7 @@ class _Values:
             commas += self._next() == ","
             self._comma()
         self.at += 1
-        # Parentheses around one value are no tuple.
+        # `(1)` is no tuple, `(1,)` is one.
         return found[0] if closing == ")" and len(found) == 1 and not commas else found
 
     def _braces(self) -> Any:
@@ -199,7 +207,8 @@ class _Values:
 
 
 def _plain(text: str) -> str:
-    """What a string says. Mostly all that is escaped in it are its line ends."""
+    """Return the contents of a string without its escapes."""
+    # Fast path: in most strings only line ends are escaped.
     escapes = text.count("\\")
     if escapes == text.count("\\n"):
         return text.replace("\\n", "\n")
@@ -211,6 +220,6 @@ def _unescaped(escape: re.Match[str]) -> str:
     if short is not None:
         return short
     pair, octal = escape[1], escape[5]
-    if pair:  # as JSON writes what needs more than four digits
+    if pair:  # a surrogate pair, as JSON escapes characters beyond U+FFFF
         return chr(0x10000 + (int(pair[1:5], 16) - 0xD800) * 0x400 + int(pair[7:], 16) - 0xDC00)
     return chr(int(octal, 8) if octal else int(escape[2] or escape[3] or escape[4], 16))

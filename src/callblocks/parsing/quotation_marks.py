@@ -1,7 +1,15 @@
-"""Signs in a text that quote what follows them: quotation marks, escaped line breaks, tags of code.
+"""Signs in a text that quote the text behind them: quotation marks, escaped newlines, code tags.
 
-These functions look at the text before a position, as far as the scanner keeps it. `quotations`
+These functions look at the text before a position, up to the scanner's lookbehind. `quotations`
 calls them for openers while a text arrives, `unread` for the names of tools when the text is over.
+
+The hard part is telling an opening mark from a closing one, and from an apostrophe, without the
+start of the line, which may lie before the lookbehind:
+
+    `"`         the parity of the marks in the line decides
+    `'“‘„`      opens unless a letter, a digit or closing punctuation stands before it:
+                `he said '<tool_call>` quotes, `the model's <tool_call>` does not
+    `«»‹›`      as above; guillemets point either way (French, German), and may have a blank inside
 """
 
 from __future__ import annotations
@@ -14,12 +22,15 @@ _GUILLEMETS = "«»‹›"
 _OPENING_MARKS = f"\"'“‘„{_GUILLEMETS}"
 # A mark behind one of these closes a quotation, or is an apostrophe.
 _BEFORE_CLOSING_MARK = ".!?…)]}%*_-\"'”’»"
+# Escaped line breaks: the text is the contents of a string literal, `"\n<tool_call>"`.
 _ESCAPED_BREAKS = ("\\n", "\\t", "\\r")
 _CODE_TAG = re.compile(r"<(/?)(?:code|kbd|samp)\b[^<>\n]{0,80}>")
 _OPENED_CODE = r"<(?:code|kbd|samp)\b[^<>\n]{0,80}>"
 _ENDS_IN_CODE = re.compile(rf"{_OPENED_CODE}\Z")
+# `<pre>` may span lines, so it is searched in the whole lookbehind and not only in the last line.
 _PRE_TAG = re.compile(r"<(/?)pre\b[^<>\n]{0,80}>")
-# A sign right before markup, in the last line or at the end of the line before.
+# Quoted markup: a sign right before `<`, `[` or a marker's emoji, in the last line; or markup of up
+# to 80 characters that ends the line before. `(?!</)`: a closing tag behind a mark is no quotation.
 _QUOTED_MARKUP = re.compile(
     rf"(?:[{_OPENING_MARKS}]|{_OPENED_CODE})(?=\s?[<\[🛠✂])(?!</)"
     rf"(?:[^\n]*|\s?[^\s\"'“”‘’„{_GUILLEMETS}]{{1,80}}[ \t\r]*\n\s*[^\n]*)\Z"
@@ -27,9 +38,9 @@ _QUOTED_MARKUP = re.compile(
 
 
 def opens_quotation(before: str) -> bool:
-    """Return whether a text ends in a sign that quotes what follows, or in quoted markup.
+    """Return whether a text ends in a sign that quotes the next character, or in quoted markup.
 
-    Markup is quoted on where a line ends right behind it: `"<tool_call>` and then JSON.
+    A quotation continues on the next line if its markup ends the line: `"<tool_call>`, then JSON.
     """
     if before[-2:] in _ESCAPED_BREAKS or _ends_in_mark(before):
         return True
@@ -65,7 +76,7 @@ def _ends_in_mark(before: str) -> bool:
     if not mark or mark not in _OPENING_MARKS:
         return False
     if mark == '"':
-        # Every second one in a line closes.
+        # Straight marks have no direction: in a line, every second one closes.
         return before.count('"', before.rfind("\n") + 1) % 2 == 1
     return not earlier or not (earlier.isalnum() or earlier in _BEFORE_CLOSING_MARK)
 

@@ -1,17 +1,22 @@
-"""Calls that are mentioned and not made: in quotation marks, in code spans, in diffs.
+"""Mentions: text in the form of a call that quotes one instead of making it.
 
-Where the dialect is guessed, a text may speak *about* calls: documentation, an answer that quotes a
+Where the dialect is guessed, a text may be *about* calls: documentation, an answer that quotes a
 chat template, a diff of a parser. These signs tell a mention from a call while the text arrives:
 
 - the opener stands right behind an opening quotation mark or an escaped line break, or begins the
   line behind an opener that does;
 - it stands in `<pre>`, or in `<code>` that is closed in the same line;
-- it stands in a code span that begins and ends inside its line. A span that begins a line may be
-  a call that a small model wrapped, so it counts for nothing;
+- it stands in a code span that begins and ends inside its line. A span that begins a line does not
+  count: small models wrap a call in backticks;
 - it stands in a hunk of a diff, whose header says how many lines it has (`DiffHunks`);
 - its name is no name of a tool but an expression or a placeholder (`Block.started` checks it).
 
-None of these holds where a dialect is named or calls in code are asked for: then every call counts.
+None of these applies if the caller named a dialect or asked for calls in code: then each call
+counts.
+
+Most signs stand before the opener, and the scanner's lookbehind of `SIGHT` characters decides at
+once. Only an open code span or `<code>` needs lookahead: whether it is closed in the same line. The
+lookahead rewinds, and ends at the line end, so prose waits for at most one line.
 """
 
 from __future__ import annotations
@@ -28,6 +33,8 @@ from callblocks.parsing.stage import Reading, Stage
 
 __all__ = ("DiffHunks", "is_quoted")
 
+# Characters that may stand before the opening backtick of a code span; behind a letter or a digit a
+# backtick closes one.
 _LEFT_OF_SPAN = " \t([{<\"'“‘«:=,;|/*_~>-—–"
 _TICKS = re.compile("`+")
 _TICK_OR_END = Markers("`", "\n")
@@ -35,14 +42,18 @@ _TICK_OR_END = Markers("`", "\n")
 _CODE_TAG_OR_END = Markers(
     *(f"{bracket}{tag}" for tag in ("code", "kbd", "samp") for bracket in ("<", "</")), "\n"
 )
+# The header of a hunk with the number of its old and new lines. Six digits are enough for any real
+# diff; a larger number would make prose of the rest of the text.
 _HUNK = re.compile(r"@@ -\d+(?:,(\d{1,6}))? \+\d+(?:,(\d{1,6}))? @@")
 
 
 def is_quoted(stage: Stage, before: str) -> Reading[bool]:
-    """Whether the opener that stands here is quoted, by what stands before it.
+    """Return whether the opener at the current offset is quoted; `before` is the lookbehind.
 
-    In what may be a code span the text waits until the span is closed or the line ends.
+    In a possible code span, wait until the span is closed or the line ends.
     """
+    # A line marker begins with its newline, and the line before may end in quoted markup:
+    # `"<tool_call>` and then `{"name": …` on the next line.
     if stage.scan.text[stage.scan.pos] in "\r\n":
         return opens_quotation(before + "\n")
     if opens_quotation(before):
@@ -53,12 +64,10 @@ def is_quoted(stage: Stage, before: str) -> Reading[bool]:
 
 
 def _ends_in_span(before: str) -> bool:
-    """Whether a code span that begins inside this line is still open.
-
-    The start of a long line may be out of sight, so runs of backticks are not counted: the last one
-    that has a blank or an opening bracket on its left and none on its right opens a span, one that
-    has something else on its left closes it.
-    """
+    """Return whether a code span that begins inside the last line is still open."""
+    # Counting backticks would be simpler, but the start of a long line may lie before the
+    # lookbehind, so their parity is unknown. The nearest run that decides is used instead:
+    # `see `x` opens (a blank on the left, none on the right), `x`. closes (a letter on the left).
     start = before.rfind("\n") + 1
     for run in reversed(list(_TICKS.finditer(before, start))):
         if run.start() == 0 or before[run.start() - 1] == "\n":
@@ -71,7 +80,7 @@ def _ends_in_span(before: str) -> bool:
 
 
 def _ahead_in_line(stage: Stage, markers: Markers) -> Reading[str]:
-    """Return the first of these markers that comes. All that was read for it is given back."""
+    """Return the next of these markers; the scanner is rewound to where it was."""
     start, scan = stage.scan.offset, stage.scan
     before, fresh = scan.before, scan.fresh
     ahead = Block(stage, "code-span", "")
@@ -81,7 +90,7 @@ def _ahead_in_line(stage: Stage, markers: Markers) -> Reading[str]:
 
 
 class DiffHunks:
-    """Makes prose of a hunk of a unified diff: its header, and as many lines as that counts."""
+    """A reader that makes prose of a diff's hunk: its header, and the lines that this counts."""
 
     name: ClassVar = "diff-hunk"
     OPENERS = (line("@@ -", indent=""),)
@@ -92,7 +101,8 @@ class DiffHunks:
         if header is None:
             return block.refuse(expected="the header of a hunk of a diff", at=block.start)
         old, new = (1 if size is None else int(size) for size in header.groups())
-        # The end of a line may belong to what stands on the next one: it is taken with that.
+        # The newline is returned, and consumed with the next line: it may be the first character of
+        # a line marker once the hunk is over.
         block.give_back(block.offset - len(end))
         block.prose()
         scan = block.stage.scan
@@ -108,9 +118,9 @@ class DiffHunks:
 
 
 def _sign_of_line(stage: Stage) -> Reading[str]:
-    """Return the first character of the next line, or nothing at the end of the text.
+    """Return the first character of the next line, or `""` at the end of the text.
 
-    The reading stands before the end of a line, which is not taken.
+    The scanner stands before a line end; nothing is consumed.
     """
     scan = stage.scan
     while True:

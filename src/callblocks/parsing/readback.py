@@ -1,4 +1,4 @@
-"""Does a text that was written say what it should? What differs is named for the caller."""
+"""Comparison of written items with the parsed text, to verify a write (law: write, then read)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ("difference", "joined")
 
 
 def joined(items: Iterable[Item]) -> list[Item]:
-    """Join neighbouring prose and thoughts, drop empty ones, and refuse what is no item."""
+    """Join adjacent prose and thoughts, drop empty ones, and raise for a value that is no item."""
     out: list[Item] = []
     for kind, group in groupby(items, key=_kind):
         members = list(group)
@@ -32,7 +32,7 @@ def joined(items: Iterable[Item]) -> list[Item]:
 
 
 def _kind(item: Item) -> type[str] | None:
-    """What prose and thoughts are joined as; None for what is neither."""
+    """Return the class by which prose and thoughts are joined; None for other items."""
     if isinstance(item, Thought):
         return Thought
     return str if isinstance(item, str) else None
@@ -41,12 +41,14 @@ def _kind(item: Item) -> type[str] | None:
 def difference(
     wanted: Sequence[Item], read: Parsed, *, by_id: bool, in_order: bool, untyped: bool = False
 ) -> str:
-    """Name the first thing that reading does not give back, or `""` if all is there.
+    """Describe the first item that does not read back, or return `""` if all do.
 
-    Without `by_id` a result belongs to the call at the same place, whatever their ids.
-    Without `in_order` it does not matter between which calls prose stands. `untyped` says that
-    values are read as text because no tool is known that says their types.
+    Without `by_id` a result belongs to the call at the same place, whatever their ids. Without
+    `in_order` it does not matter between which calls prose stands. `untyped`: values are read as
+    text because no declared tool gives them a type.
     """
+    # Calls, results and prose are compared apart, in that order: a lost call also changes the
+    # prose, and "it would not be read as a call" is the better message.
     calls = [item for item in wanted if isinstance(item, Call)]
     results = [item for item in wanted if isinstance(item, Result)]
     return (
@@ -71,7 +73,7 @@ def _calls_differ(calls: Sequence[Call], given: Sequence[Call], by_id: bool, unt
 
 
 def _change(call: Call, other: Call, untyped: bool) -> str:
-    """How a call would be read that is not what it should be."""
+    """Describe how a call would be read instead."""
     if call.name != other.name or not same(call.input, other.input):
         hint = "; `tools` would give values their types" if untyped else ""
         return f"it would be read as {_brief(other)}{hint}"
@@ -111,7 +113,7 @@ def _prose_differs(wanted: Sequence[Item], read: Parsed, in_order: bool) -> str:
 
 
 def _item(event: Event) -> Item | None:
-    """What an event says between results; what is malformed says nothing."""
+    """Return the item of an event; None for results and malformed text."""
     match event:
         case Text(text=text):
             return text
@@ -124,7 +126,7 @@ def _item(event: Event) -> Item | None:
 
 
 def _said(items: Sequence[Item], kind: type[str], in_order: bool) -> list[str]:
-    """The prose, or the thoughts, before, between and after the calls, or all of it."""
+    """Return the prose (or the thoughts) before, between and behind the calls, or all as one."""
     stretches = [""]
     for item in items:
         if _kind(item) is kind:
@@ -144,7 +146,7 @@ def _essence(call: Call, by_id: bool) -> dict[str, Any]:
 
 
 def _outcomes(results: Sequence[Result], calls: Sequence[Call], by_id: bool) -> list[list[Any]]:
-    """Each result by the place of its call; in a text they stand in the calls' order."""
+    """Return the results in the order of their calls, each with the place of its call."""
     places = {call.id: place for place, call in enumerate(calls)}
     outcomes = [
         [places.get(result.id, -1), result.output, result.error, result.id if by_id else ""]

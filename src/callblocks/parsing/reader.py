@@ -1,4 +1,4 @@
-"""Whoever can own a block of text."""
+"""The protocol of readers, which may own a block of text."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ("Reader",)
 
 
 class Reader(Protocol):
-    """Whoever can own a block: a dialect, a code fence, a stretch of reasoning."""
+    """A reader of blocks: a dialect, a code fence, reasoning, the end of a turn."""
 
+    # The name of the reader in events.
     name: ClassVar[str]
-    """What it is called in events."""
 
     def read(self, block: Block) -> Reading[Refused | None]:
         """Read the block that a marker opened, or refuse it."""

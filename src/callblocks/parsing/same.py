@@ -1,4 +1,4 @@
-"""Whether two JSON-like values are the same, types included: `1`, `1.0` and `true` differ."""
+"""Equality of JSON-like values, types included: `1`, `1.0` and `true` differ."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ("same",)
 
 
 def same(one: Any, other: Any) -> bool:
-    """Compare by type and value; the order of keys does not matter, NaN is itself."""
+    """Compare by type and value; the order of keys does not matter, and NaN equals NaN."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):

@@ -1,10 +1,14 @@
-"""The text that has arrived and that nobody has taken yet.
+"""The scanner: a buffer of text that has arrived and is not consumed yet.
 
-Two promises that everything above leans on:
+Guarantees that the engine relies on
+    1. Text is released as soon as no marker can begin in it.
+    2. The cost is linear in the text, whatever the pieces are. Consuming text moves `pos`; the rest
+       of the buffer is copied only when the next piece arrives, and by then it is shorter than a
+       marker, unless a reader looks ahead.
+    3. `find` and `match` give an answer that more text cannot change, or say that it is uncertain.
 
-1. Text is free to go as soon as no marker can begin in it.
-2. The cost is linear in the text, whatever the pieces are: taking text moves a position,
-   what is left is copied only when the next piece comes, and by then it is short.
+Offsets and positions: `offset` counts from the start of the input, `pos` from the start of the
+buffer, and `offset == base + pos`.
 """
 
 from __future__ import annotations
@@ -16,17 +20,19 @@ from callblocks.parsing.markers import Markers
 
 __all__ = ("SIGHT", "Scanner", "end_of")
 
+# The length of the lookbehind: so many characters before an opener decide whether it is quoted.
 SIGHT = 200
-"""How many characters before a marker may say what it means."""
 
 
 class Scanner:
-    """`text[pos:]` waits; `base` is the offset of `text[0]` in the whole input.
+    """A buffer: `text[pos:]` is pending; `base` is the offset of `text[0]` in the whole input.
 
-    `fresh` says that `pos` is the start of a line although no newline stands before it in
-    the text: at the start of the input, and after a line that was taken with its end. `tail` is
-    the end of the input before `text[0]`, up to `SIGHT` characters of it; nothing is kept there
-    unless `looks_back` says that somebody needs it.
+    `fresh` says that `pos` is the start of a line although no newline stands before it in the
+    pending text: at the start of the input, and behind a line that was consumed with its end. Line
+    markers then match without their newline.
+
+    `tail` is the text before `text[0]`, up to `SIGHT` characters. It is kept only if `looks_back`
+    is set, since it costs a slice per piece.
     """
 
     __slots__ = ("base", "closed", "fresh", "looks_back", "pos", "tail", "text")
@@ -42,7 +48,7 @@ class Scanner:
 
     @property
     def offset(self) -> int:
-        """How much of the whole input was taken."""
+        """The number of characters of the input that were consumed."""
         return self.base + self.pos
 
     @property
@@ -51,7 +57,7 @@ class Scanner:
 
     @property
     def before(self) -> str:
-        """What stands before the position: `SIGHT` characters, or all that there are."""
+        """The lookbehind: the last `SIGHT` characters before `pos`, or all that there are."""
         pos = self.pos
         if not pos or not self.looks_back:
             return self.tail
@@ -67,7 +73,7 @@ class Scanner:
         self.pos = 0
 
     def drain(self) -> str:
-        """Hand over the text that waits; it goes on from the same offset."""
+        """Empty the buffer, and return the pending text; the offset does not change."""
         if self.looks_back:
             self.tail = self.before
         pos = self.pos
@@ -77,7 +83,12 @@ class Scanner:
         return text
 
     def find(self, markers: Markers) -> tuple[int, re.Match[str] | None]:
-        """Where the text that is free of markers ends, and the marker there, if it is certain."""
+        """Return the position where the free text ends, and the marker there if it is certain.
+
+        Without a certain marker, the text from that position on may be the beginning of one.
+        """
+        # A line marker at a fresh position has no newline before it, so the usual patterns cannot
+        # find it. It is tried first: it begins at `pos`, before anything that a search can find.
         hit = self._match_fresh(markers) if self.fresh else None
         if hit is None:
             pattern = markers.final if self.closed else markers.growing
@@ -87,7 +98,7 @@ class Scanner:
         return hit.start(), hit if hit.lastindex else None
 
     def match(self, markers: Markers) -> tuple[str | None, bool]:
-        """The marker that begins right here, if any, and whether that is certain."""
+        """Return the marker at `pos`, or None, and whether more text cannot change that."""
         hit = self._match_fresh(markers) if self.fresh else None
         if hit is None:
             pattern = markers.final if self.closed else markers.growing
@@ -97,7 +108,7 @@ class Scanner:
         return (hit[0], True) if hit.lastindex else (None, False)
 
     def take(self, end: int) -> str:
-        """Take the text up to a position."""
+        """Consume the text up to a position, and return it."""
         if end > self.pos:
             self.fresh = False
         text = self.text[self.pos : end]
@@ -105,7 +116,12 @@ class Scanner:
         return text
 
     def rewind(self, start: int, taken: list[str], fresh: bool, before: str) -> None:
-        """Give back what was taken since the offset `start`; `before` is what stands before it."""
+        """Return to the offset `start`; `taken` is the text that was consumed since.
+
+        `fresh` and `before` are the values that the scanner had there.
+        """
+        # While the buffer still holds `start`, moving `pos` is enough. Otherwise pieces arrived in
+        # between and the buffer was cut: it is built again from what the reader kept.
         if start >= self.base:
             self.pos = start - self.base
         else:
@@ -119,7 +135,7 @@ class Scanner:
 
 
 def end_of(parts: Iterable[str]) -> str:
-    """Return the last `SIGHT` characters of a text that is given in parts, the last one first."""
+    """Return the last `SIGHT` characters of a text in parts; the last part comes first."""
     end = ""
     for part in parts:
         end = part[-SIGHT:] + end

@@ -1,4 +1,4 @@
-"""Puts a value's members in its schema's order, as the grammar of that schema expects them."""
+"""The order of members in a schema, which its grammar expects, and a check that a value fits."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from callblocks.parsing.schema_shape import Plain, Schemas, elements, kind, memb
 
 __all__ = ("fits", "in_schema_order")
 
+# The Python types of each JSON type. A boolean is checked before: in Python it is an `int`.
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "string": str,
     "integer": int,
@@ -25,27 +26,27 @@ _ANY: Plain = {}
 
 
 def in_schema_order(value: Any, schema: object, document: object = None) -> Any:
-    """The same value, each object's members in the order of its schema, unknown ones last.
+    """Return the value with each object's members in the schema's order, unknown ones last.
 
-    `document` is what `$ref` points into, where that is not the schema itself.
+    `$ref` points into `document`, by default the schema itself.
     """
     return _Order(schema if document is None else document, closed=True).ordered(value, schema)
 
 
 def fits(value: Any, schema: object, document: object = None, *, closed: bool = False) -> bool:
-    """Whether a value has the shape that its schema says, all the way down.
+    """Return whether a value has the shape of its schema, at all levels.
 
-    Members that an object's schema does not name are allowed, unless it says otherwise; with
-    `closed` it must say so.
+    Members that an object's schema does not name are allowed unless the schema forbids them; with
+    `closed` they are forbidden unless the schema allows them.
     """
     return _Order(schema if document is None else document, closed=closed).fits(value, schema)
 
 
 class _Order:
-    """Compares values with schemas; `closed` objects have named members only, as in a grammar.
+    """A comparison of values with schemas; `closed` objects have only named members.
 
-    A list or an object is compared with a schema once: the ways to it, through unions that refer
-    to themselves, double with each level.
+    Each pair of a container and a schema is compared once and cached: through unions that refer to
+    themselves, the number of paths to a pair doubles with each level.
     """
 
     def __init__(self, document: object, *, closed: bool) -> None:
@@ -62,7 +63,7 @@ class _Order:
         return [self.ordered(*each) for each in _elements(cast("list[Any]", value), plain)]
 
     def _chosen(self, value: Any, choices: list[Plain]) -> Plain:
-        """The first that the value fits, or else the first of its type."""
+        """Return the first schema that the value fits, else the first of its type."""
         alike = [plain for plain in choices if _is(value, kind(plain))]
         return next((plain for plain in alike if self._fits_plain(value, plain)), (*alike, _ANY)[0])
 
@@ -72,7 +73,8 @@ class _Order:
         return {name: self.ordered(value[name], said.known.get(name, said.extra)) for name in names}
 
     def fits(self, value: Any, schema: object) -> bool:
-        # Two frames a level, and no generator: a value may be deep where the stack is already.
+        # No generator expression here: it would cost a third stack frame per level, and a deep
+        # value may be checked where the stack is deep already.
         pair = (id(value), id(schema))
         is_inner = isinstance(value, dict | list)
         if is_inner and pair in self._compared:
@@ -95,7 +97,7 @@ class _Order:
         return parts is not None and all(starmap(self.fits, parts))
 
     def _parts(self, value: Any, plain: Plain) -> list[tuple[Any, object]] | None:
-        """What is in a value, each with its schema; None if there is too little or too much."""
+        """Return the parts of a value with their schemas; None if there are too few or too many."""
         if isinstance(value, dict):
             return self._members(cast("dict[str, Any]", value), plain)
         if not isinstance(value, list):
@@ -114,19 +116,19 @@ class _Order:
 
 
 def _elements(value: list[Any], plain: Plain) -> list[tuple[Any, object]]:
-    """Each element with its schema."""
+    """Return each element with its schema."""
     said = elements(plain)
     rest = [said.rest] * (len(value) - len(said.first))
     return list(zip(value, [*said.first, *rest], strict=False))
 
 
 def _is_among(value: Any, choices: list[Any]) -> bool:
-    """Whether a value is one of these; to Python a boolean is a number, to JSON it is none."""
+    """Return whether a value is one of the choices; unlike Python, `True` is not `1`."""
     return any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in choices)
 
 
 def _is(value: Any, said: str | None) -> bool:
-    """Whether a value is of a type; an unknown type is any, and a boolean is no number."""
+    """Return whether a value has a type; an unknown type allows any, and a boolean is no number."""
     if isinstance(value, bool):
         return said == "boolean" or said not in _TYPES
     if isinstance(value, float) and said == "integer":

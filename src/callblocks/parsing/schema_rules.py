@@ -1,11 +1,12 @@
-"""The rules of the JSON values that a JSON Schema allows.
+"""Grammar rules for the JSON values that a JSON Schema allows.
 
     json_rule(grammar, {"type": "object", "properties": {"path": {"type": "string"}}})
 
-Objects have their members in the schema's order, required ones always, others after them
-where `additionalProperties` allows; a writer puts its value `in_schema_order` first. An
-integer is written without a fraction. What a grammar cannot say, or not cheaply (lengths,
-patterns, ranges), is not held to.
+Objects have their members in the schema's order, required ones always, then others if
+`additionalProperties` allows them; a writer puts its value `in_schema_order` first. A fixed order
+is a restriction, but any order would need a rule per subset of the members. An integer has no
+fraction. Lengths, patterns and ranges are not enforced: a grammar cannot express them, or not
+cheaply.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ _SCALARS: Mapping[str, Callable[[Grammar], Expr]] = {
 def json_rule(
     grammar: Grammar, schema: object, name: str = "value", document: object = None
 ) -> Expr:
-    """The values of a schema, as JSON. `name` labels the rules that it needs.
+    """Return a rule for the values of a schema as JSON; `name` labels the rules that it needs.
 
-    `document` is what `$ref` points into, where that is not the schema itself.
+    `$ref` points into `document`, by default the schema itself.
     """
     return _Rules(grammar, schema if document is None else document).value(schema, name)
 
 
 def input_rule(grammar: Grammar, tool: ToolSpec) -> Expr:
-    """The inputs of a tool, as a JSON object."""
+    """Return a rule for the inputs of a tool as a JSON object."""
     return json_rule(grammar, {"type": "object", **tool.parameters}, f"{tool.name}-input")
 
 
@@ -77,7 +78,7 @@ class _Rules:
                 return _SCALARS.get(scalar or "", rules.any_value)(self._grammar)
 
     def _once(self, plain: Plain, name: str, build: Callable[[Plain, str], Expr]) -> Ref:
-        """One rule for all equal schemas: so a recursive one ends in itself."""
+        """Return one rule for all equal schemas; a recursive schema then refers to itself."""
         same = json.dumps(plain, default=repr)
         if same not in self._named:
             self._named[same] = self._grammar.reserve(name)
@@ -90,7 +91,12 @@ class _Rules:
         return rules.bracketed(self._grammar, "{}", inner, may_be_empty=not said.required)
 
     def _starts(self, said: Members, name: str) -> list[Expr]:
-        """The ways to go through the members, by which one comes first."""
+        """Return one alternative per member that may come first."""
+        # The comma is the difficulty: each member but the first has one before it, and optional
+        # members may be missing. `rest` is built from the last member backwards, each with its
+        # comma; an alternative is a first member without a comma and the rest behind it. The first
+        # member is at most the first required one (`last`). A `rest` that several alternatives
+        # share becomes a rule, otherwise the grammar grows quadratically.
         comma = rules.comma(self._grammar)
         extra, rest = self._extra(said, name)
         wanted = [member in said.required for member in said.known]
@@ -108,7 +114,7 @@ class _Rules:
         return starts[::-1]
 
     def _extra(self, said: Members, name: str) -> tuple[Expr | None, Expr]:
-        """A member that is not known, and any number of such."""
+        """Return a rule for one unknown member, and for any number of them."""
         if said.extra is False:
             return None, EMPTY
         value = self.value(said.extra, f"{name}-other")
@@ -125,14 +131,16 @@ class _Rules:
         if said.most == 0 or said.rest is False:
             return EMPTY
         element = self.value(said.rest, f"{name}-element")
-        if not isinstance(element, Ref):  # llama.cpp limits what a bounded repetition copies
+        # llama.cpp copies the body of a bounded repetition and limits the total size: a reference
+        # is small.
+        if not isinstance(element, Ref):
             element = self._grammar.rule(f"{name}-element", element)
         most = None if said.most is None else said.most - 1
         step = seq(rules.comma(self._grammar), element)
         return seq(element, repeat(step, max(said.least, 1) - 1, most))
 
     def _first(self, said: Elements, name: str) -> Expr:
-        """Elements that each have a schema, then any number of the rest."""
+        """Return a rule for elements with schemas of their own, then any number of the rest."""
         comma = rules.comma(self._grammar)
         full = said.rest is False or said.most == len(said.first)
         after = EMPTY if full else many(seq(comma, self.value(said.rest, f"{name}-rest")))

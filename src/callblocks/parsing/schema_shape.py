@@ -1,10 +1,14 @@
-"""What a JSON Schema says of a value's shape, with its references and unions resolved.
+"""The shape of values that a JSON Schema allows, with references and unions resolved.
 
-A *plain* schema has no `$ref`, `allOf`, `anyOf`, `oneOf` and at most one type; a schema is
-the union of its plain ones. `{}` is any value. What is not understood (patterns, ranges,
-formats, `not`, `if`) is left out: a plain schema allows at least what the schema allows,
-but for objects, which are closed unless they say `additionalProperties`, or nothing at all
-about their properties.
+A *plain* schema has no `$ref`, `allOf`, `anyOf` or `oneOf` and at most one type; a schema is the
+union of its plain schemas. `{}` allows any value.
+
+Invariant: a plain schema allows at least the values that the schema allows. Keywords that are not
+understood (patterns, ranges, formats, `not`, `if`) are left out. Objects are the exception: they
+are closed unless they have `additionalProperties`, or no `properties` at all.
+
+Schemas may come from strangers: references may form cycles, and unions may multiply. `_MOST_PARTS`,
+`_MOST_LEVELS` and `_MOST_CHOICES` bound the work; beyond them a schema allows any value.
 """
 
 from __future__ import annotations
@@ -16,6 +20,8 @@ __all__ = ("Elements", "Members", "Plain", "Schemas", "elements", "kind", "membe
 
 Plain: TypeAlias = Mapping[str, Any]
 
+# The keywords that are understood, each with the type that its value must have. A keyword of the
+# wrong type is ignored, as foreign schemas are not validated before.
 _OF_OBJECTS = {
     "properties": Mapping,
     "required": list,
@@ -26,23 +32,23 @@ _OF_ARRAYS = {"items": object, "prefixItems": list, "minItems": int, "maxItems":
 _KNOWN = {"type": (str, list), "enum": list, "const": object, **_OF_OBJECTS, **_OF_ARRAYS}
 _MOST_CHOICES = 64
 _MOST_ELEMENTS = 64
-# How many schemas are looked into for one, and how deep they may stand in each other; what is
-# beyond is taken to say nothing.
+# The bounds for one schema: how many subschemas are visited, and how deeply they may nest. A
+# subschema beyond them counts as `{}`.
 _MOST_PARTS = 1000
 _MOST_LEVELS = 50
 
 
 class Members(NamedTuple):
-    """An object's members: known ones in order, who must be there, and what others are."""
+    """The members of an object: the known ones in order, the required ones, and the others."""
 
     known: Mapping[str, object]
     required: frozenset[str]
+    # The schema of other members; `False` if there may be none.
     extra: object
-    """The schema of other members; `False` where there are none."""
 
 
 class Elements(NamedTuple):
-    """An array's elements: the first ones, then the rest, and how many of all."""
+    """The elements of an array: schemas of the first ones and of the rest, and their number."""
 
     first: Sequence[object]
     rest: object
@@ -51,16 +57,17 @@ class Elements(NamedTuple):
 
 
 class Schemas:
-    """Reads the schemas of one document; each is resolved once."""
+    """A resolver for the schemas of one document; each is resolved once."""
 
     def __init__(self, document: object) -> None:
         self._document = document
-        # By identity; the schema beside it keeps that from being another's.
+        # The key is the identity of a schema. The schema itself is kept in the value, so that its
+        # identity cannot be reused while the entry exists.
         self._resolved: dict[int, tuple[object, list[Plain]]] = {}
         self._parts_left = 0
 
     def plain(self, schema: object) -> list[Plain]:
-        """The plain schemas whose union this is; none where nothing fits."""
+        """Return the plain schemas whose union this schema is; none if it allows no value."""
         known = self._resolved.get(id(schema))
         if known is None:
             self._parts_left = _MOST_PARTS
@@ -68,7 +75,7 @@ class Schemas:
         return known[1]
 
     def _plain(self, schema: object, seen: tuple[str, ...], level: int) -> list[Plain]:
-        """Resolve a schema inside of others, by way of these references."""
+        """Resolve a nested schema; `seen` are the references that led to it."""
         if schema is False:
             return []
         self._parts_left -= 1
@@ -76,7 +83,7 @@ class Schemas:
             return [{}]
         found = cast("Plain", schema)
         if isinstance(pointer := found.get("$ref"), str):
-            # One that only comes back to itself adds nothing.
+            # A reference that only leads back to itself adds no alternative to the union.
             if pointer in seen:
                 return []
             return self._plain(self._target(pointer), (*seen, pointer), level + 1)
@@ -92,7 +99,7 @@ class Schemas:
         return [one for each in plain for one in _by_type(each)]
 
     def _target(self, pointer: str) -> object:
-        """What a reference names; one to nowhere, or to another document, says nothing."""
+        """Return the target of a reference; `True` for one to nowhere or to another document."""
         if not pointer.startswith("#"):
             return True
         target: object = self._document
@@ -105,7 +112,7 @@ class Schemas:
 
 
 def kind(plain: Plain) -> str | None:
-    """The type of a plain schema, said or implied."""
+    """Return the type of a plain schema, stated or implied by its keywords."""
     if isinstance(said := plain.get("type"), str):
         return said
     if any(name in plain for name in _OF_OBJECTS):
@@ -114,7 +121,7 @@ def kind(plain: Plain) -> str | None:
 
 
 def members(plain: Plain) -> Members:
-    """What a plain schema says of an object."""
+    """Return the members of the objects that a plain schema allows."""
     extra: object = plain.get("additionalProperties", "properties" not in plain)
     if "patternProperties" in plain:
         extra = True
@@ -127,10 +134,10 @@ def members(plain: Plain) -> Members:
 
 
 def elements(plain: Plain) -> Elements:
-    """What a plain schema says of an array; large bounds are widened."""
+    """Return the elements of the arrays that a plain schema allows; large bounds are widened."""
     rest: object = plain.get("items", True)
     first = _parts(plain, "prefixItems")
-    if isinstance(rest, list):  # how drafts before 2020-12 wrote prefixItems
+    if isinstance(rest, list):  # `prefixItems` in drafts before 2020-12
         first, rest = cast("list[object]", rest), True
     least, most = max(plain.get("minItems", 0), 0), plain.get("maxItems")
     most = None if most is None or not 0 <= most <= _MOST_ELEMENTS else most
@@ -143,7 +150,7 @@ def _parts(schema: Plain, name: str) -> list[object]:
 
 
 def _understood(schema: Plain) -> Plain:
-    """What of a schema is known here and is of the form that it should have."""
+    """Return the keywords of a schema that are understood and well-formed."""
     return {
         name: schema[name]
         for name, form in _KNOWN.items()
@@ -152,7 +159,7 @@ def _understood(schema: Plain) -> Plain:
 
 
 def _combined(some: list[Plain], others: list[Plain]) -> list[Plain]:
-    """What fits both; too many combinations are not worth their rules."""
+    """Return the intersection of two unions; the second is ignored if there are too many pairs."""
     if len(some) * len(others) > _MOST_CHOICES:
         return some
     return [_merged(one, other) for one in some for other in others]

@@ -1,4 +1,4 @@
-"""How else a marker may be spelled.
+"""Other spellings of markers.
 
 Tokens such as `<|tool_call|>` and `<｜tool▁call▁begin｜>` are spelled out by models that lack them,
 with the bars of the other family, or with a plain underscore for U+2581.
@@ -20,22 +20,25 @@ from typing import TypeAlias
 __all__ = ("Spellings", "damaged", "is_barred", "respell", "respelt_atoms", "spellings")
 
 SELECTOR = "\ufe0f"
+# The Apple logo of Mac Roman, which is a private-use character in Unicode.
 APPLE = "\uf8ff"
+# Shorter damaged spellings occur in ordinary text: `ð [` in Icelandic.
 SHORTEST = 3
+# The one-byte encodings with which UTF-8 was decoded by mistake in old transcripts.
 ENCODINGS = ("mac_roman", "cp1252", "cp1254", "latin-1")
+# A marker, or all its spellings; the first one is written.
 Spellings: TypeAlias = str | tuple[str, ...]
-"""A marker, or all spellings of one, the first of which is written."""
 BAR, WIDE_BAR, BLANK = "|", "\uff5c", "\u2581"
 _ATOMS = {BAR: f"[{BAR}{WIDE_BAR}]", WIDE_BAR: f"[{BAR}{WIDE_BAR}]", BLANK: f"[{BLANK}_]"}
 
 
 def is_barred(marker: str) -> bool:
-    """Whether a marker has bars, which models write in two ways."""
+    """Return whether a marker has bars, which models write in two ways (`|` and `｜`)."""
     return BAR in marker or WIDE_BAR in marker
 
 
 def respell(markers: Spellings) -> Spellings:
-    """Return a marker with its other bars, or a row of markers and all their other spellings."""
+    """Return a marker with the other bars, or a tuple of markers with all their spellings."""
     if isinstance(markers, str):
         return _with_other_bars(markers)
     others = [(one, one.replace(BLANK, "_")) for one in markers]
@@ -44,7 +47,7 @@ def respell(markers: Spellings) -> Spellings:
 
 
 def respelt_atoms(marker: str) -> tuple[str, ...]:
-    """Return the atoms of a pattern that meets a marker in each of its spellings."""
+    """Return the atoms of a pattern that matches a marker in each of its spellings."""
     return tuple(_ATOMS.get(char) or re.escape(char) for char in marker)
 
 
@@ -55,7 +58,7 @@ def _with_other_bars(marker: str) -> str:
 
 
 def spellings(marker: str) -> tuple[str, ...]:
-    """Every spelling of a marker that still holds its emoji: each selector there or not."""
+    """Return the spellings of a marker with and without each variation selector."""
     parts = marker.split(SELECTOR)
     choices = product((SELECTOR, ""), repeat=len(parts) - 1)
     return tuple(
@@ -65,7 +68,7 @@ def spellings(marker: str) -> tuple[str, ...]:
 
 
 def damaged(marker: str) -> tuple[str, ...]:
-    """Every spelling that a wrong decoding made of the marker, longest first."""
+    """Return the spellings that a wrong decoding makes of a marker, the longest first."""
     read = {
         _misread(spelling, encoding, keep)
         for spelling in spellings(marker)

@@ -1,6 +1,12 @@
-"""What every reader of one text shares: the text that waits, and account of what was said.
+"""The state of one parse: the scanner, the emitted events, and counters that all readers share.
 
-Each event continues where the last one ended, so the spans tile the input by construction.
+`say` is the only way to emit an event, and each event starts at `said`, the end of the previous
+one. So the spans tile the input by construction.
+
+A reader that waits for a marker is *parked* (`settle`): it leaves a search, and callbacks that emit
+and keep text. `Engine.feed` then handles pieces without the marker itself. Resuming a chain of
+generators for each token costs several times as much as one regex search, and most tokens are free
+text or lie inside of a long string.
 """
 
 from __future__ import annotations
@@ -22,26 +28,26 @@ from callblocks.parsing.unread import ProseLog
 __all__ = ("Hit", "Hurry", "Keep", "Reading", "Search", "Speak", "Stage")
 
 T = TypeVar("T")
+# A reader is a generator. It yields whenever it needs more text, and returns its result.
 Reading: TypeAlias = Generator[None, None, T]
-"""A reader: it yields whenever it needs more text, and returns what it read."""
 Speak: TypeAlias = Callable[[str, Span], Event]
 Keep: TypeAlias = Callable[[str], object]
 
 
 class Hit(Protocol):
-    """Where a search stopped: at a marker, if `lastindex` says so, or at what may become one."""
+    """The match of a search: a complete marker if `lastindex` is set, else a possible beginning."""
 
     @property
     def lastindex(self) -> int | None:
-        """None while the text may still go on either way."""
+        """None while more text may still complete the marker, or rule it out."""
         ...
 
     def start(self) -> int:
-        """Up to where the text is free."""
+        """Return the offset up to which the text is free of markers."""
         ...
 
     def end(self) -> int:
-        """Where the marker ends."""
+        """Return the offset at which the marker ends."""
         ...
 
 
@@ -50,14 +56,15 @@ Hurry: TypeAlias = Callable[[Search], None]
 
 
 class Stage:
-    """`said` is the offset up to which events own the text.
+    """The state that all readers of one text share.
 
-    `strict` says that nothing is repaired: what breaks the grammar is malformed. `alone` says
-    that one dialect is read: what a guess would need to be sure of is then taken at its word.
-    `quotes` says that a call in quotation marks or in code is a mention, as in a guessed dialect.
-    `ready` holds the id and index of each call that was read. `solid` says that something
-    other than blanks has been said. `fence` is the run of backticks or tildes that opened the
-    Markdown code fence we are in, if any.
+    `said`: the offset up to which events cover the text.
+    `strict`: nothing is repaired; text that breaks a dialect's grammar is malformed.
+    `alone`: a single dialect is read, so ambiguous openers are accepted without confirmation.
+    `quotes`: a call in quotation marks or in code is a mention, as in a guessed dialect.
+    `ready`: the id and the index of each call that was read.
+    `solid`: something other than blanks was emitted.
+    `fence`: the run of backticks or tildes that opened the current Markdown code fence, or `""`.
     """
 
     # Slots, since CPython keeps at most 30 attributes of an object beside its dictionary: with more
@@ -101,25 +108,28 @@ class Stage:
         self.said = 0
         self.solid = False
         self.out: list[Event] = []
+        # A record of which reader was asked to read which opener; None unless a caller wants it.
         self.attempts: list[Attempt] | None = None
-        """Who was asked to read what; kept where a list is put here."""
+        # The emitted prose and reasoning, which `unread` searches for calls that no dialect read.
         self.prose_log: ProseLog | None = None
-        """What was said as prose and thoughts, to look for calls in it that nobody read."""
+        # For each closing tag, the offset behind which it does not occur. It is filled only when
+        # the text is over, and saves one search to the end per unclosed value.
         self.unclosed: dict[str, int] = {}
-        """The offset by closing tag after which the tag does not occur; the text is over."""
-        # While a reader waits in `stream` or for JSON, most pieces need no reader: these say
-        # how they are settled without resuming it.
+        # Set while a reader is parked: the search that wakes it, the constructor of the events
+        # that free text becomes, and a callback that keeps the text. `held` is the end of the last
+        # piece, which may be the beginning of a marker.
         self.search: Search | None = None
         self.speak: Speak | None = None
         self.keep: Keep | None = None
         self.held = ""
-        # The last texts that were settled so, enough of them to hold what `SIGHT` asks for.
+        # The last texts that were emitted while parked: at least `SIGHT` characters, because no
+        # text but the first is empty.
         self.passed: deque[str] = deque(maxlen=SIGHT + 1)
+        # The match that resumed a parked reader; None where the end of the text did.
         self.hit: Hit | None = None
-        """What the search found that resumed the reader; None where the text is over."""
 
     def span(self, end: int | None = None) -> Span:
-        """From what was said last to the given offset, or to all that was taken."""
+        """Return the span from the last event to `end`, or to the end of the consumed text."""
         return self.said, self.scan.base + self.scan.pos if end is None else end
 
     def say(self, event: Event) -> None:
@@ -129,7 +139,7 @@ class Stage:
         self.said = event.span[1]
 
     def prose(self, text: str) -> None:
-        """Say text that was taken, as prose."""
+        """Emit consumed text as prose."""
         self.solid = self.solid or not text.isspace()
         self.say(Text(text, (self.said, self.said + len(text))))
 
@@ -139,11 +149,14 @@ class Stage:
         speak: Speak | None,
         keep: Keep | None = None,
     ) -> Reading[int | None]:
-        """Say text as it comes until a marker; return where it ends, or None if the text did.
+        """Emit text as it arrives up to a marker; return where that marker ends, None at the end.
 
-        The marker is not taken. Without `speak` the text is only kept.
+        The marker is not consumed. Without `speak` the text is kept and not emitted.
         """
         scan, hit = self.scan, None
+        # The reader may be parked only where `feed` can emit a whole piece without looking at it:
+        # prose that is still blank decides `solid`, and a fresh line may begin with a marker that
+        # has no newline before it. Until then the reader is resumed for each piece.
         while True:
             end, hit = scan.find(markers) if hit is None else (hit.start(), hit)
             if end > scan.pos:
@@ -160,14 +173,14 @@ class Stage:
                 yield
 
     def _logging(self, speak: Speak | None, keep: Keep | None) -> Keep | None:
-        """Return a `keep` that also logs prose and thoughts, which `say` does not see."""
+        """Return a `keep` that also logs prose and reasoning: the fast path bypasses `say`."""
         if self.prose_log is None or not (speak is Text or speak is Reasoning):
             return keep
         log = self.prose_log.begin(speak, self.said, fenced=bool(self.fence)).append
         return log if keep is None else lambda text: (keep(text), log(text))
 
     def settle(self, search: Search, speak: Speak | None, keep: Keep | None) -> None:
-        """Until the search hits, text is said or kept without resuming the reader."""
+        """Park the reader: until `search` matches, `feed` handles text without resuming it."""
         self.held = self.scan.drain()
         if self.quotes:
             self.passed.clear()
@@ -175,7 +188,7 @@ class Stage:
         self.search, self.speak, self.keep = search, speak, keep
 
     def hurry(self, search: Search) -> None:
-        """Go on with a search that is quicker for what comes now."""
+        """Replace the search of a parked reader with one that is faster for the text to come."""
         self.search = search
 
     def _release(self, text: str, speak: Speak | None, keep: Keep | None) -> None:

@@ -4,19 +4,18 @@
         {"type": "triggered_tags", "triggers": ["<call>"], "tags":
             [{"type": "tag", "begin": "<call>", "content": …, "end": "</call>"}], …}}
 
-Text is free until a trigger; then a tag has to follow. That is what prose and blocks are, so
-the markers that prose lacks become triggers and the blocks become tags: the literals that a
-block begins and ends with, and between them its rules in the notation of llama.cpp, which
-xgrammar reads. `at_least_one` and `stop_after_first` are not used: xgrammar then allows no
-prose before the first call, and none after the only one. Where calls are demanded, the prose is
-said instead:
+Text is free until a trigger; then a tag must follow. Prose and blocks have that form: the markers
+that prose must not hold become triggers, and the blocks become tags. A tag has the literals that a
+block begins and ends with, and between them its rules as GBNF, which xgrammar reads. `at_least_one`
+and `stop_after_first` are not used: with them xgrammar allows no prose before the first call, and
+none behind the only one. If calls are demanded, the prose is explicit instead:
 
     any        triggered tags
     required   prose, a tag, triggered tags
     one        prose, a tag, prose
 
-xgrammar wants each tag to begin with exactly one of the triggers. A grammar whose text is not
-prose and blocks, or whose blocks begin otherwise, is one format: all of its rules.
+xgrammar wants each tag to begin with exactly one of the triggers. A grammar whose text is not prose
+and blocks, or whose blocks begin otherwise, becomes a single format with all rules.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ __all__ = ("printed",)
 def printed(
     rules: Mapping[str, Expr], blocks: tuple[Sequence[str], Expr] | None, calls: str
 ) -> str:
-    """Write the rules; `blocks` are the markers that prose lacks, and a block."""
+    """Write the rules; `blocks` are the markers that prose must not hold, and a block's rule."""
     form = _text(rules, *blocks, calls) if blocks else None
     form = form or _grammar(rules["root"], rules)
     return json.dumps({"type": "structural_tag", "format": form}, ensure_ascii=False)
@@ -43,13 +42,16 @@ def printed(
 def _text(
     rules: Mapping[str, Expr], markers: Sequence[str], block: Expr, calls: str
 ) -> dict[str, Any] | None:
-    """Return the format of prose and blocks, or None where triggers cannot say it."""
+    """Return the format of prose and blocks, or None if triggers cannot express it."""
+    # Of markers that begin alike only the shortest is a trigger or excluded: the longer ones begin
+    # with it. A marker with which no tag begins is excluded from the prose instead.
     tags = [_tag(way, rules) for way in _ways(block, rules)]
     shortest = [one for one in markers if not any(one.startswith(o) for o in markers if o != one)]
     triggers = [one for one in shortest if any(tag["begin"].startswith(one) for tag in tags)]
     others = [one for one in shortest if one not in triggers]
     begun = all(tag["begin"].startswith(tuple(triggers)) for tag in tags)
-    # xgrammar looks for what it excludes inside of triggers, too, and would never see those.
+    # xgrammar also searches excluded markers inside of triggers: a trigger that contains one would
+    # never match.
     if not begun or any(other in trigger for trigger in triggers for other in others):
         return None
     free: dict[str, Any] = {
@@ -68,7 +70,7 @@ def _text(
 
 
 def _ways(expr: Expr, rules: Mapping[str, Expr]) -> list[tuple[Expr, ...]]:
-    """Split a block into rows, one for each beginning; each begins with a literal if it can."""
+    """Split a block into rows, one per alternative at its beginning, down to a literal."""
     match expr:
         case Ref(name):
             return _ways(rules[name], rules)
@@ -104,7 +106,7 @@ def _literals(parts: Sequence[Expr]) -> tuple[list[str], Sequence[Expr]]:
 
 
 def _grammar(root: Expr, rules: Mapping[str, Expr]) -> dict[str, Any]:
-    """Return a format of those rules alone that the root needs."""
+    """Return a format with only the rules that the root needs."""
     needed: dict[str, Expr] = {"root": root}
     waiting = [root]
     while waiting:

@@ -1,9 +1,9 @@
 """The prompt section that tells a model how to call tools, made from their specifications.
 
 There are two forms: `prompt` describes each parameter on a line of its own, `compact_prompt` each
-tool on one (`tool_signatures` has the notation). The compact one is for models with few parameters
-or a short context. What it must say, it says whatever the size; descriptions that only help fill
-the room that is left up to `COMPACT_SIZE`.
+tool on one (`tool_signatures` has the notation). The compact one is for small models and short
+contexts. Signatures and needed notes are always written; descriptions that only help fill the room
+that is left up to `COMPACT_SIZE`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from callblocks.parsing.tool_signatures import parameter_list, quoted
 
 __all__ = ("COMPACT_SIZE", "compact_prompt", "example_items", "prompt", "sample")
 
+# The size in bytes up to which a compact prompt is filled with optional descriptions.
 COMPACT_SIZE = 4000
-"""Bytes up to which a compact prompt keeps descriptions that it could do without."""
 
 _SIGNS = (("?", "`?` optional"), ("=", "`=` default"), ("*", "`*` body"))
 
 
 def prompt(rules: Sequence[str], tools: Sequence[ToolSpec], example: str) -> str:
-    """Say how a call looks, by an example and a few rules, and what tools there are."""
+    """Return a prompt: an example of a call, a few rules, and a description of each tool."""
     parts = [
         "# Tools",
         "You can call tools. A program reads what you write, so write a call exactly like this:",
@@ -39,7 +39,7 @@ def prompt(rules: Sequence[str], tools: Sequence[ToolSpec], example: str) -> str
 
 
 def compact_prompt(rules: Sequence[str], tools: Sequence[ToolSpec], example: str) -> str:
-    """Say the same as `prompt` in fewer words: a line for each tool."""
+    """Return a shorter prompt with one line per tool."""
     lines = _lines(tools)
     parts = [
         "# Tools",
@@ -53,12 +53,12 @@ def compact_prompt(rules: Sequence[str], tools: Sequence[ToolSpec], example: str
     return "\n\n".join(parts) + "\n".join(_filled(lines, room)) + "\n"
 
 
+# The optional descriptions that are kept: line, parameter, and which part of its note.
 _Kept: TypeAlias = set[tuple[int, str, str]]
-"""The line, the parameter and the part of what is kept beside what is needed."""
 
 
 class _Line(NamedTuple):
-    """A tool: its signature, the clause and the sentence that describe it, notes on parameters."""
+    """The line of a tool: signature, first clause and sentence of its description, notes."""
 
     signature: str
     clause: str
@@ -67,9 +67,9 @@ class _Line(NamedTuple):
 
 
 def _lines(tools: Sequence[ToolSpec]) -> list[_Line]:
-    """Describe each tool; one that takes what an earlier one takes refers to it.
+    """Describe each tool; one with the same parameters as an earlier one refers to that.
 
-    A note that an earlier parameter of that name has already is no longer needed, it helps.
+    A note that repeats the note of an earlier parameter of that name is optional.
     """
     lines: list[_Line] = []
     told: dict[str, str] = {}
@@ -132,7 +132,7 @@ def _written(line: _Line, at: int, kept: _Kept) -> str:
     for note in line.notes:
         rest = note.rest if (at, note.at, "rest") in kept else ""
         helpful = note.helpful if (at, note.at, "helpful") in kept else ""
-        # The clause that says what a parameter is may hold parts that are needed.
+        # The descriptive clause may already contain needed parts: these are not written twice.
         more = [part for part in f"{note.needed}; {helpful}".split("; ") if part not in rest]
         if text := "; ".join(filter(None, [rest, *more])):
             about.append(f"{note.at}: {text}")
@@ -144,7 +144,7 @@ def _size(line: str) -> int:
 
 
 def example_items(tools: Sequence[ToolSpec]) -> list[Item]:
-    """A sentence, and a call of the first tool with a sample of its required input."""
+    """Return a sentence, and a call of the first tool with a sample of its required input."""
     if not tools:
         raise BadSpec("an example needs at least one tool")
     tool = tools[0]
@@ -155,7 +155,7 @@ def example_items(tools: Sequence[ToolSpec]) -> list[Item]:
 
 
 def sample(schema: dict[str, Any], name: str = "text") -> Any:
-    """A value that fits a schema: its own example, default or first choice where it has one."""
+    """Return a value that fits a schema: its example, default or first choice if it has one."""
     if not isinstance(schema, dict):  # pyright: ignore[reportUnnecessaryIsInstance] `true` is a schema
         return name
     for key in ("examples", "enum"):

@@ -1,18 +1,27 @@
-"""Thoughts: text between a pair of markers, such as `<think>…</think>`.
+"""Reasoning: text between a pair of markers, such as `<think>…</think>`, called a thought here.
 
 Three rules, the same for every dialect:
 
-1. Only its closing marker ends a thought, or the marker of another message where a dialect's
-   messages say what they are. A call interrupts it: what follows the call is thought on.
-2. A complete call of a declared tool is a call if the thought is never closed, or if the dialect
-   says that its models call tools while they think (`calls_end_reasoning`).
-3. Everything else stays a thought: calls of undeclared tools, calls quoted in code, calls that
-   break off. If the thought is never closed, a declared tool whose call was not read is a problem.
+1. A thought ends at its closing marker, or at the marker of another message in dialects whose
+   messages have headers (`reasoning_breaks`). A call interrupts a thought and does not end it: the
+   text behind the call is reasoning again.
+2. A complete call of a declared tool is a call if the thought is never closed, or if the dialect's
+   models call tools while they think (`calls_end_reasoning`).
+3. Everything else stays reasoning: calls of undeclared tools, calls quoted in code, calls that
+   break off. If the thought is never closed, a call of a declared tool that was not read is
+   reported.
 
-How they are decided while text arrives: at an opener the call is read aside first (`trial`), and
-nothing is said before it is sure to be one. Where rule 2 depends on the closing marker, what
-follows the call waits for that marker or for the end of the text. Both ways of looking ahead
-return the text, and each returns a stretch at most once, so the whole stays linear.
+How the rules are decided while text arrives
+    trial       At an opener the call is first read on a state of its own (`trial`), which emits
+                nothing. Only a complete call is then read again for good: an emitted
+                `CallStarted` cannot be revoked.
+    waiting     Where rule 2 depends on the closing marker, the text behind the call is held back
+                until that marker or the end of the text arrives (`_pass_if_closed`).
+    code        A code span or fence quotes. Whether backticks are closed matters only if an opener
+                stands in them, so only then the text is held back (`_pass_if_quoted`).
+
+All three look ahead and rewind. Each rewinds over a stretch at most once (`barred`, `is_open`), so
+the whole stays linear.
 """
 
 from __future__ import annotations
@@ -33,9 +42,10 @@ from callblocks.parsing.trial import try_call
 
 __all__ = ("Caller", "Pairs", "Thinking", "ThoughtEnd")
 
+# Pairs of an opening and a closing marker.
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
-"""What opens a thought, and what closes it."""
 
+# The number of characters behind an opener in which the name of a declared tool counts.
 _NEAR = 64
 _WORD = re.compile(r"[\w.:/-]+")
 _FENCE = line("```")
@@ -48,8 +58,8 @@ _TICKS = Markers(_TICK)
 class Caller(NamedTuple):
     """A dialect whose calls may stand in a thought.
 
-    `at_once` says that its calls are calls whether or not the thought is closed. `alone` says
-    that its openers are taken at their word, as `Stage.alone` does.
+    `at_once`: its calls count whether or not the thought is closed. `alone`: its ambiguous openers
+    are accepted without confirmation, as by `Stage.alone`.
     """
 
     reader: Reader
@@ -59,7 +69,7 @@ class Caller(NamedTuple):
 
 
 class _CallerMarkers(NamedTuple):
-    """The openers of a caller, and the brackets among them without what must follow them."""
+    """The openers of a caller, and those of them with a lookahead, without that lookahead."""
 
     caller: Caller
     openers: Markers
@@ -74,10 +84,11 @@ def _caller_markers(caller: Caller) -> _CallerMarkers:
 class _Thought:
     """One thought while it is read.
 
-    `is_open` says that no closing marker follows. Of calls that were not read it is noted where a
-    declared tool was called, or named right behind an opener. The text behind an opener is looked
-    at when enough of it was thought; a further opener extends the stretch that is looked at, so
-    there is only one at a time.
+    `is_open`: it is known that no closing marker follows.
+
+    Calls that were not read are recorded where a declared tool was called, or was named close
+    behind an opener (`watch`, `look_behind`). There is at most one watched stretch at a time: a
+    further opener extends it.
     """
 
     def __init__(self, stage: Stage) -> None:
@@ -90,23 +101,24 @@ class _Thought:
         self._start = self._size = self._wanted = 0
 
     def say(self, text: str) -> None:
-        """Say text that was taken as what is thought."""
+        """Emit consumed text as reasoning."""
         stage = self.stage
         stage.say(Reasoning(text, (stage.said, stage.said + len(text))))
         self.keep(text)
 
     def take(self, count: int) -> None:
-        """Take so many characters, and say them."""
+        """Consume `count` characters, and emit them as reasoning."""
         if count:
             self.say(self.stage.scan.take(self.stage.scan.pos + count))
 
     def stream(self, markers: Markers) -> Reading[int | None]:
-        """Say text as it comes until a marker, as `Stage.stream` does."""
-        # An opener ends the stream, so nothing new is wanted before the next one.
+        """Emit text as it arrives up to a marker, as `Stage.stream` does."""
+        # `keep` is needed only while a stretch is watched, and an opener, which starts one, ends
+        # the stream first. Without `keep` the fast path of `feed` is faster.
         return self.stage.stream(markers, Reasoning, self.keep if self._wanted else None)
 
     def keep(self, text: str) -> None:
-        """Keep what was said, if an opener stands before it."""
+        """Keep emitted text while a stretch behind an opener is watched."""
         if self._wanted:
             self._behind.append(text)
             self._size += len(text)
@@ -114,14 +126,14 @@ class _Thought:
                 self.look_behind()
 
     def watch(self, size: int) -> None:
-        """Look at what follows an opener of this size, which stands right here."""
+        """Watch the text behind an opener of this size at the current offset."""
         start = self.stage.scan.offset
         if not self._wanted:
             self._start, self._size, self._behind = start, 0, []
         self._wanted = start + size + _NEAR - self._start
 
     def look_behind(self) -> None:
-        """Look for a declared tool behind the last openers."""
+        """Search the watched stretch for the name of a declared tool, and end it."""
         text = "".join(self._behind)[: self._wanted]
         words = (word[0].strip(".:/-") for word in _WORD.finditer(text))
         name = next((word for word in words if word in self.stage.tools), "")
@@ -130,13 +142,13 @@ class _Thought:
         self._behind, self._wanted = [], 0
 
     def miss(self, start: int, size: int, name: str) -> None:
-        """Note that a call of a declared tool was not read."""
+        """Record that a call of a declared tool was not read."""
         self._unread.append(((start, start + size), name))
 
     def tell_unread(self) -> None:
-        """Say which calls were not read; the thought was never closed."""
+        """Emit a problem for each call that was not read; the thought was never closed."""
         self.look_behind()
-        # Several readers may have tried the same call.
+        # `set`: several readers may have tried the same call.
         for place, name in sorted(set(self._unread)):
             said = self.stage.said
             detail = f"{name!r:.80} in a thought that is never closed"
@@ -144,7 +156,7 @@ class _Thought:
 
 
 class Thinking:
-    """Reads a thought; `breaks` begin another message and so end a thought that was not closed."""
+    """A reader of thoughts; `breaks` begin another message, which ends an unclosed thought."""
 
     name: ClassVar = "reasoning"
 
@@ -167,8 +179,8 @@ class Thinking:
         openers = (opener for caller in callers for opener in caller.openers)
         calls = tuple(dict.fromkeys(map(without_ahead, openers)))
         self._plain_stops = Markers(*ends, *tokens)
-        # A code span ends with its paragraph, whether it was closed or not. Spans have no stops of
-        # their own: with all dialects, it takes a tenth of a second to compile these.
+        # A code span ends with its paragraph, closed or not, so a blank line is a stop. Code spans
+        # use the same set of stops: compiling one with all dialects takes a tenth of a second.
         self._stops = Markers(*ends, *tokens, *calls, *_CODE.shapes, _PARAGRAPH)
         self._span_ends = Markers(_TICK, _PARAGRAPH, *ends)
         self._fence_ends = Markers(_FENCE, *ends)
@@ -180,12 +192,12 @@ class Thinking:
         return (yield from self.read_opened(block))
 
     def read_opened(self, block: Block) -> Reading[None]:
-        """Read a thought whose opening was taken."""
+        """Read a thought whose opening marker was consumed."""
         block.stage.say(Reasoning("", block.stage.span()))
         yield from self._think(block.stage, block.at_start)
 
     def go_on(self, stage: Stage) -> Reading[None]:
-        """Read a thought that was opened before the text; its opening may be said again."""
+        """Read a thought that the prompt opened; the text may repeat the opening marker."""
         opening = yield from _match(stage, self._openings)
         if opening:
             stage.scan.take(stage.scan.pos + len(opening))
@@ -193,6 +205,10 @@ class Thinking:
         yield from self._think(stage, at_start=True)
 
     def _think(self, stage: Stage, at_start: bool) -> Reading[None]:
+        # At each stop, in this order: the closing marker; a marker that ends the thought without
+        # closing it; the end of the turn; a call; code. If none applies, one character is reasoning
+        # and the stream goes on behind it. Without declared tools no call can count (rule 2), so
+        # neither calls nor code are stops.
         thought, stops = _Thought(stage), self._stops if stage.tools else self._plain_stops
         start, is_over = stage.said, False
         stage.solid = True  # nothing in a thought stands at the start of the text
@@ -215,12 +231,13 @@ class Thinking:
             thought.tell_unread()
         if stage.prose_log is not None and (is_over or thought.has_calls):
             stage.prose_log.open_thought(start, stage.said)
-        # What follows a thought that came first still stands at the start of the text.
+        # Text behind a leading thought still counts as the start of the text: dialects that open
+        # only there (bare JSON) must work behind `<think>…</think>`.
         is_first = at_start and not thought.has_calls
         stage.solid, stage.scan.fresh = not is_first, is_first
 
     def _is_turn_over(self, thought: _Thought) -> Reading[bool]:
-        """Whether tokens that end a turn stand here, and nothing behind them; then take them."""
+        """Consume tokens that end the turn, if nothing follows them; return whether."""
         stage, reader = thought.stage, self._turn_end
         token = yield from _match(stage, self._turn_ends)
         start, fresh, before = _place(stage)
@@ -234,7 +251,13 @@ class Thinking:
         return False
 
     def _read_call(self, thought: _Thought) -> Reading[bool]:
-        """Read the call that begins here, or the closed thought that mentions it, or nothing."""
+        """Read the call at the current offset, or the rest of a closed thought that mentions it.
+
+        Return whether text was consumed.
+        """
+        # For each caller: try the call without emitting; if it is complete, decide rule 2, which
+        # may hold back the text up to the closing marker; then read the call for good. `is_open`
+        # remembers that no closing marker follows, so the lookahead to the end runs only once.
         stage, start = thought.stage, thought.stage.scan.offset
         scan = stage.scan
         callers = self._callers_at(scan.text[scan.pos], scan.fresh)
@@ -264,7 +287,7 @@ class Thinking:
         return False
 
     def _callers_at(self, char: str, fresh: bool) -> list[_CallerMarkers]:
-        """Return whose calls may begin with this character, at the start of a line or not."""
+        """Return the callers with an opener that may begin with this character."""
         found = self._callers_by_char.get((char, fresh))
         if found is None:
             found = [one for one in self._callers if one.openers.may_begin(char, fresh)]
@@ -272,7 +295,7 @@ class Thinking:
         return found
 
     def _pass_if_closed(self, thought: _Thought) -> Reading[bool]:
-        """Whether the closing marker comes; then all that stands before it is thought."""
+        """Emit the text up to the closing marker as reasoning, if there is one; return whether."""
         scan, taken = thought.stage.scan, list[str]()
         start, fresh, before = _place(thought.stage)
         end = yield from thought.stage.stream(self._ends, None, taken.append)
@@ -283,7 +306,7 @@ class Thinking:
         return False
 
     def _pass_code(self, thought: _Thought) -> Reading[bool]:
-        """Whether code begins here, where a call is only a mention; then take it."""
+        """Consume a code span or fence, in which a call is a mention; return whether one begins."""
         scan = thought.stage.scan
         opening, _ = scan.match(_CODE)
         if opening is None:
@@ -297,11 +320,11 @@ class Thinking:
         return True
 
     def _pass_span(self, thought: _Thought) -> Reading[None]:
-        """Take a code span up to its end, or to an opener that turns out to stand in none.
+        """Consume a code span up to its end, or up to an opener that turns out to stand in none.
 
-        Backticks that nothing closes open no span. Whether they are closed matters only at an
-        opener, so only what follows one waits. Two backticks and more count alike, so a paragraph
-        is looked through in vain at most twice.
+        Backticks that are not closed open no span. That matters only at an opener, so only the text
+        behind one is held back. CommonMark wants closing runs of equal length; here all runs of two
+        and more count as equal, so that a paragraph is searched in vain at most twice.
         """
         stage = thought.stage
         is_long = len((yield from _take_ticks(thought))) > 1
@@ -315,7 +338,7 @@ class Thinking:
                 return
 
     def _pass_if_quoted(self, thought: _Thought, is_long: bool) -> Reading[bool]:
-        """Whether the span that an opener stands in is closed; then take it but for its end."""
+        """Consume the rest of a code span, without its end, if it is closed; return whether."""
         scan, taken = thought.stage.scan, list[str]()
         start, fresh, before = _place(thought.stage)
         while (yield from thought.stage.stream(self._span_ends, None, taken.append)) is not None:
@@ -333,13 +356,13 @@ class Thinking:
 
 
 def _place(stage: Stage) -> tuple[int, bool, str]:
-    """What `Scanner.rewind` needs to come back here: the offset, `fresh` and `before`."""
+    """Return what `Scanner.rewind` needs to return here: the offset, `fresh` and `before`."""
     scan = stage.scan
     return scan.offset, scan.fresh, scan.before
 
 
 def _match(stage: Stage, markers: Markers) -> Reading[str | None]:
-    """The marker that stands right here; it is not taken."""
+    """Return the marker at the current offset, or None, without consuming it."""
     marker, certain = stage.scan.match(markers)
     while not certain:
         yield
@@ -348,7 +371,11 @@ def _match(stage: Stage, markers: Markers) -> Reading[str | None]:
 
 
 def _read(thought: _Thought, caller: Caller, marker: str) -> Reading[bool]:
-    """Read the call that a trial found; its reader may see more here than the trial did."""
+    """Read the call that a trial found; return whether its reader accepted it.
+
+    The reader may refuse although the trial succeeded: it sees text behind the thought's end, which
+    was hidden from the trial.
+    """
     stage = thought.stage
     (start, fresh, before), alone = _place(stage), stage.alone
     block = Block(stage, caller.reader.name, marker)
@@ -364,7 +391,7 @@ def _read(thought: _Thought, caller: Caller, marker: str) -> Reading[bool]:
 
 
 def _note_mention(thought: _Thought, caller: Caller, marker: str, start: int) -> None:
-    """Keep why a call in a closed thought was none, where attempts are kept."""
+    """Record why a call in a closed thought does not count, if attempts are kept."""
     stage = thought.stage
     if stage.attempts is not None:
         attempt = Attempt(caller.reader.name, marker, start)
@@ -375,14 +402,14 @@ def _note_mention(thought: _Thought, caller: Caller, marker: str, start: int) ->
 
 
 def _take_ticks(thought: _Thought) -> Reading[str]:
-    """Take a run of backticks, say it, and return it."""
+    """Consume a run of backticks, emit it, and return it."""
     ticks = yield from _ticks(thought.stage)
     thought.say(ticks)
     return ticks
 
 
 def _ticks(stage: Stage) -> Reading[str]:
-    """Take a run of backticks, and return it."""
+    """Consume a run of backticks, and return it."""
     ticks = ""
     while (yield from _match(stage, _TICKS)):
         ticks += stage.scan.take(stage.scan.pos + 1)
@@ -390,7 +417,7 @@ def _ticks(stage: Stage) -> Reading[str]:
 
 
 class ThoughtEnd:
-    """The closing marker of a thought that the prompt opened, at the start of a text."""
+    """A reader of a closing marker at the start of a text: the prompt had opened the thought."""
 
     name: ClassVar = "reasoning"
 

@@ -45,10 +45,15 @@ _TYPES = {
 }
 _WORDS = frozenset((*_TYPES.values(), "any", "object", "scalar"))
 _SCALARS = {"string", "number", "bool", "null"}
+# A name or a word that needs no quotes: no blank and no sign of the notation.
 _PLAIN = re.compile(r"[^\s(),;:?=*|{}\[\]\"'`…]+")
+# A word that could be read as a number or a boolean.
 _NUMBER = re.compile(r"[-+.]*[0-9].*|true|false")
+# The depths to which a type is written, in the order in which they are tried: the first that fits
+# `_LONGEST_TYPE` is used.
 _LEVELS = (8, 4, 2)
-"""How deep a type is written, the first that fits."""
+# Bounds for one parameter: parts of its type, characters of its type, choices, characters of a
+# default.
 _MOST_PARTS = 200
 _LONGEST_TYPE = 1000
 _MOST_CHOICES = 40
@@ -70,14 +75,16 @@ def quoted(name: str) -> str:
 
 
 class _Types:
-    """Writes the types of one tool's schemas, down to `_levels` and with `_parts` left to write."""
+    """A writer of the types in one tool's schemas, with a budget of levels and of parts."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
         self._levels = self._parts = 0
 
     def tail(self, schema: Mapping[str, Any], is_optional: bool) -> str:
-        """Write what follows the name of a parameter, in as many levels as fit."""
+        """Write the text behind a parameter's name, with as many levels as fit."""
+        # The budget of parts bounds the work, not only the text: a few mutually recursive
+        # definitions have exponentially many paths within eight levels.
         written = ""
         for self._levels in _LEVELS:
             self._parts = _MOST_PARTS
@@ -87,9 +94,12 @@ class _Types:
         return written
 
     def _tail(self, schema: object, is_optional: bool, inside: tuple[int, ...]) -> str:
-        """`?` if optional, then the type and the default, each only where it says something."""
+        """Write `?` if optional, then the type and the default, each only if it carries meaning.
+
+        `inside` has the identities of the schemas around this one: a type inside of itself is `…`.
+        """
         mark, default = "?" * is_optional, _default(schema)
-        # Null as the way to say nothing needs no word: the parameter can be left out.
+        # `null` of an optional parameter is not written: leaving the parameter out means the same.
         plain = self._plain(schema, without_null=is_optional and default is None)
         choices = [one for each in plain for one in _choices(each)]
         has_default = default is not None and any(_same(one, default) for one in choices)
@@ -110,7 +120,7 @@ class _Types:
         return [_without_null(one) for one in plain if kind(one) != "null"] or plain
 
     def _type(self, schema: object, inside: tuple[int, ...]) -> str:
-        """Write the type of a schema that stands inside of those with these identities."""
+        """Write the type of a schema that is nested in the schemas with these identities."""
         self._parts -= 1
         if id(schema) in inside or len(inside) >= self._levels or self._parts <= 0:
             return _LEFT_OUT
@@ -125,7 +135,7 @@ class _Types:
         return "any" if "any" in words or not words else "|".join(words)
 
     def _word(self, plain: Plain, inside: tuple[int, ...]) -> str:
-        """Write one of the types that a union is made of."""
+        """Write one alternative of a union."""
         if choices := _choices(plain):
             return _alternatives(choices)
         match kind(plain):

@@ -1,7 +1,12 @@
-"""Reading a block aside, to know whether it holds a complete call before anything is said.
+"""A trial: read a block without emitting, to know whether it holds a complete call.
 
-The trial reads the same text on a stage of its own and is over with the first call that ends, or
-that cannot be one. The text is then given back as it was: if it is a call, it is read for good.
+The trial runs the dialect's own reader on a `Stage` of its own, and ends with the first call that
+is complete or cannot become one. The scanner is then rewound; if it was a call, the caller reads it
+again for good. Why not keep the events of the trial: they are decided with the thought's end as the
+end of the text, and the real reader may see more.
+
+The trial gets text in slices, not all that has arrived: a reader that consumed everything before it
+refused would make the loop quadratic.
 """
 
 from __future__ import annotations
@@ -22,11 +27,11 @@ SLICE = 256  # a trial looks no further ahead than this beyond what it reads
 
 
 class Tried(NamedTuple):
-    """What a trial found: a complete call of a declared tool, or none.
+    """The result of a trial: whether the text is a complete call of a declared tool.
 
-    No other trial by this reader is worth while before `barred`. `name` is the declared tool
-    that the text began to call, `size` how much of the text its reader took, and `opened` how much
-    of that is its opening.
+    Another trial by this reader before the offset `barred` would fail as well. `name` is the
+    declared tool that the text began to call, `size` the length that the reader consumed, and
+    `opened` the length of the opener.
     """
 
     is_call: bool
@@ -39,7 +44,10 @@ class Tried(NamedTuple):
 def try_call(
     stage: Stage, reader: Reader, opening: str, closing: Markers, alone: bool
 ) -> Reading[Tried]:
-    """Read a call aside, up to any `closing`; the text is given back."""
+    """Try to read a call, at most up to a marker of `closing`; the scanner is rewound."""
+    # The reader is driven by hand instead of `yield from`: between two steps the trial gets a slice
+    # of text, and the verdict may come as the reader's return, as `_Decided` out of `say`, or as
+    # `called`, once the reader asks for more text behind a complete call.
     scan, start, fresh = stage.scan, stage.scan.offset, stage.scan.fresh
     before = scan.before
     trial = _Trial(stage, alone)
@@ -69,9 +77,9 @@ def try_call(
 
 
 def _attempt(block: Block, scan: Scanner, *, refused: bool) -> Attempt:
-    """Say why a trial found no call: by its reader, or since what that read is none to run.
+    """Return a record of why a trial found no call.
 
-    The text goes on where the trial saw its end: at a closing marker.
+    `found` is quoted from the real text, which goes on where the trial saw its end.
     """
     attempt = Attempt(block.dialect, block.opening, scan.offset)
     if not refused:
@@ -83,7 +91,7 @@ def _attempt(block: Block, scan: Scanner, *, refused: bool) -> Attempt:
 
 
 def _slice(stage: Stage, trial: _Trial, closing: Markers) -> Reading[str]:
-    """Give the trial a little more text, or tell it that there is no more."""
+    """Feed one slice to the trial, or close it at a marker of `closing` or at the end."""
     scan = stage.scan
     while True:
         until = min(scan.pos + SLICE, len(scan.text))
@@ -101,17 +109,18 @@ def _slice(stage: Stage, trial: _Trial, closing: Markers) -> Reading[str]:
 
 
 class _Decided(Exception):
-    """An answer, no error: it ends the trial wherever its reader stands."""
+    """The verdict of a trial, raised to end its reader wherever that stands."""
 
     def __init__(self, is_call: bool) -> None:
         self.is_call = is_call
 
 
 class _Trial(Stage):
-    """A stage that hears no more than the first call, and how it was closed.
+    """A state that records the first call, and whether its own marker closed it.
 
-    `called` says that a call was read that its own marker closed: that it did not is said before
-    more text is asked for. Another call right behind it closes it too.
+    `called`: a complete call was read. A `repaired-closing` problem behind it takes that back; it
+    is emitted before the reader asks for more text, so the verdict is not premature. The start of a
+    second call also ends the first.
     """
 
     def __init__(self, stage: Stage, alone: bool) -> None:
@@ -132,8 +141,8 @@ class _Trial(Stage):
             case CallReady(call=call) if call.ended:
                 self.called = self._heard = True
             case CallReady() | Malformed():
-                # What follows a call that is complete cannot make it another one: the trial may
-                # have read on, or not, by how the text was cut.
+                # Text behind a complete call must not change the verdict: whether the trial read
+                # it depends on how the text was cut.
                 raise _Decided(self.called)
             case Problem(code="repaired-closing"):
                 self.called = False
@@ -141,4 +150,4 @@ class _Trial(Stage):
                 pass
 
     def settle(self, search: object, speak: Speak | None, keep: Keep | None) -> None:
-        """Every piece resumes the reader: nobody hears what it says."""
+        """Do not park: a trial emits nothing, so each slice resumes its reader."""

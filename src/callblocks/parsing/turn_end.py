@@ -1,8 +1,8 @@
-"""Tokens that end a model's turn (`<|im_end|>`, `<end_of_turn>`), and closers that close nothing.
+"""Tokens that end a model's turn (`<|im_end|>`, `<end_of_turn>`), and stray closing markers.
 
-Most servers leave the former out; where one stands at the end of a text, it is markup. Closing
-markers of a dialect are markup right behind one of its calls, and at the end of a text that has
-one, each with a problem. Anywhere else both are text, for then somebody writes about them.
+Most servers strip turn ends; one at the end of a text is markup. A dialect's closing marker without
+an open call is markup right behind one of its calls, and at the end of a text with a call; each is
+reported. Anywhere else both are prose, because then the text is about them.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from callblocks.parsing.stage import Reading, Stage
 
 __all__ = ("TURN_ENDS", "TurnEnd", "closers_of", "lone_markers", "read_strays")
 
+# A marker in brackets with at least one letter.
 _LONE = re.compile(r"[<\[].*[A-Za-z].*[>\]]")
 _BLANKS = "[ \\t\\r\\n]{0,100}"
 
+# Tokens that are unambiguous, whatever the model is.
 TURN_ENDS = (
     *("<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|end|>"),
     *("<|eos|>", "<|EOT|>", "<|assistant_end|>", "<|user|>", "<|observation|>"),
     *("<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<turn|>", "<seed:eos>", "<｜end▁of▁sentence｜>"),
 )
-"""Those that nothing else looks like, whoever the model is."""
 
 
 class TurnEnd:
-    """One such token after the other, up to the end of the text; `unsure` ones after a call.
+    """A reader of a run of such tokens at the end of the text.
 
-    `strays` are closing markers among them.
+    `unsure` ones count only in a text with a call. `strays` are the closing markers among them.
     """
 
     name: ClassVar = "turn-end"
@@ -61,7 +62,7 @@ class TurnEnd:
 
 
 def read_strays(stage: Stage, name: str, closers: Markers) -> Reading[None]:
-    """Take the closing markers that stand right behind a call, and say that they close nothing."""
+    """Consume the closing markers right behind a call, and report that they close nothing."""
     while True:
         marker, certain = stage.scan.match(closers)
         while not certain:
@@ -74,10 +75,10 @@ def read_strays(stage: Stage, name: str, closers: Markers) -> Reading[None]:
         block.problem("stray-closer", f"{marker.strip()} closes nothing")
 
 
-# Room for every dialect, its siblings and those that callers bring.
+# The cache has room for every dialect, its siblings, and dialects of the caller.
 @lru_cache(maxsize=1024)
 def closers_of(reader: Reader) -> Markers | None:
-    """Return the closing markers of a reader's calls, blanks before them; None if it has none."""
+    """Return a reader's closing markers with blanks before them; None if it has none."""
     tokens: tuple[str, ...] = getattr(reader, "closers", ())
     shapes = (Shape((_BLANKS, *map(re.escape, token))) for token in tokens)
     return Markers(*shapes) if tokens else None
@@ -85,5 +86,5 @@ def closers_of(reader: Reader) -> Markers | None:
 
 @cache
 def lone_markers(*markers: str) -> tuple[str, ...]:
-    """Those that can stand for nothing else: they have letters, and brackets around them."""
+    """Return the markers that are unambiguous alone: letters in brackets, as `</call>`, not `)`."""
     return tuple(dict.fromkeys(one for one in markers if _LONE.fullmatch(one)))

@@ -1,7 +1,8 @@
-"""Text that a model wrote for a parameter, as the type that the tool's schema says.
+"""Conversion of a text that a model wrote for a parameter to the type in the tool's schema.
 
-A string stays exactly as written. Of a union the first type that the text can be is taken, and
-text last. Text that does not fit its schema stays text, and the caller is told.
+A string stays exactly as written. In a union, the types are tried in the schema's order and
+`string` last: any text is a string, so `["string", "integer"]` would never give a number. Text that
+does not fit its schema stays text, and `fits` is False.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from callblocks.parsing.schema_shape import Plain, Schemas, kind
 __all__ = ("Typed", "read_any", "read_untyped", "type_name", "typed", "types_of")
 
 _STRING = {"type": "string"}  # what most parameters are
+# A JSON number; the groups are its fraction and its exponent, which an integer must not have.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _MAX_DIGITS = 4000  # beyond this Python refuses to read an integer
-# How JSON begins. Most text does not: this is quicker than to let a decoder fail.
+# The beginning of JSON. Most text does not match; this is faster than a decoder that fails.
 _may_be_json = re.compile(r"""[ \t\r\n]*(?:[\[{"0-9-]|(?:true|false|null)[ \t\r\n]*\Z)""").match
-# Tools described by hand name their types like a programming language does.
+# Schemas written by hand name types as programming languages do.
 _ALIASES = {
     **dict.fromkeys(("str", "text", "varchar", "char"), "string"),
     **dict.fromkeys(("int", "long", "short"), "integer"),
@@ -36,7 +38,7 @@ _ALIASES = {
 
 
 class Typed(NamedTuple):
-    """The value, whether it fits its schema, and the codes of what was repaired in it."""
+    """A value, True if it fits its schema, and the codes of repairs in it."""
 
     value: Any
     fits: bool
@@ -44,7 +46,7 @@ class Typed(NamedTuple):
 
 
 def typed(text: str, schema: object, document: object = None, *, repair: bool = False) -> Typed:
-    """Read a text by a schema; `document` is what `$ref` points into, where not the schema.
+    """Return a text as a value of a schema; `$ref` points into `document` (default: the schema).
 
     With `repair`, a list or an object need not be quite JSON.
     """
@@ -61,7 +63,7 @@ def typed(text: str, schema: object, document: object = None, *, repair: bool = 
 
 
 def types_of(plain: Plain) -> set[str]:
-    """The types that a plain schema lets a value have; none where it says nothing of it."""
+    """Return the types that a plain schema allows; none if it does not restrict them."""
     chosen = [plain["const"]] if "const" in plain else plain.get("enum") or ()
     if chosen:
         return {type_name(value) for value in chosen} - {""}
@@ -70,12 +72,12 @@ def types_of(plain: Plain) -> set[str]:
 
 
 def type_name(value: object) -> str:
-    """What JSON Schema calls the type of a value; nothing if it is no JSON."""
+    """Return the JSON Schema name of a value's type, or `""` if it is no JSON."""
     return _NAMES.get(type(value), "")
 
 
 def read_any(text: str) -> Any:
-    """What a text is as JSON, or the text itself where it is none."""
+    """Return a text as JSON, or the text itself if it is none."""
     if _may_be_json(text) is None:
         return text
     try:
@@ -85,9 +87,9 @@ def read_any(text: str) -> Any:
 
 
 def read_untyped(text: str) -> Typed:
-    """What a text is where no schema says its type: JSON, or the text itself where it is none.
+    """Return a text without a schema as JSON, or the text itself if it is none.
 
-    Of a key that stands twice the last value counts; nothing else is repaired.
+    Of a duplicate key the last value counts; nothing else is repaired.
     """
     value = read_any(text)
     if value == text and text.lstrip()[:1] in ("[", "{"):
@@ -99,7 +101,7 @@ def read_untyped(text: str) -> Typed:
 
 
 def _readings(text: str, choices: list[Plain], repair: bool) -> Iterator[Typed]:
-    """Each value that the text can be, in the order of the choices, text last."""
+    """Yield each value that the text can stand for, in the order of the choices, text last."""
     types = [name for plain in choices for name in sorted(types_of(plain))]
     for name in dict.fromkeys(types):
         read = _READERS.get(name)
@@ -112,7 +114,9 @@ def _readings(text: str, choices: list[Plain], repair: bool) -> Iterator[Typed]:
 
 
 def _repaired(text: str, types: list[str]) -> Iterator[Typed]:
-    """The list or object that was meant by text that is not quite JSON."""
+    """Yield the list or object that text which is not quite JSON stands for."""
+    # Models that write JSON into a tag escape it at times as if it stood in a string:
+    # `[{\"a\": 1}]`. That is tried as the contents of a JSON string.
     if not types or text.strip()[:1] not in ("[", "{"):
         return
     inner = read_any(f'"{text}"') if '\\"' in text else None

@@ -1,25 +1,34 @@
-r"""Calls that nobody read: names of declared tools that stand in prose in the form of a call.
+r"""Reports of unread calls: names of declared tools that stand in prose in the form of a call.
 
-Text that opens like a call and is none is prose. Where the name of a declared tool stands in it,
+Text that opens like a call and is none becomes prose. If the name of a declared tool stands in it,
 the model probably meant to call that tool: an opener was misspelt, a tag was damaged, or the form
-belongs to another family. Such a place is reported, so that no call is lost without a word.
+belongs to another family of models. Such a place is reported, so that no call is lost silently.
 
-The prose is examined once, when the text is over. So no prose waits for it, the cutting of the text
-cannot matter, and what stands behind a name counts as much as what stands before it.
+Strategy: log, find, weigh
+    log     While the text arrives, `ProseLog` keeps the emitted prose and reasoning, and the
+            openers that all readers refused. Nothing is examined yet: prose must not wait, and
+            the text behind a name counts as much as the text before it.
+    find    When the text is over, `_Names` finds the names of tools, also with one wrong character.
+    weigh   A call has several witnesses: an opener, a key or a tag before the name, a bracket
+            behind it, a key for the arguments, a closer. A fault damages one of them, so the
+            others remain. Each witness is an exact pattern with a weight, and a name is reported if
+            its weights reach `_ENOUGH`. A word in a sentence has no witness; a name in data, or in
+            code that is no call, has one or two.
 
-A call has several witnesses: an opener, a key or a tag before the name, a bracket behind it, a key
-for the arguments, a closer. One fault damages one of them. So witnesses are exact, each has a
-weight, and a name is reported where the weights reach `_ENOUGH`. A word in a sentence has none; a
-name in data or in code that is no call has one or two.
+Why weights and not a list of damaged forms: the faults combine, and such a list never ends.
+tests/laws/test_silence.py holds the weights: it damages the calls of the corpus, one character at a
+time, and each must still be read or reported.
 
-What is quoted is no call. Where dialects are guessed, code spans quote, as they do for calls that
-are whole. Code fences quote, except for one whose body begins as calls do, for such a fence is read
-if it is a whole one, and for one that is never closed. A thought before a call is a plan: a closed
-thought is examined only in a text without calls, where calls in thoughts are read. A thought that
-is never closed, or that has calls, is examined like prose, but a name in any thought needs
-`_ENOUGH_IN_THOUGHT`.
+A quoted name is no call
+    code spans     quote where dialects are guessed, as they do for whole calls
+    code fences    quote, except a fence whose body begins as calls do (it would be read if it were
+                   whole), and a fence that is never closed
+    reasoning      A closed thought before a call is a plan. It is examined only in a text without
+                   calls, and only for dialects that read calls in thoughts. A thought that is never
+                   closed, or that has calls, is examined like prose. A name in any thought needs
+                   `_ENOUGH_IN_THOUGHT`.
 
-Patterns look at a bounded window around a name, and markup is looked up by bisection: the work is
+Patterns look at a bounded window around a name, and markup is found by bisection, so the work is
 linear in the prose.
 """
 
@@ -41,16 +50,18 @@ from callblocks.parsing.quotation_marks import is_within_quotation
 __all__ = ("UNREAD", "ProseLog", "Unread", "find_unread", "is_common", "tool_meant")
 
 UNREAD = "unread-call"
+# The weight that a name needs to be reported. One strong witness suffices (`<name/>` weighs 4), as
+# do two weak ones and a token nearby; a quoted name with a colon behind it weighs 2.
 _ENOUGH = 4
 _ENOUGH_IN_THOUGHT = 5
+# The window around a name, in characters: for witnesses right beside it, and for other keys.
 _NEAR, _FAR = 80, 240
-"""How much text around a name is searched for what stands right beside it, and for other keys."""
+# The largest distance between a name and a code fence that belongs to it.
 _GAP = 8
-"""How far behind a name a code fence may begin that belongs to it."""
+# Shorter names are looked for as whole words only.
 _SHORT = 3
-"""Shorter names are looked for as whole words only."""
+# Shorter names are not looked for with a misspelling.
 _LEAST_MISSPELT = 4
-"""Shorter names are not looked for with a misspelling."""
 
 # Markup that hardly anything but a call has: `<|call|>`, `</tool_call>`, `[TOOL_CALLS]`, `🛠️[`.
 _TOKEN = re.compile(
@@ -67,17 +78,22 @@ _TOKEN = re.compile(
 _COMMON = re.compile(
     r"\s*(?:[`~]{3,}.*|</?(?!code)[\w.:-]*[ ]?/?>?|&[#\w]*;|[\[{(@<]*|\[\s*[\w.-]+\()\s*", re.DOTALL
 )
+# The label of arguments behind a code span: `Action: `name`` and then `Action Input:`.
 _INPUT_LABEL = re.compile(r"\s{0,3}\*{0,2}Action Input:")
+# A line that may open a tool fence, also with one backtick missing or wrong. The word is compared
+# with `tool` afterwards (`is_near`): a regex cannot express one wrong character.
 _TOOL_FENCE = re.compile(
     r"(?:^|\n) {0,3}(?:\S?[`~]{2,6}|[`~]{1,5}\S[`~]{1,5})[ \t]{0,9}(tool|\w{3,5}\b)", re.IGNORECASE
 )
 _CODE_TAG = re.compile(r"</?code>")
+# Quoted code inside of one line: one or two backticks, or an HTML tag for code.
 _CODE_SPAN = re.compile(
     r"(?<!`)(`{1,2})(?!`)[^\n]{1,400}?(?<!`)\1(?!`)"
     r"|<(code|kbd|samp)\b[^<>\n]{0,80}>[^\n]{1,400}?</\2>"
 )
 # A code span that is all of its line may be a call that a small model wrapped.
 _WHOLE_LINE = re.compile(r"(?:^|\n)[ \t]{0,9}\Z")
+# Code in reasoning: a fence up to its end or the end of the text, or a span inside of a paragraph.
 _THOUGHT_CODE = re.compile(
     r"(?:^|(?<=\n)) {0,3}```.*?(?:\n {0,3}```|\Z)"
     r"|(?<!`)(`{1,2})(?!`)(?:(?!\n[ \t]*\n).){1,400}?(?<!`)\1(?!`)",
@@ -101,17 +117,21 @@ _INPUT_KEY = re.compile(
 _SOLE_KEY = re.compile(r"\{[\s\"']{0,9}(\w{1,20})\W{1,6}\w?\W{0,3}\Z")
 _SOLE_KEYS = ("name", "tool", "tool_name", "toolName", "function", "function_name")
 _SOLE_VALUE = re.compile(r"\w?[\"']{0,2}\s{0,9}\}")
+# The name is the last value of its object: the arguments stood before it.
 _LAST_VALUE = re.compile(r"[\"']\s{0,9}\}")
+# The name is followed by a description or a JSON Schema: a definition of the tool, and no call.
 _DEFINITION = re.compile(
     r"[\"']?\s{0,9},\s{0,9}(?:[\"']?description[\"']?\s{0,9}:"
     r"|[\"']?\w{1,20}[\"']?\s{0,9}:\s{0,9}\{\s{0,9}[\"']?(?:type|properties)[\"']?\s{0,9}:)"
 )
-# What may stand between a token and the name that it opens.
+# Text that may stand between a token and its name: brackets, quotes, up to two keys, a namespace.
 _WRAPPER = re.compile(
     r"\w?[\s\[\]({<\"'*`]{0,12}(?:\w{1,20}[ ])?"
     r"(?:[\"']?\w{1,20}(?:[\"']{0,2}\s{0,3}[:=>]{1,2}|[\"'])[\s\"'*`]{0,6}){0,2}"
     r"(?:[\w-]{1,30}[.:/][ ]{0,3})?\w?"
 )
+# The beginning of a code fence whose body may be calls: a tool fence, a body that begins with a
+# bracket, a tag or a marker, or a body of nothing but lines `name(…)`.
 _FENCE_OF_CALLS = re.compile(
     r"\s{0,9}(?:`{3,}|~{3,})(?i:[^\n]{0,9}tool|\w{0,20}[\[({]"
     r"|[^\n]{0,200}(?:\n\s{0,9}(?:[\w.=-]{1,60}(?:>|\r?\n\{)|(?:\w\s{0,40})?[\[{<🛠✂\ufe0f\"])|\{\"))"
@@ -121,7 +141,9 @@ _FENCE_OF_CALLS = re.compile(
 _NEXT_FENCE = re.compile(r"^ {0,3}(?:```|~~~)\w", re.MULTILINE)
 _LINE = r"(?:^|\n)[ ]{0,3}"
 
-# Each witness: its weight, what stands right before the name, what stands right behind it.
+# Each witness: its weight, the pattern right before the name, the pattern right behind it. The line
+# above a group shows the form of call that its witnesses are taken from. A negative weight cancels
+# a form of Markdown: `[name(x)](url)` is a link.
 _WITNESSES = tuple(
     (weight, re.compile(rf"(?:{before})\Z"), re.compile(behind))
     for weight, before, behind in (
@@ -180,14 +202,19 @@ _WITNESSES = tuple(
         (1, "", r"[ \t]{0,9}`?(?:\r?\n|\Z)"),
     )
 )
+# Characters that separate a reported call from the next one.
 _SEPARATOR = re.compile(r"[)}\]>\n]")
 _NAMED_NEXT = re.compile(rf"{_NAME_KEY}\Z")
+# The end of a Python call before the name: `f(…), name(`.
 _AFTER_CALL = re.compile(r"\)\s{0,9}(?:,\s{0,9}|\n|\S)\Z")
 _ENDS_TAG = re.compile(r"\s{0,9}/>")
+# The first tag or key behind a tag with the name: `<name><path>`.
 _INNER = re.compile(r"\s{0,9}>{0,2}\s{0,9}<?([\w.-]{1,100})\s{0,9}[:>]")
+# A fence's run right before the name, perhaps behind a stray character, and an info string with a
+# line end behind it.
 _RUN = re.compile(r"([^\n`~]?)(?:```|~~~)\Z")
 _INFO = re.compile(r"((?:[\w-][^\n`]{1,200})?)[^\n`]{0,200}\n")
-# What stands beside a misspelt name.
+# Characters beside a misspelt name; without any of them a text has no misspelt call.
 _MARK = re.compile(r"[<=\[\"'>\]@(:]|\n\s{0,9}\{")
 # Words in places where a call has its name, which may be misspelt there.
 _FENCE_RUN = re.compile(r"``|~~|`.`|~.~")
@@ -200,19 +227,19 @@ _IN_SENTENCE = re.compile(r"(?:^|\n|[\w:]\s)\0[A-Za-z]+\0 [a-z]")
 _CHANGED = re.compile(r"^[+-](?![ ]\S)[^\n]*\Z", re.MULTILINE)
 _HUNK = re.compile(r"^@@ -\d", re.MULTILINE)
 
+# The offset of some prose, True if it is in a code fence, and its parts.
 Piece: TypeAlias = tuple[int, bool, list[str]]
-"""Where some prose begins, whether in a code fence, and its parts."""
 
 
 class Unread(NamedTuple):
-    """A place where the name of a tool stands in the form of a call."""
+    """The name of a tool in the form of a call, and its span."""
 
     name: str
     place: Span
 
 
 class Stretch(NamedTuple):
-    """Prose between two blocks, and where it begins in the whole text."""
+    """Prose between two blocks, and its offset in the whole text."""
 
     start: int
     fenced: bool
@@ -220,7 +247,7 @@ class Stretch(NamedTuple):
 
 
 class ProseLog:
-    """The prose of a text as it was emitted, and the thoughts."""
+    """The emitted prose and reasoning of a text, and the openers that were refused."""
 
     def __init__(self) -> None:
         self._prose: list[Piece] = []
@@ -231,26 +258,26 @@ class ProseLog:
         self._reported: list[Span] = []
 
     def refuse(self, opener: str, start: int) -> None:
-        """Take an opener that all its owners refused."""
+        """Record an opener that all its readers refused."""
         if not is_common(opener):
             self._refused.append((start, start + len(opener)))
         elif opener.startswith("<"):
             self._tags.add(start)
 
     def is_refused_tag(self, start: int) -> bool:
-        """Return whether a tag that opens calls, and may stand in any text, was refused here."""
+        """Return whether a common tag (`<name>`) that may open a call was refused here."""
         return start in self._tags
 
     def is_reported(self, start: int) -> bool:
-        """Return whether the reader of a thought reported a call here."""
+        """Return whether the reader of reasoning already reported a call here."""
         return _covers(self._reported, start)
 
     def open_thought(self, start: int, end: int) -> None:
-        """Take a thought that was never closed, or that has calls: names in it are examined."""
+        """Record a thought that was never closed, or that has calls: names in it are examined."""
         self._open_thoughts.append((start, end))
 
     def refused(self, stretch: Stretch) -> list[Span]:
-        """Return where openers that were refused stand in some prose."""
+        """Return the spans of refused openers in a stretch, relative to its start."""
         first = bisect(self._refused, (stretch.start, 0))
         last = bisect(self._refused, (stretch.start + len(stretch.text), 0))
         return [
@@ -258,19 +285,21 @@ class ProseLog:
         ]
 
     def begin(self, kind: object, start: int, *, fenced: bool) -> list[str]:
-        """Return a list that takes the parts of prose, or of a thought, from here on."""
+        """Return a list to which the parts of prose, or of reasoning, are appended from here on."""
         parts: list[str] = []
         (self._prose if kind is Text else self._thoughts).append((start, fenced, parts))
         return parts
 
     def add(self, event: Event, *, fenced: bool) -> None:
-        """Take an event that was emitted."""
+        """Record an emitted event."""
         kind = type(event)
         if kind is CallInput:
             return
         if isinstance(event, Text | Reasoning):
             text, (start, end) = event.text, event.span
-            # Markup has no text; text that stands for another, which quotes it, is left blank.
+            # Invariant: a logged text is as long as its span, so that positions in it are offsets.
+            # Markup has no text and is not logged. Prose that displays as another text (an escaped
+            # call) is a quotation, and is logged as blanks.
             if text:
                 as_written = text if len(text) == end - start else " " * (end - start)
                 self.begin(kind, start, fenced=fenced).append(as_written)
@@ -278,37 +307,37 @@ class ProseLog:
             insort(self._reported, event.place)
 
     def is_plain(self, names: Iterable[str]) -> bool:
-        """Whether a glance tells that no name stands in it as in a call, as in most texts."""
+        """Return whether the log has neither a name nor a sign of one, as most texts have not."""
         parts = (part for _, _, parts in (*self._prose, *self._thoughts) for part in parts)
         text = "".join(parts)
         return not _MARK.search(text) and not any(name in text for name in names)
 
     def stretches(self, *, closed_thoughts: bool) -> Iterator[tuple[Stretch, int]]:
-        """Yield what is to be examined, each with the weight that a name needs there."""
+        """Yield the stretches to examine, each with the weight that a name needs there."""
         for stretch in _joined(self._prose):
             yield stretch, _ENOUGH
         for stretch in _joined(self._thoughts):
             if not (closed_thoughts or _covers(self._open_thoughts, stretch.start)):
                 continue
-            # Nobody keeps account of code fences in thoughts: blanks stand for all code in them.
+            # Code fences are not tracked inside of reasoning, so all code in it is blanked here.
             bare = _THOUGHT_CODE.sub(lambda code: " " * len(code[0]), stretch.text)
             yield stretch._replace(text=bare), _ENOUGH_IN_THOUGHT
 
 
 def _covers(spans: list[Span], at: int) -> bool:
-    """Return whether a position lies in one of these spans, which are in order."""
+    """Return whether a position lies in one of the spans, which are sorted."""
     found = bisect(spans, (at, sys.maxsize))
     return found > 0 and at < spans[found - 1][1]
 
 
 def is_common(opener: str) -> bool:
-    """Return whether text without calls has this opener, too."""
+    """Return whether an opener also occurs in text without calls."""
     is_short = len(opener) < 3 and opener.isascii()
     return is_short or _COMMON.fullmatch(opener) is not None
 
 
 def _joined(pieces: list[Piece]) -> Iterator[Stretch]:
-    """Join the pieces that follow each other, all in a code fence or all outside."""
+    """Join adjacent pieces that are all inside or all outside of a code fence."""
     parts: list[str] = []
     first, end, was_fenced = 0, 0, False
     for start, fenced, more in pieces:
@@ -335,17 +364,16 @@ def find_unread(
 ) -> Iterator[Unread]:
     """Find the names of tools that stand in prose in the form of a call.
 
-    `fences` says whether code fences may hold calls, and `closed_thoughts` whether thoughts may
-    that were closed; `quotes` says that a call in quotation marks, in code or in a diff is a
-    mention. `open_fence` is the end of the text if that stands in a code fence: one that is never
-    closed quotes nothing.
+    `fences`: code fences may hold calls. `closed_thoughts`: closed thoughts may hold calls.
+    `quotes`: a call in quotation marks, in code or in a diff is a mention. `open_fence`: the end of
+    the text if a code fence is open there, else None; a fence that is never closed quotes nothing.
     """
     if log.is_plain(tools):
         return
     names = _Names(tools)
     last: int | None = None
     for stretch, enough in log.stretches(closed_thoughts=closed_thoughts):
-        # A fence right behind a name in the form of a call belongs to it, and is no quotation.
+        # A fence right behind a reported name holds the arguments of that call.
         belongs = last is not None and 0 <= stretch.start - last <= _GAP
         is_open = stretch.start + len(stretch.text) == open_fence
         may_be_calls = is_open or _may_be_calls(stretch.text, in_fences=fences)
@@ -361,10 +389,11 @@ def find_unread(
 
 
 def _may_be_calls(fence: str, *, in_fences: bool) -> bool:
-    """Return whether a code fence begins as calls do, or is one turned inside out.
+    """Return whether a code fence begins as calls do, or is inverted.
 
-    Where the opening line of a fence is damaged, its closing line opens one, up to the next fence.
-    A fence for tools is no code, also where calls in code fences do not count.
+    If the opening line of a fence is damaged, its closing line opens one, which lasts up to the
+    next fence: inside and outside are then swapped. A tool fence is no code, even if calls in code
+    fences do not count.
     """
     fence = with_lf(fence)
     head, _, body = fence.lstrip().partition("\n")
@@ -377,12 +406,12 @@ def _may_be_calls(fence: str, *, in_fences: bool) -> bool:
 
 
 def _tool_fences(text: str) -> list[Span]:
-    """Where lines stand that may be the opening of a tool fence."""
+    """Return the spans of lines that may open a tool fence, also with one wrong character."""
     return [hit.span() for hit in _TOOL_FENCE.finditer(text) if is_near(hit[1].lower(), "tool")]
 
 
 class _Names:
-    """The names of tools, and how to find them in a text."""
+    """The names of tools, and a search for them in a text."""
 
     def __init__(self, tools: Mapping[str, ToolSpec]) -> None:
         self._names = sorted(filter(None, tools), key=len, reverse=True)
@@ -394,7 +423,10 @@ class _Names:
         self._meant: dict[str, str] = dict.fromkeys(self._names, "")
 
     def find(self, text: str) -> list[tuple[int, int, str]]:
-        """Return where names stand, in order, those with one wrong character too."""
+        """Return the positions of names in order, also of names with one wrong character."""
+        # An exact name is searched everywhere. A misspelt one is searched only where a call has its
+        # name (`_PLACE`): comparing each word of the prose with each tool would be slow, and would
+        # find too much.
         found: set[tuple[int, int, str]] = set()
         known = [_pattern(name) for name in self._names if name in text]
         if known:
@@ -407,7 +439,7 @@ class _Names:
         return sorted(found)
 
     def _of(self, word: str) -> str:
-        """Return the name that a word is but for one character, or ""."""
+        """Return the name that differs from a word by one character, or ""."""
         if word not in self._meant:
             near = (name for name in self._by_length.get(len(word), ()) if is_near(word, name))
             self._meant[word] = next(near, "")
@@ -420,14 +452,16 @@ def _pattern(name: str) -> str:
 
 
 def tool_meant(word: str, tools: Iterable[str]) -> str:
-    """Return the tool whose name a word is, but perhaps for one character, or ""."""
+    """Return the tool whose name is this word, or differs from it by one character, or ""."""
     names = list(tools)
     near = (name for name in names if len(name) >= _LEAST_MISSPELT and is_near(word, name))
     return word if word in names else next(near, "")
 
 
 def is_near(word: str, name: str) -> bool:
-    """Return whether at most one character more, less or other makes the name of the word."""
+    """Return whether the edit distance of two texts is at most one."""
+    # Strip the common prefix. What remains must be equal behind a replaced, an added or a removed
+    # character. (Cheaper than a matrix, and exact for a distance of one.)
     same = 0
     while same < min(len(word), len(name)) and word[same] == name[same]:
         same += 1
@@ -436,7 +470,7 @@ def is_near(word: str, name: str) -> bool:
 
 
 def _is_labelled(text: str, span: Span) -> bool:
-    """Whether a code span is what a label of a call is about, and no quotation."""
+    """Return whether a label of calls stands beside a code span, which is then no quotation."""
     start, end = span
     before = _LABEL.search(text, max(0, start - 90), start)
     return before is not None or _INPUT_LABEL.match(text, end) is not None
@@ -451,7 +485,7 @@ def _is_whole_line(text: str, span: Span) -> bool:
 
 
 class _Scene:
-    """A stretch of prose with the markup in it, in which names are weighed."""
+    """A stretch of prose with its quotations and tokens, in which names are weighed."""
 
     def __init__(
         self,
@@ -493,7 +527,7 @@ class _Scene:
                 yield last
 
     def _is_mention(self, start: int) -> bool:
-        """Whether the line of a name quotes it, where quotations are no calls."""
+        """Return whether the line before a name quotes it, or is a changed line of a diff."""
         first = max(0, start - _FAR)
         if not self._quotes_lines:
             return False
@@ -501,11 +535,12 @@ class _Scene:
         return bool(is_changed) or is_within_quotation(self._text[first:start])
 
     def _goes_on(self, last: Unread, start: int) -> bool:
-        """Whether a name that is reported stands again in the same call."""
+        """Return whether a reported name occurs again in the same call."""
         text, end = self._text, last.place[1]
         if text.endswith("</", end, start):
             return True
-        # The name may stand there again and again: what parts it from the report is sought once.
+        # A name may occur many times behind a report. The separator is searched once per report,
+        # since a search per occurrence would be quadratic.
         if self._parted_from != end:
             hit = _SEPARATOR.search(text, end)
             self._parted_from, self._parted = end, hit.start() if hit else len(text)
@@ -514,6 +549,10 @@ class _Scene:
         )
 
     def _weigh(self, start: int, end: int, tool: ToolSpec, *, is_first: bool) -> int:
+        # First the vetoes (a word of a sentence, a definition of a tool), then the sum. Most vetoes
+        # need `not touches`: a token such as `<|call|>` beside the name outweighs the words.
+        # The pairs of patterns come before the keys in the window, because most names in prose have
+        # no witness at all and leave here.
         text = self._text
         before = with_lf(text[max(0, start - _FAR) : start])
         behind = with_lf(text[end : end + _FAR])
@@ -544,7 +583,8 @@ class _Scene:
         weight += 4 * (sole is not None and any(is_near(sole[1], key) for key in _SOLE_KEYS))
         weight += 2 * (not is_first and bool(_AFTER_CALL.search(near)))
         if before.endswith("<"):
-            # A tag for a tool counts where it is closed, or opened again, perhaps misspelt.
+            # `<name>` alone may be HTML or a placeholder. It counts if it is closed or repeated,
+            # perhaps misspelt, or if a dialect whose tags are names of tools refused it.
             again = re.search(rf"</?\w?{re.escape(tool.name)}", behind)
             is_call = not self._quotes_lines and self._log.is_refused_tag(self._start + start - 1)
             weight += 4 * bool(again or is_call)
@@ -560,9 +600,10 @@ class _Scene:
         return weight + 2 * bool(self._tokens) + (touches and touches + 1)
 
     def _is_fence_in_line(self, start: int, end: int) -> bool:
-        """Return whether a fence with a tool's name lacks its line end, or the blank behind it.
+        """Return whether a tool's name is the info string of a damaged fence.
 
-        Where dialects are guessed the name may be that of a language.
+        The fence begins inside of a line, or text follows the name without a blank. This counts
+        only for named dialects: where they are guessed, the name may be that of a language.
         """
         run = _RUN.search(self._text, max(0, start - 4), start)
         if self._quotes_lines or run is None:
@@ -571,7 +612,9 @@ class _Scene:
         return bool(is_info and (run[1] or is_info[1]))
 
     def _touching(self, start: int, end: int) -> int:
-        """Count the sides of a name on which a token stands, with nothing but a wrapper between."""
+        """Count the sides of a name on which a token stands, with only a wrapper between."""
+        # Tokens are sorted and do not nest deeply, so the three on each side of the bisection
+        # suffice.
         text, at = self._text, bisect(self._tokens, (start, start))
         near = self._tokens[max(0, at - 3) : at + 3]
         before = any(

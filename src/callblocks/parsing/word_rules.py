@@ -1,4 +1,4 @@
-"""A tool's positional arguments as rules: words as a shell would split them."""
+"""Grammar rules for a tool's positional arguments: words as a shell splits them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from callblocks.parsing.grammar import Grammar
 
 __all__ = ("Body", "arguments")
 
+# The body that may follow: none, any, one that is not empty, or a JSON value of its schema.
 Body: TypeAlias = Literal["none", "any", "some", "json"]
-"""No body, any, one that is not empty, or a value of the body's schema."""
 
 
 def arguments(grammar: Grammar, tool: ToolSpec) -> list[tuple[Expr, Body]]:
-    """Each way to give the arguments, and what body may follow it.
+    """Return each way to write the arguments, with the body that may follow it.
 
-    That is a blank and a word for each of the first parameters. The others may be missing if
-    they are optional, or if a body can take them. A body that is JSON may be missing, too, where
-    its parameter is optional.
+    A way is a blank and a word for each of the first parameters. The others may be missing if they
+    are optional, or if the body can be bound to them. A JSON body may be missing if its parameter
+    is optional.
     """
     names = [name for name in tool.properties if name != tool.body]
     ways: list[tuple[Expr, Body]] = []

@@ -6,9 +6,13 @@ r"""YAML 1.2 with its core types, read as a JSON-like value: dict, list, str, nu
     none:               # None, as are ~ and null
     1: one              # keys are strings, as written: "1"
 
-One document, no anchors, no aliases, no tags, no key twice, no key that is a list or a
-mapping; `<<` is a key like any other. libyaml gives the events; everything after them is
-here, so no other user of PyYAML is touched and nothing can be constructed but values.
+One document, no anchors, no aliases, no tags, no duplicate key, no key that is a list or a mapping;
+`<<` is a key like any other. libyaml produces the events; this module builds the value from them.
+
+Why not `yaml.safe_load`: it reads YAML 1.1 (`on` is a boolean, `12:30:45` a number), accepts
+duplicate keys and aliases (a short text can then stand for an exponentially large value), and
+recurses per level. Changing its resolvers would change them for every user of PyYAML in the
+process.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ __all__ = ("YamlError", "load")
 
 
 class YamlError(ValueError):
-    """A text that is not such YAML, or a value that it cannot say; dialects turn it into theirs."""
+    """An error in the YAML text, or a value that YAML cannot represent; dialects translate it."""
 
     def __init__(self, reason: str, code: Literal["yaml", "too-deep"] = "yaml") -> None:
         super().__init__(reason)
@@ -60,15 +64,16 @@ def _explain(error: Exception) -> str:
     return f"{problem}, line {mark.line + 1}" if mark else str(problem)
 
 
+# NEL, LINE SEPARATOR and PARAGRAPH SEPARATOR.
 _OLD_BREAKS = "\x85\u2028\u2029"
 _LONG_ESCAPE = re.compile(r"\\U([0-9a-fA-F]{8})")
 
 
 def _hide_breaks(text: str) -> dict[str, int]:
-    """Choose stand-ins for the characters that break lines in YAML 1.1, but not in 1.2.
+    """Return placeholders for the characters that break lines in YAML 1.1, but not in 1.2.
 
-    libyaml still takes them for line ends: they would be folded away, or end a block. A
-    stand-in is for private use and neither stands in the text nor is escaped there.
+    libyaml treats them as line ends: they would be folded away, or end a block. A placeholder is a
+    private-use character that neither occurs in the text nor is escaped there.
     """
     found = [char for char in _OLD_BREAKS if char in text]
     if not found:
@@ -80,7 +85,7 @@ def _hide_breaks(text: str) -> dict[str, int]:
 
 
 class _Builder:
-    """Makes the value out of events, without recursion: depth costs no stack."""
+    """A builder of the value from events. It does not recurse, so depth costs no stack."""
 
     def __init__(self, max_depth: int, shown: dict[int, int]) -> None:
         from yaml import events
@@ -90,7 +95,8 @@ class _Builder:
         self._max_depth = max_depth
         self._documents = 0
         self._open: list[list[Any] | dict[str, Any]] = []
-        # The key that waits for its value, for each open container; a list's stays None.
+        # For each open container the key whose value comes next; None in a list, and in a mapping
+        # where a key comes next. `_wants_key` relies on that.
         self._keys: list[str | None] = []
         self._takers: dict[type, Callable[[Any], None]] = {
             events.ScalarEvent: self._scalar,
@@ -167,7 +173,7 @@ def _refuse_properties(event: ScalarEvent | MappingStartEvent | SequenceStartEve
 
 
 def _resolve(text: str) -> Any:
-    """Give a plain scalar the type that the core schema says."""
+    """Return a plain scalar with the type that the core schema gives it."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] in "+-.0123456789":
@@ -186,7 +192,8 @@ def _read_number(text: str, read: Callable[[str], float]) -> float:
 
 def _based(text: str) -> int:
     value = int(text, 0)
-    # It may have more decimal digits than Python converts: fail now, not when it is shown.
+    # A hexadecimal number may have more decimal digits than Python converts (4300). Raise here, in
+    # the reader, and not later where the value is shown.
     str(value)
     return value
 
@@ -200,6 +207,8 @@ _WORDS = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
+# Numbers of the core schema, in the order in which they are tried. `017` is decimal, unlike in
+# YAML 1.1, and `1_000` and `0b1` are strings.
 _NUMBERS: tuple[tuple[re.Pattern[str], Callable[[str], float]], ...] = (
     (re.compile(r"[-+]?[0-9]+"), int),
     (re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+"), _based),

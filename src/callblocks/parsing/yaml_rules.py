@@ -1,4 +1,4 @@
-"""A tool's input as YAML, as rules: one line for each parameter, below a key of its own.
+"""Grammar rules for a tool's input as YAML: one entry per parameter.
 
       path: notes.txt
       lines: 3
@@ -6,8 +6,8 @@
         anything, over
         several lines
 
-Names, order and scalar types are held to; what is nested inside a parameter only has to be
-JSON, or indented.
+The rules enforce names, order and scalar types. A nested value only has to be JSON, or indented:
+indentation that depends on depth is not context-free.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from callblocks.parsing.yaml_write import dump
 __all__ = ("input_lines", "scalar_text", "text_value")
 
 _HEX = chars("0-9a-fA-F")
-# What is no string to a reader of YAML 1.2, and to most readers of 1.1.
+# Words that are not strings to readers of YAML 1.2, or to most readers of 1.1.
 WORDS = tuple(
     spelling
     for word in ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
@@ -50,7 +50,9 @@ INDICATORS = r"""-?:,\[]{}#&*!|>'"%@`0-9+.~ """
 
 
 def input_lines(grammar: Grammar, tool: ToolSpec) -> Expr:
-    """The lines below `input:`, at least one."""
+    """Return the rule for the lines below `input:`, at least one."""
+    # At least one line is required, since `input:` without one is null. So there is one
+    # alternative per parameter that may come first: each up to the first required one.
     lines = [
         (seq(lit(f"  {scalar_text(name)}:"), _value(grammar, schema)), name in tool.required)
         for name, schema in tool.properties.items()
@@ -63,7 +65,7 @@ def input_lines(grammar: Grammar, tool: ToolSpec) -> Expr:
 
 
 def scalar_text(value: object) -> str:
-    """A scalar as the YAML writer writes it."""
+    """Return a scalar as the YAML writer writes it."""
     return dump(value).rstrip("\n")
 
 
@@ -73,7 +75,7 @@ def _from(lines: Sequence[tuple[Expr, bool]], first: int) -> Expr:
 
 
 def _value(grammar: Grammar, schema: Mapping[str, Any]) -> Expr:
-    """What follows a parameter's colon, with the end of its line."""
+    """Return the rule for the text behind a parameter's colon, with its line end."""
     if "enum" in schema or "const" in schema:
         values = schema.get("enum", [schema.get("const")])
         said = {text for value in values for text in (scalar_text(value), json.dumps(value))}
@@ -98,7 +100,7 @@ def _kind(grammar: Grammar, kind: str) -> Expr:
 
 
 def text_value(grammar: Grammar, margin: str) -> Ref:
-    """A string after its key's colon: quoted, plain, or a block with this margin."""
+    """Return the rule for a string behind its key: quoted, plain, or a block with this margin."""
     head = seq(lit("|"), opt(lit("2")), opt(chars("+-")), lit("\n"))
     block = seq(head, _indented(grammar, margin))
     line = seq(alt(_quoted(grammar), _plain(grammar)), lit("\n"))
@@ -107,7 +109,7 @@ def text_value(grammar: Grammar, margin: str) -> Ref:
 
 
 def _quoted(grammar: Grammar) -> Ref:
-    # An escape of a surrogate names no character.
+    # Escapes of surrogates (`\uD800` to `\uDFFF`) are excluded: they stand for no character.
     code = alt(
         seq(chars("0-9a-cA-CeEfF"), repeat(_HEX, 3, 3)),
         seq(chars("dD"), chars("0-7"), repeat(_HEX, 2, 2)),
@@ -118,7 +120,9 @@ def _quoted(grammar: Grammar) -> Ref:
 
 
 def _plain(grammar: Grammar) -> Ref:
-    """A plain scalar that is a string: it is none of `WORDS`, and has no `: ` and no ` #` in it."""
+    """Return an automaton for plain strings: none of `WORDS`, and without `: ` and ` #`."""
+    # States: one per prefix of a word, then `free` (no longer a prefix), `blank` (behind a space)
+    # and `colon` (behind a colon). The text may end in `free` and in a prefix that is no word.
     states = list(dict.fromkeys(word[:size] for word in WORDS for size in range(len(word) + 1)))
     free, blank, colon = (len(states) + at for at in range(3))
     after = [((none_of(" \n:#"), free),)] * 2
@@ -134,7 +138,10 @@ def _plain(grammar: Grammar) -> Ref:
 
 
 def _word_steps(state: str, states: list[str], free: int) -> tuple[tuple[Chars, int], ...]:
-    """On towards one of the words, or free of them; a first character is no indicator."""
+    """Return the steps of a prefix: on to a longer prefix, or to `free`.
+
+    The first character must be no indicator, which would begin another kind of node.
+    """
     further = {text[-1]: at for at, text in enumerate(states) if text and text[:-1] == state}
     barred = none_of(" \n:" if state else INDICATORS + "\n\t")
     other = Chars((*barred.ranges, *one_of(further).ranges), negated=True)

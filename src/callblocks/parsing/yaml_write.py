@@ -1,4 +1,4 @@
-r"""A JSON-like value as YAML that people can read, and that reads back as the same value.
+r"""A writer of JSON-like values as readable YAML that reads back as the same value.
 
     query: cats
     exact: "yes"            # quoted: a YAML 1.1 reader would see a boolean
@@ -9,9 +9,9 @@ r"""A JSON-like value as YAML that people can read, and that reads back as the s
       print("one")
       print("two")
 
-A string stands plain only if it begins like a word and no reader could see anything else
-in it. A string of several lines stands as a literal block. Any other is in double quotes,
-with escapes for control characters and whatever else a reader could change.
+A string is written plain only if it begins like a word and no reader of YAML 1.1 or 1.2 could read
+anything else. A string of several lines is written as a literal block. Any other is in double
+quotes, with escapes for control characters and for all else that a reader could change.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ _PLAIN = re.compile(
         (?:[\w./\\()\[\]{}<>"'`,;+*=&%$@!?|~^\#-]++ | :(?=[^ ]) | [ ](?=[^ \#:]))*""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Characters that a reader keeps as they are: printable ones, without U+FEFF, which is a byte order
+# mark, and without the line breaks of YAML 1.1.
 _VISIBLE = " -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
 _BLOCK = re.compile(rf"[\t\n{_VISIBLE}]*")
 _ESCAPED = re.compile(rf'["\\]|[^{_VISIBLE}]')
@@ -43,7 +45,7 @@ _LONGEST_KEY = 1000
 
 
 class _Entry(NamedTuple):
-    """An item or a member as it begins: `-`, `key:`, or `:` after a line with a long key."""
+    """An item or a member: its head is `-`, `key:`, or `:` behind a line with a long key."""
 
     head: str
     value: Any
@@ -53,14 +55,16 @@ class _Entry(NamedTuple):
 def dump(value: Any, max_depth: int = 100) -> str:
     """Write a JSON-like value so that `load` gives it back, with the same types and key order.
 
-    Raises `YamlError` for what cannot be said: a lone surrogate, a number too long for
-    Python to convert, a value that is not JSON-like, more nesting than `max_depth`.
+    Raise `YamlError` for a lone surrogate, a number that is too long for Python to convert, a value
+    that is not JSON-like, and more nesting than `max_depth`.
     """
+    # Depth-first with a stack of iterators (`open_`) and not by recursion: the depth of the stack
+    # is the indentation, and a deep value cannot exhaust Python's stack.
     entries = _entries(value)
     if not entries:
         return _scalar(value) + "\n"
     lines: list[str] = []
-    lead = ""  # the `- ` that wait on the line for the first entry of what they hold
+    lead = ""  # the `- ` of open lists, written on the line of the first entry inside of them
     open_ = [iter(entries)]
     while open_:
         if len(open_) > max_depth:
@@ -87,7 +91,7 @@ def dump(value: Any, max_depth: int = 100) -> str:
 
 
 def _entries(value: Any) -> list[_Entry]:
-    """List what a list or mapping holds; anything else holds nothing."""
+    """Return the entries of a list or a mapping; none for anything else."""
     if isinstance(value, list):
         return [_Entry("-", item) for item in cast("list[Any]", value)]
     if isinstance(value, dict):
@@ -115,7 +119,7 @@ def _block(text: str) -> list[str]:
     """Write a literal block: its head, and its rows without their margin."""
     body = text.rstrip("\n")
     newlines = len(text) - len(body)
-    # Where the first row is blank or indented, a reader cannot guess the margin.
+    # A reader detects the margin by the first row; if that is blank or indented, state it.
     margin = "2" if text[0] in " \t\n" else ""
     keep = "-" if not newlines else "+" if newlines > 1 else ""
     return [f"|{margin}{keep}", *body.split("\n"), *[""] * (newlines - 1)]
@@ -141,7 +145,7 @@ def _float(value: float) -> str:
     if math.isinf(value):
         return ".inf" if value > 0 else "-.inf"
     digits, e, exponent = float.__repr__(value).partition("e")
-    # To YAML 1.1 it is a string without a point.
+    # YAML 1.1 reads `1e5` without a point as a string.
     return digits + (".0" if "." not in digits else "") + e + exponent
 
 

@@ -1,8 +1,11 @@
-"""Where brackets that are open close again, in text that is not quite JSON.
+"""A scan for the bracket that closes a value, in text that is not quite JSON.
 
-It knows strings in either quotes, comments and brackets, nothing else, and it reads as a
-`JsonScan` does: in pieces, each character once. A quote that should have been escaped can lead it
-astray; then it does not find the end, or what it finds cannot be repaired.
+It knows strings in either quotes, comments and brackets, nothing else, and has the interface of
+`JsonScan`: it reads pieces, each character once. A quote that should have been escaped can mislead
+it; then it finds no end, or the text that it delimits cannot be repaired.
+
+States: `_inside` is the open string or comment, `""` in plain text. `_half` is a character whose
+meaning depends on the next one, which may be in the next piece: `\\`, `/` or `*`.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from callblocks.parsing.json_scan import Halt, ScanState
 
 __all__ = ("Brackets", "PythonBrackets")
 
-# What may end each state: plain text, a string in either quotes, a comment of either kind.
+# The characters that may end each state: plain text, a string in either quotes, either comment.
 _SPECIAL = {
     "": re.compile(r"[\"'\[\]{}/]"),
     '"': re.compile(r"[\\\"]"),
@@ -25,7 +28,7 @@ _SPECIAL = {
 
 
 class Brackets:
-    """Fed text, stops after the bracket that closes the first one, or `depth` that came before."""
+    """A scan that stops behind the bracket that closes the first one, or `depth` earlier ones."""
 
     _special: ClassVar = _SPECIAL
 
@@ -33,17 +36,17 @@ class Brackets:
         self.state = ScanState.OPEN
         self.halt = 0
         self._depth = depth
-        # The string or comment that is open, and a character whose meaning the next one tells.
+        # The open string or comment, and a character whose meaning depends on the next one.
         self._inside = ""
         self._half = ""
 
     @property
     def is_closed(self) -> bool:
-        """Whether the last bracket was taken."""
+        """True once the last bracket was consumed."""
         return self.state is ScanState.STOPPED
 
     def search(self, hurry: object) -> Brackets:
-        """What settles the next pieces; none is quicker."""
+        """Return the search for the next pieces: the scan itself, there is no faster one."""
         return self
 
     def __call__(self, text: str) -> Halt | None:
@@ -54,7 +57,7 @@ class Brackets:
         return Halt(end)
 
     def feed(self, text: str, at: int = 0) -> int:
-        """Take text from `at` and say up to where: its end, or right after the last bracket."""
+        """Consume text from `at`; return its end, or the position behind the last bracket."""
         while at < len(text) and self.state is ScanState.OPEN:
             if self._half:
                 at += self._second(text[at])
@@ -67,7 +70,7 @@ class Brackets:
         return at
 
     def _second(self, char: str) -> bool:
-        """Whether a character makes one thing with the half before it."""
+        """Combine a character with the half before it; return whether that consumed it."""
         half, self._half = self._half, ""
         if half == "/" and char in "/*":
             self._inside = half + char
@@ -90,9 +93,9 @@ class Brackets:
 
 
 class PythonBrackets(Brackets):
-    """The same for Python: it has round brackets too, and no such comments.
+    """The same scan for Python: with parentheses, and without comments.
 
-    It takes no more than `most` characters, so that who gives text back does not read it all again.
+    It consumes at most `most` characters: a caller that rewinds must not read the whole text again.
     """
 
     _special: ClassVar = _SPECIAL | {"": re.compile(r"[\"'()\[\]{}]")}
@@ -102,7 +105,7 @@ class PythonBrackets(Brackets):
         self._left = most
 
     def feed(self, text: str, at: int = 0) -> int:
-        """Take text from `at` and say up to where; broken where that is too much."""
+        """Consume text from `at`; the state is BROKEN once that is more than `most`."""
         end = super().feed(text[: at + self._left], at)
         self._left -= end - at
         if self.state is ScanState.OPEN and self._left <= 0:

@@ -1,7 +1,16 @@
-"""Call objects in a text that is over and is not quite JSON: each with what was wrong in it.
+"""A row of call objects in text that is over and is not quite JSON.
 
-One element that cannot be read costs no other. The place where the next one begins is found in
-one of two ways (`_next_object`, `_next_clean`); what stands before it is `Broken`.
+An element that cannot be read must not cost the others. Strategy:
+
+    1. Read each element tolerantly, as far as it goes.
+    2. After the first fault the row is read carefully: the start of the next element is found
+       first, and the element must end before it. `_next_object` finds it by counting brackets
+       outside of strings.
+    3. Where an open string hides the brackets, `_next_clean` accepts only elements that are strict
+       JSON up to the end of the row: anything less may be the contents of the string.
+    4. The text before the next element that was found is `Broken`.
+
+Why not search for the next `{"name"` from the start: a file that a call writes may contain calls.
 """
 
 from __future__ import annotations
@@ -17,20 +26,25 @@ from callblocks.parsing.repair.tolerant import Tolerant, Unrepairable
 __all__ = ("Broken", "Mended", "mend", "mend_value", "read_mended")
 
 _FENCE = re.compile(r"`{3,}\w{0,20}")
+# The tokens by which brackets are counted: whole strings and comments, which hide brackets, then
+# the brackets, commas, and a quote that opens no whole string. A string in single quotes counts
+# only between JSON's own signs, since an apostrophe in text would open one.
 _TOKEN = re.compile(
     r"\"(?:[^\"\\]|\\.)*\"|(?<=[\[{,:\s])'(?:[^'\\\n]|\\.){0,2000}'(?=\s*[:,}\]])"
     r"|//[^\n]*|/\*.*?\*/|[{}\[\],\"]",
     re.DOTALL,
 )
 _BLANKS = r"[ \t\r\n]{0,200}"
+# The end of an object and the start of the next one with a quoted first key.
 _HEAD = re.compile(rf"[}}\]]{_BLANKS},?{_BLANKS}(?=\{{{_BLANKS}\"[^\"\\\n]{{1,40}}\"{_BLANKS}:)")
 _SEPARATOR = re.compile(r"[ \t\r\n]*(,?)[ \t\r\n]*")
 
 
 class Mended(NamedTuple):
-    """A value, its place, where the members of its objects stand, and what was repaired.
+    """A value, its span, the spans of the members of its objects, and the codes of repairs.
 
-    `after` is where what belongs to it ends: the bracket of a row, a fence, the next object.
+    `after` is the position behind everything that belongs to it: its comma, the bracket of the
+    row, a closing fence.
     """
 
     value: object
@@ -42,24 +56,25 @@ class Mended(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """What stands up to `after` is no object that can be read, and why."""
+    """A stretch up to `after` that holds no readable object, and the reason."""
 
     after: int
     reason: str
 
 
 def mend(text: str, *, ended: bool, depth: int, in_array: bool) -> Iterator[Mended | Broken]:
-    """Read the objects of a row, one by one; a broken one that none follows goes to the end."""
+    """Read the objects of a row one by one; a broken one without a successor ends the row."""
     row = _Row(text, ended=ended, depth=depth, in_array=in_array)
     while row.more:
         yield row.read()
 
 
 class _Row:
-    """The reading of a row: `at` is where its next element stands.
+    """A reader of a row; `at` is the position of its next element.
 
-    Until something is broken, elements are read as far as they go. After that each is read only up
-    to where the next one begins, so that no text is looked through for every element before it.
+    Until something is broken, elements are read as far as they go. After that (`_careful`) each is
+    read only up to the start of the next one: otherwise a fault in each element would make each
+    read run to the end of the text, which is quadratic.
     """
 
     def __init__(self, text: str, *, ended: bool, depth: int, in_array: bool) -> None:
@@ -121,7 +136,11 @@ class _Row:
         return Mended(value, start, start + end, follows, places, tuple(tolerant.repairs))
 
     def _resume(self, reason: str, follows: int | None) -> Mended | Broken:
-        """Go on after an element that cannot be read, which may only lack its end."""
+        """Resume behind an element that cannot be read.
+
+        The element may only lack its end, and have run into the next one: at the first fault it is
+        read once more, up to the start of that.
+        """
         if follows is None and not self._careful:
             follows, self._careful = _next_object(self.text, self.at), True
             if follows is not None:
@@ -140,7 +159,7 @@ class _Row:
         return Tolerant(self.text, ended=self._ended, max_depth=self._depth, inside=self._inside)
 
     def _next(self, end: int) -> tuple[int, bool]:
-        """Where the next element stands, or where the row ends if there is none."""
+        """Return the position of the next element and True, or the end of the row and False."""
         tolerant, text = self._tolerant, self.text
         at, commas = tolerant.solid(end), 0
         while self._inside and text[at : at + 1] == "}":
@@ -167,10 +186,10 @@ class _Row:
 
 
 def _next_object(text: str, at: int) -> int | None:
-    """Where the element after the one here begins, as far as brackets and strings tell.
+    """Return where the next element begins, judged by brackets and strings; None if there is none.
 
-    That is the first brace after all that is open has closed, or one that stands where an object
-    can hold none: right behind a member or a comma. A row that is over has none.
+    That is the first brace behind the closed current element, or a brace in a place where an object
+    cannot hold one: right behind a member or a comma. (`{"a": 1, {"name"` lacks a brace.)
     """
     open_: list[str] = []
     last = ""
@@ -193,10 +212,10 @@ def _next_object(text: str, at: int) -> int | None:
 
 
 def _next_clean(text: str, at: int, *, in_array: bool) -> int | None:
-    """Where elements begin that are JSON without a fault up to the end of the row.
+    """Return where elements begin that are strict JSON up to the end of the row, or None.
 
-    A string that is not closed hides where its element ends. What follows it counts only if
-    nothing at all is wrong with it: else it may be what the string says.
+    An open string hides where its element ends. Text behind it counts only if it has no fault at
+    all: otherwise it may be the contents of the string.
     """
     for head in _HEAD.finditer(text, at):
         if head.end() >= at:
@@ -207,7 +226,7 @@ def _next_clean(text: str, at: int, *, in_array: bool) -> int | None:
 
 
 def _read_clean(text: str, at: int, *, in_array: bool) -> tuple[int, bool]:
-    """Read objects with commas between them; give where that ends, and if the row ends there."""
+    """Read objects separated by commas; return where they end, and whether the row ends there."""
     comma = ","
     while comma and text[at : at + 1] == "{":
         try:
@@ -223,7 +242,7 @@ def _read_clean(text: str, at: int, *, in_array: bool) -> tuple[int, bool]:
 
 
 def mend_value(text: str, *, ended: bool, depth: int) -> Mended:
-    """Read the value that a text begins with, also in a fence, or raise `Unrepairable`."""
+    """Read the value at the start of a text, also in a fence, or raise `Unrepairable`."""
     tolerant = Tolerant(text, ended=ended, max_depth=depth)
     at = tolerant.solid(0)
     fence = _FENCE.match(text, at)
@@ -237,7 +256,7 @@ def mend_value(text: str, *, ended: bool, depth: int) -> Mended:
 
 
 def read_mended(text: str, *, strict: bool, depth: int) -> tuple[Any, tuple[str, ...]]:
-    """The value that all of a text is, and the codes of what was repaired; or `ValueError`."""
+    """Return the value of a whole text and the codes of repairs, or raise `ValueError`."""
     try:
         return read_json(text, depth), ()
     except ValueError:

@@ -15,7 +15,9 @@ _CLOSED = re.compile(r"\s*\)")
 
 
 def read_keywords(text: str, depth: int) -> tuple[dict[str, Any], int]:
-    """Read arguments up to the parenthesis that closes them; give them, and where that ends."""
+    """Read arguments up to the closing parenthesis; return them, and the position behind it."""
+    # Values are read tolerantly, as JSON or Python literals. `_NEXT` also takes a comma right
+    # before the closing parenthesis, which ends the loop.
     value: dict[str, Any] = {}
     tolerant = Tolerant(text, ended=True, max_depth=depth)
     if closed := _CLOSED.match(text):

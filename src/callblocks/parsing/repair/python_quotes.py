@@ -1,8 +1,9 @@
-"""Quotes inside strings of a Python call, escaped where it is clear what was meant.
+"""A repair for unescaped quotes inside of the strings of a Python call.
 
     (command='sed -n '1,5p' a.txt')      is      (command='sed -n \\'1,5p\\' a.txt')
 
-A quote ends an argument if the next argument or the end of the call follows it.
+A quote ends an argument if the next argument (`, name=`) or the end of the call follows it. Any
+other quote of the same kind belongs to the string.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import re
 
 __all__ = ("escape_quotes",)
 
-# Blanks and names are bounded, so that they are not looked through for each quote before them.
+# Blanks and names are bounded: an unbounded run would be scanned again for each quote before it,
+# which is quadratic.
 _BLANKS = r"[ \t\r\n]{0,100}"
 _NAME = r"[A-Za-z_][\w.-]{0,100}"
 _START = re.compile(rf"[(,]{_BLANKS}{_NAME}{_BLANKS}={_BLANKS}(['\"])")
@@ -25,7 +27,7 @@ _BARE = {quote: re.compile(rf"(\\.)|{quote}", re.DOTALL) for quote in "'\""}
 
 
 def escape_quotes(text: str) -> str:
-    """The arguments, with the quotes inside their strings escaped."""
+    """Return the arguments with the quotes inside of their strings escaped."""
     parts: list[str] = []
     at = 0
     while start := _START.search(text, at):

@@ -1,15 +1,23 @@
-"""JSON as models write it: one pass that reads what is meant, and names what it had to repair.
+"""A tolerant JSON reader: one pass that reads the intended value and records each repair.
 
     tolerant = Tolerant("{'a': True,}", ended=True, max_depth=100)
     tolerant.read(0)      # ({"a": True}, 12)
     tolerant.repairs      # repaired-quotes, repaired-literals, repaired-commas
 
-It never makes a value up: a value that is missing or cut off is `Unrepairable`. `ended` says that
-a marker closed the text: only then is an open number whole, or an empty bracket meant to be. Of a
-key that stands twice the last value counts. Comments are left out; one whose line never ends could
-hide a member, so inside of brackets that is `Unrepairable`. A comma that is missing after a string
-is too: its quote may belong to the text.
-Each character is looked at a bounded number of times.
+The rule is never to invent a value; where a fault has two readings, the text is `Unrepairable`:
+
+    missing value          `{"a": }` is unrepairable
+    cut off                `[1, 2` may be `[1, 25]`. Only if `ended`, a marker behind the text, says
+                           that it is complete, the number is whole and the brackets are closed
+    duplicate key          the last value counts, as in `json.loads`
+    missing comma          `}{` and `][` can only be two elements, and a quoted key with a colon
+                           only the next member. Behind a string it is unrepairable: the quote may
+                           belong to the text
+    comment                skipped. One whose line never ends could hide a member, so inside of
+                           brackets it is unrepairable
+
+It is a recursive descent, limited by `max_depth`. It never backtracks, and lookahead is bounded, so
+each character is looked at a bounded number of times.
 """
 
 from __future__ import annotations
@@ -24,9 +32,12 @@ from callblocks.parsing.repair.strings import read_string, why_open
 __all__ = ("Tolerant", "Unrepairable")
 
 _SOLID = re.compile(r"[^ \t\r\n]")
+# A comment of either kind; a group matched if the comment ends.
 _COMMENT = re.compile(r"(?://|#)[^\n]*(\n)?|/\*.*?(\*/)", re.DOTALL)
+# A JSON number. The lookahead refuses `1.2.3` and `2024-01-02`, which are no numbers.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?![\w.+-])")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+# A quoted key and its colon: only a member of an object begins so.
 _MEMBER = re.compile(r"([\"'])[^\"'\\\n]{0,100}\1[ \t\r\n]{0,100}:")
 _PAIRS = ("}{", "][")  # what can only be two elements of a list
 _LITERALS = {"true": True, "false": False, "null": None}
@@ -34,14 +45,15 @@ _PYTHON = {"True": True, "False": False, "None": None}
 
 
 class Unrepairable(ValueError):
-    """It is not known what was meant; the message says where."""
+    """The error that no single reading of the text exists; the message says where."""
 
 
 class Tolerant:
-    """Reads values out of a text; `repairs` are the codes of what was wrong, in order.
+    """A reader of values; `repairs` are the codes of the repairs, in order.
 
-    `members` has, for each object by its place, where the value of each key stands; `elements`
-    has the places of the elements of each array. `inside` are brackets that opened before it.
+    `members` maps the position of each object to the spans of its values by key, `elements` the
+    position of each array to the spans of its elements. `inside` are brackets that were opened
+    before the text.
     """
 
     def __init__(self, text: str, *, ended: bool, max_depth: int, inside: str = "") -> None:
@@ -54,11 +66,11 @@ class Tolerant:
         self._open = list(inside)
 
     def note(self, code: str) -> None:
-        """Say that something was repaired."""
+        """Record a repair."""
         self.repairs[code] = None
 
     def solid(self, at: int) -> int:
-        """Where the next character that is no blank and in no comment stands, or the end."""
+        """Return the position of the next character outside of blanks and comments, or the end."""
         while True:
             found = _SOLID.search(self.text, at)
             if found is None:
@@ -72,7 +84,7 @@ class Tolerant:
             at = comment.end()
 
     def read(self, at: int) -> tuple[Any, int]:
-        """Read the value that begins here; give it, and where it ends."""
+        """Read the value at a position; return it, and the position behind it."""
         try:
             return self._value(at)
         except RecursionError as error:  # where `max_depth` allows it
@@ -121,7 +133,7 @@ class Tolerant:
         return value, self._leave(at, "}")
 
     def _doubled(self, start: int, inner: int) -> tuple[dict[str, Any], int]:
-        """An object in one more pair of braces, which counts as a level of its own."""
+        """Read an object in doubled braces, which count as a level of their own."""
         self.note("repaired-braces")
         self.enter("{")
         value, end = self._object(inner)
@@ -143,16 +155,18 @@ class Tolerant:
         return value, self._leave(at, "]")
 
     def enter(self, bracket: str) -> None:
-        """Note that a bracket is open."""
+        """Record an open bracket."""
         self._open.append(bracket)
         if len(self._open) > self._max_depth:
             raise Unrepairable(f"it is nested deeper than {self._max_depth}")
 
     def _closes(self, at: int, last: str) -> bool:
-        """Whether the innermost bracket ends here, as written or by what is missing.
+        """Return whether the innermost container ends here, by any bracket or by the end.
 
-        `last` is the bracket or comma that stands before, or "" after a value.
+        `last` is the bracket or comma before this position, or "" behind a value.
         """
+        # Any closing bracket ends the container: `[{"a": 1]` lacks a brace. `_leave` decides
+        # whether the bracket belongs to it or to an outer one.
         char = self.text[at : at + 1]
         if char not in ("}", "]", ""):
             return False
@@ -163,7 +177,7 @@ class Tolerant:
         return True
 
     def _leave(self, at: int, bracket: str) -> int:
-        """Where a container ends: after its own bracket, or before what closes an outer one."""
+        """Return where a container ends: behind its own bracket, or before an outer one's."""
         self._open.pop()
         char = self.text[at : at + 1]
         if char == bracket:
@@ -174,7 +188,7 @@ class Tolerant:
         return at
 
     def _after(self, end: int, *, in_object: bool) -> tuple[int, str]:
-        """What comes after a member or an element: the next place, and the comma before it."""
+        """Return the position behind a member or an element and its comma, and that comma."""
         at = self.solid(end)
         char = self.text[at : at + 1]
         if char == ",":
@@ -193,7 +207,7 @@ class Tolerant:
         raise self._unexpected(at)
 
     def _lacks_comma(self, end: int, at: int, in_object: bool) -> bool:
-        """Whether a comma is missing before what stands here, and nothing else can be meant."""
+        """Return whether a comma is missing here and no other reading is possible."""
         if in_object:
             return _MEMBER.match(self.text, at) is not None
         return self.text[end - 1] + self.text[at : at + 1] in _PAIRS

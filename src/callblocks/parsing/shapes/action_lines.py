@@ -1,11 +1,12 @@
-"""Reads calls that are two lines of text, and what came of them::
+"""Readers of calls in two labelled lines, and of their results::
 
     Action: get_weather
     Action Input: {"city": "Paris"}
     Observation: sunny
 
-The input is JSON, or text for a tool with one parameter. JSON ends where it closes; text ends
-where the next such line begins. At the end of the text nobody knows whether it was all.
+The input is JSON, or text for a tool with one parameter. JSON ends where it closes; text ends where
+the next labelled line begins. Text that ends with the input may have been cut off, so such a call
+is not marked as ended.
 """
 
 from __future__ import annotations
@@ -33,16 +34,18 @@ _INPUTS = Markers("Action Input:", "**Action Input:**")
 _THOUGHTS = tuple(map(line, ("Thought:", "**Thought:**", "Final Answer:", "**Final Answer:**")))
 _NEXT = Markers(*ACTIONS, *OBSERVATIONS, *_THOUGHTS)
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,200}")
+# The beginnings of an input that is read as JSON: bare, in a string, in a fence.
 _JSON = ("{", '"{', "```")
 _STRAY = Markers("}")
 _OBSERVED = Markers(
     *(Shape((r"\s{0,20}", *map(re.escape, word))) for word in ("Observation:", "**Observation:**"))
 )
+# Names with which models say that they call nothing: `Action: None`.
 _NOBODY = ("none", "n/a", "na")
 
 
 def read_action(block: Block) -> Reading[Refused | None]:
-    """Read a call, or refuse what is only a line that begins like one."""
+    """Read a call, or refuse a line that only begins like one."""
     rest, newline = yield from block.until(END_OF_LINE)
     name, stage = rest.strip(" \t\r`*\"'[]"), block.stage
     may_be = name in stage.tools or (stage.alone and _NAME.fullmatch(name))
@@ -57,11 +60,11 @@ def read_action(block: Block) -> Reading[Refused | None]:
     blanks = "".join(block.taken[mark:])
     if blanks:
         block.input("")
-    # The next such line may follow at once.
+    # The next labelled line may follow at once, and its newline was consumed with the blanks.
     stage.scan.fresh = "\n" in blanks
     before = len(stage.ready)
     yield from (_read_json(block) if first == "{" else _read_text(block))
-    # Among others a line `Observation:` is nothing by itself: it must follow its call.
+    # In a guessed dialect `Observation:` opens nothing by itself; it must follow its call.
     if not stage.alone and len(stage.ready) > before and (yield from block.match(_OBSERVED)):
         yield from read_observation(block)
     return None
@@ -74,7 +77,7 @@ def _read_json(block: Block) -> Reading[None]:
     text = "".join(block.taken[mark:])
     ended = scan.state is ScanState.STOPPED
     if not ended:
-        # Blanks of the object may have been taken up to where the next such line begins.
+        # The scan may have consumed the newline before the next labelled line as a blank.
         stage.scan.fresh = "\n" in text[len(text.rstrip()) :]
         rest, stop = yield from block.stream(_NEXT)
         _give_back(block, stop)
@@ -93,7 +96,7 @@ def _read_text(block: Block) -> Reading[None]:
 
 
 def _give_back(block: Block, stop: str) -> None:
-    """Leave the next such line to whoever reads it: it may stand where a line has just begun."""
+    """Return the next labelled line to the scanner, at a line start if its newline is gone."""
     block.give_back(block.offset - len(stop))
     block.stage.scan.fresh = bool(stop) and not line_start(stop)
 
@@ -106,7 +109,7 @@ def _say(block: Block, text: str, *, ended: bool) -> None:
     if value is None:
         value = _text_input(block.stage.tools.get(block.name), bare, problems)
     else:
-        # JSON that closes is whole; words after what was mended would have made it text.
+        # JSON that closes is complete; with words behind it, it would have been read as text.
         ended = ended or problems.keys() <= {"repaired-fence", "repaired-input"}
     block.ready(value, size=len(text), ended=ended)
     for code, detail in problems.items():
@@ -117,7 +120,7 @@ def _say(block: Block, text: str, *, ended: bool) -> None:
 def _json_input(
     block: Block, text: str, problems: dict[str, str], ended: bool
 ) -> dict[str, Any] | None:
-    """The JSON object that a text is, perhaps in a fence, in a string or with repairs."""
+    """Return the JSON object in a text, perhaps in a fence, in a string or repaired; else None."""
     stage = block.stage
     if not text.startswith(_JSON):
         return None
@@ -132,7 +135,7 @@ def _json_input(
 
 
 def _text_input(tool: ToolSpec | None, text: str, problems: dict[str, str]) -> dict[str, Any]:
-    """Text goes to the only parameter, as its type; quotes around all of it are left out."""
+    """Bind text to the only parameter, as its type; quotes around the whole text are dropped."""
     if not text and not (tool and tool.required):
         return {}
     names = list(tool.properties) if tool else ["input"]
@@ -148,7 +151,7 @@ def _text_input(tool: ToolSpec | None, text: str, problems: dict[str, str]) -> d
 
 
 def read_observation(block: Block) -> Reading[Refused | None]:
-    """Read what the last call gave; without a call it is prose."""
+    """Read the result of the last call; without a call it is prose."""
     if not block.stage.ready:
         return block.refuse(expected="a call before it", at=block.start)
     text, stop = yield from block.until(_NEXT)

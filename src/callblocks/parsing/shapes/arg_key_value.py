@@ -1,7 +1,7 @@
 """Calls whose arguments are pairs of tags: `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`.
 
-A value is text where the tool's schema says so, and JSON where it says another type or nothing. A
-key that has no value is left out, with a problem. A value may lack its opening tag.
+A value is text if the tool's schema says so, and JSON if the schema has another type or none. A key
+without a value is dropped and reported. A value may lack its opening tag.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ __all__ = (
 )
 
 NAME = "[\\w./:-]{1,200}"
+# A suffix that a model may add to the name of each tag: `<tool_call:v2>`.
 SUFFIX = "[\\w.-]{1,40}"
-"""What a model may have as a suffix of its own on each tag."""
 RULES = (
     "For each argument write its name in `<arg_key>` and its value in `<arg_value>`.",
     "Write text as it is, without quotes. Write numbers, booleans, lists and objects as JSON.",
@@ -41,7 +41,7 @@ _NAME = re.compile(rf"<(?:tool_call|user)[^<>]*>\s*({NAME})")
 
 
 def argument(suffix: str = "") -> Shape:
-    """The tags before a value, each with this suffix, which is an atom of a pattern."""
+    """Return the tags before a value, each with this suffix, an atom of a pattern."""
     return Shape(
         (
             *suffixed("<arg_key", suffix),
@@ -54,18 +54,18 @@ def argument(suffix: str = "") -> Shape:
 
 
 def untagged(suffix: str = "") -> Shape:
-    """The key of a value that has no opening tag: it is text, and stands right here."""
+    """Return the key of a value without an opening tag; text must follow it."""
     key = (*suffixed("<arg_key", suffix), "[^<]{1,200}", *suffixed("</arg_key", suffix))
     return Shape((*key, BLANKS, "(?=[^<\\s])"))
 
 
 def suffixed(tag: str, suffix: str = "") -> tuple[str, ...]:
-    """The atoms of a tag with a suffix to its name."""
+    """Return the atoms of a tag with a suffix to its name."""
     return (*literal(tag).atoms, *((":", suffix) if suffix else ()), ">")
 
 
 def named_call(after: str, *others: str) -> Tag:
-    """The tag of a call and its name, which one of these characters follows.
+    """Return the tag of a call with its name, which a character of the class `after` must follow.
 
     `others` are tags that models write for it.
     """
@@ -81,7 +81,7 @@ ARGUMENT = "<arg_key>…</arg_key><arg_value>"
 
 
 def pair_tags(*others: str) -> XmlTags:
-    """The tags of calls that begin with `<tool_call>NAME`, for which models write `others`."""
+    """Return the tags of calls that begin with `<tool_call>NAME`; `others` are variants of it."""
     key = (*suffixed("<arg_key"), "[^<]{1,200}", *suffixed("</arg_key"), BLANKS)
     end = literal("</tool_call>")
     return XmlTags(
@@ -99,7 +99,7 @@ def pair_tags(*others: str) -> XmlTags:
 
 
 def wrapped_tags(call: Tag) -> XmlTags:
-    """The tags of calls in `<tool_calls>`, all of which may have a suffix."""
+    """Return the tags of calls in `<tool_calls>`; each may have a suffix."""
     return XmlTags(
         wrapper=Tag("<tool_calls>", *_spellings("<tool_calls")),
         wrapper_end=Tag("</tool_calls>", *_spellings("</tool_calls")),
@@ -122,7 +122,7 @@ class ArgKeyValue(JsonValues):
 
     @property
     def bodies_between(self) -> Bodies | None:
-        """What stands in `<tool_call>`, whatever wraps that."""
+        """The bodies inside of `<tool_call>`, whatever wraps it."""
         section, section_end = (
             tuple(begun(shape) for shape in tag.exact[:1])
             for tag in (self.tags.wrapper, self.tags.wrapper_end)

@@ -1,4 +1,4 @@
-"""What is wrong with the arguments of a call, where that makes it no call."""
+"""The error for arguments that cannot be read, so that a block is no call."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ("BadBody",)
 
 
 class BadBody(Exception):
-    """The arguments cannot be read: a stable code, and why."""
+    """An error in the arguments of a call: a stable code, and the reason."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)

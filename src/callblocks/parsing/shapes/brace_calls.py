@@ -2,8 +2,10 @@
 
     <|tool_call>call:ls{path:<|"|>.<|"|>}<tool_call|>
 
-Strings stand between quotes of their own, so anything may stand in them but these. Where the last
-quote is missing, the end of the call ends the string too, if another call or nothing follows it.
+Strings stand between a quote marker of their own, so they may hold anything but that marker. If the
+last quote is missing, the end of the call also ends the string, provided that another call or
+nothing follows it. While the arguments arrive only brackets and quotes are tracked; `BraceValues`
+reads them when they are complete.
 """
 
 from __future__ import annotations
@@ -34,20 +36,20 @@ from callblocks.parsing.turn_end import lone_markers
 __all__ = ("BraceCalls",)
 
 NAME = Markers(Shape((*"call:", r"[ \t\r\n]{0,20}", "[A-Za-z_]", r"[\w.-]{0,200}", r"\{")))
-# Models write strings in JSON's quotes too: what stands in them closes nothing.
+# Models also write strings in JSON's quotes: brackets inside of them must not count.
 OTHER_QUOTE = Shape((r"[:,\[{]", r"[ \t\r\n]{0,20}", '"'))
 _OPENING = {"}": "{", "]": "["}
 _CLOSING = {"{": "}", "[": "]"}
 
 
 def _closes(text: str, open_: Sequence[str]) -> bool:
-    """Whether a text ends with the brackets that close those that are open."""
+    """Return whether a text ends with exactly the brackets that close the open ones."""
     end = "".join(text[len(text.rstrip("}] \t\r\n")) :].split())
     return end == "".join(_CLOSING[char] for char in reversed(open_))
 
 
 class BraceCalls(Dialect):
-    """`opening`, `call:NAME{…}`, `closing`; strings between `quote`s."""
+    """A dialect of this shape; strings stand between `quote`s."""
 
     opening: ClassVar[str]
     closing: ClassVar[str]
@@ -97,7 +99,7 @@ class BraceCalls(Dialect):
         return Bodies((self.opening,), (self.closing,), notation="braces")
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        # Texts about calls have such words too.
+        # `call:NAME{` without a marker occurs in prose, so it opens only in a single dialect.
         return (self.opening, *NAME.shapes) if setting.alone else (self.opening,)
 
     def early_ends(self, tools: Mapping[str, ToolSpec] | None) -> Sequence[str]:
@@ -115,7 +117,7 @@ class BraceCalls(Dialect):
         return (yield from self._read_call(block, head))
 
     def _read_unopened(self, block: Block) -> Reading[Refused | None]:
-        """Read a call without its opening marker: the name of a declared tool makes sure of it."""
+        """Read a call without its opening marker; only the name of a declared tool counts."""
         head = block.opening
         if block.stage.strict or head.removeprefix("call:")[:-1].lstrip() not in block.stage.tools:
             return block.refuse()
@@ -124,7 +126,7 @@ class BraceCalls(Dialect):
         return None
 
     def _read_call(self, block: Block, head: str) -> Reading[None]:
-        """Read a call whose name and brace were taken."""
+        """Read a call whose name and brace were consumed."""
         block.started(head.removeprefix("call:")[:-1].lstrip(), end=block.offset - 1)
         block.input("{")
         start = block.offset - 1
@@ -133,9 +135,9 @@ class BraceCalls(Dialect):
         return (yield from self._finish(block, text, open_))
 
     def _read_braces(self, block: Block) -> Reading[str]:
-        """Say the arguments while they come; return the brackets that were left open.
+        """Emit the arguments while they arrive; return the brackets that are still open.
 
-        That is `?` where they do not match, and `!` where they are too deep.
+        Return `?` if brackets do not match, and `!` if they are too deep.
         """
         open_ = ["{"]
         while open_:
@@ -157,10 +159,10 @@ class BraceCalls(Dialect):
         return "".join(open_)
 
     def _read_string(self, block: Block, opening: str, open_: Sequence[str]) -> Reading[str]:
-        """Say a string while it comes; return what is wrong with it.
+        """Emit a string while it arrives; return its fault, or `""`.
 
-        That is `?` where it is not closed before the call is, and the quote where nothing else is
-        missing.
+        The fault is `?` if the string is not closed before the call is, and the quote if only that
+        is missing.
         """
         is_own = opening == self.quote
         ends, quote = (self._quotes, opening) if is_own else (self._other_quotes, '"')
@@ -170,7 +172,7 @@ class BraceCalls(Dialect):
             quotes_calls = quotes_calls or self.opening in text
             is_end = marker in ("", self.opening, self.closing)
             if is_end and is_own and marker:
-                # A text that quotes whole calls has their openings too.
+                # A closing marker in a string that also has an opening one is quoted with it.
                 may_end = not (block.stage.strict or quotes_calls) and _closes(text, open_)
                 is_end = may_end and (yield from self._is_over(block))
             if is_end:
@@ -181,7 +183,7 @@ class BraceCalls(Dialect):
                 return ""
 
     def _is_over(self, block: Block) -> Reading[bool]:
-        """Whether another call stands here, or nothing."""
+        """Return whether another call, or nothing, follows."""
         if (yield from block.stands(self._next_call)):
             return True
         offset = block.offset
@@ -190,7 +192,7 @@ class BraceCalls(Dialect):
         return not char
 
     def _give_up(self, block: Block, why: str) -> Reading[str]:
-        """Take what is left of the call."""
+        """Consume the rest of the call."""
         _, marker = yield from block.stream(self._ends)
         block.give_back(block.offset - len(marker))
         return why
@@ -213,7 +215,8 @@ class BraceCalls(Dialect):
         if lacks_quote:
             bare = text.rstrip("}] \t\r\n")
             text, open_ = f"{bare}{self.quote}{text[len(bare) :]}", ""
-        # Where the text is over, more of it might have shown that all this is in the string.
+        # At the end of the text a missing quote is not certain: more text might continue the
+        # string, so the call is not ended unless another call follows.
         ended = not lacks_quote or (yield from block.stands(self._next_call))
         values = BraceValues(
             text + "".join(_CLOSING[char] for char in reversed(open_)),

@@ -1,8 +1,12 @@
 """One call object while it arrives: `{"name": "ls", "arguments": {"path": "."}}`.
 
-The members of the object are read one by one, so the name is known as soon as its string closes
-and the arguments are said while they come. Members may stand in any order: arguments that come
-before the name wait for it.
+The members are read one by one, so the name is known as soon as its string closes, and the
+arguments are emitted while they arrive. Members may stand in any order: arguments before the name
+are held back until the name is known.
+
+Two paths: most objects begin in the same way, and `_quick` consumes `{"name": "ls", "arguments": `
+with two markers. Everything else goes member by member (`_any`). Both record their keys in `_seen`,
+by which duplicates are found.
 """
 
 from __future__ import annotations
@@ -21,19 +25,19 @@ from callblocks.parsing.stage import Reading
 
 __all__ = ("CallObject",)
 
-# A short string without escapes: most keys and ids, taken at one go.
+# A short string without escapes, as most keys and ids are: one match instead of a scan.
 _PLAIN = Markers(Shape(('"', r'[^"\\\x00-\x1f]{0,64}', '"')))
 
 
 class CallObject:
-    """What was read so far.
+    """A reader of one call object, and the members that were read so far.
 
-    `heads` are those of the keys. `sure` says that a name alone makes it a call, unless it is one
-    of the `silent` ones; `as_text`, that its arguments are a string; `any_name`, that it need not
-    be a known tool's; `early`, that it begins with its arguments although it may be no call.
+    `heads`: patterns for the usual beginnings. `sure`: a name alone makes it a call, unless it is
+    one of the `silent` names. `as_text`: its arguments are a string. `any_name`: the name need not
+    be a declared tool's. `early`: the call starts with its arguments although it may be no call.
 
-    Of a key that stands twice the last value counts, and `repairs` says so. Another name than the
-    one that was said makes `renamed` true: nobody knows who is called.
+    Of a duplicate key the last value counts, which is a repair. A second name that differs from the
+    emitted one sets `renamed`: the call is then bad, because an event cannot be revoked.
     """
 
     def __init__(
@@ -73,12 +77,12 @@ class CallObject:
         self._seen: set[tuple[int, str]] = set()
 
     def read(self, level: int = 0) -> Reading[bool]:
-        """Take the object whose brace stands here; return whether it is whole."""
+        """Read the object at the current offset; return whether it is complete."""
         going = yield from self._first(level)
         return (yield from self._rest(level)) if going else self._empty
 
     def _rest(self, level: int) -> Reading[bool]:
-        """Take what follows a member up to the brace that closes the object."""
+        """Read the members behind the first one, up to the closing brace."""
         going, id_after = True, self._heads.id_after
         if id_after is not None and level == 0 and (0, self.keys.id) not in self._seen:
             member = yield from self.block.match(id_after)
@@ -96,7 +100,7 @@ class CallObject:
         return False
 
     def _first(self, level: int) -> Reading[bool]:
-        """Take what comes up to the end of the first member, or all of an object without any."""
+        """Read up to the end of the first member, or the whole of an empty object."""
         if level == 0 and (quick := (yield from self.block.match(self._heads.begin))):
             return (yield from self._quick(quick))
         self.block.step()
@@ -123,21 +127,21 @@ class CallObject:
         return going and (not level or (yield from self._rest(level)))
 
     def _any(self, level: int) -> Reading[bool]:
-        """Take a member; return whether it is whole."""
+        """Read a member; return whether it is complete."""
         if (yield from self.block.peek()) != '"':
             return False
         key = yield from self._key(level)
         return key is not None and (yield from self._member(key, level))
 
     def parts(self) -> Parts | None:
-        """What the whole object says; `ValueError` if its arguments cannot be read."""
+        """Return the parts of the complete object; raise `ValueError` for bad arguments."""
         if not self.name:
             return None
         value = self._read(self.written) if self.input else None
         return Parts(self.name, self.id, value, self.input, extra_of(self._others))
 
     def _read(self, text: str) -> Any:
-        """The value that a text is: JSON without a fault, but that a key may stand twice."""
+        """Return the value of strict JSON in which keys may be duplicate."""
         stage = self.block.stage
         value, repairs = read_mended(text, strict=stage.strict, depth=stage.limits.depth)
         self.repairs |= dict.fromkeys(repairs)
@@ -145,21 +149,21 @@ class CallObject:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the name calls nothing."""
+        """True if the name calls nothing."""
         return self.name in self.silent
 
     @property
     def _is_known(self) -> bool:
-        """Whether the name may be a tool's."""
+        """True if the name may be a tool's."""
         return self.any_name or self.name in self.block.stage.tools
 
     @property
     def _may_be_called(self) -> bool:
-        """Whether to go on: without a marker, what is no known tool's name makes no call."""
+        """True if reading goes on: without a marker an undeclared name makes no call."""
         return self.sure or self._is_known or self.is_silent
 
     def begin(self) -> None:
-        """Say that the call has begun, if that was not said."""
+        """Emit the start of the call, and arguments that were held back, once."""
         if self.started:
             return
         self.started = True
@@ -197,7 +201,10 @@ class CallObject:
         return whole and self._note(key, raw)
 
     def _is_answer(self, key: str, level: int) -> bool:
-        """Whether a key shows that an object without markers is no call, or describes a tool."""
+        """Return whether a key shows that an unmarked object is data, or describes a tool.
+
+        `{"city": …}` begins with no key of a call; `{"name": …, "description": …}` is a tool.
+        """
         is_first = level == 0 and not self.name
         is_described = key == "description" and self.input is None
         return is_described or (is_first and key not in self.keys.known)
@@ -210,7 +217,7 @@ class CallObject:
         return (yield from self._input(""))
 
     def _note(self, key: str, raw: str) -> bool:
-        """Keep what a member says that is not the input; a name must be a string."""
+        """Record a member that is not the input; return False if its name is no string."""
         try:
             value = self._read(raw)
         except ValueError:
@@ -230,7 +237,10 @@ class CallObject:
         return True
 
     def _input(self, char: str) -> Reading[bool]:
-        """Take the arguments; where the name is known, say them while they come."""
+        """Read the arguments; if the name is known, emit them while they arrive."""
+        # Stream the arguments only if the object is certain to be a call by now: a known name, and
+        # arguments of the right form. In a guessed dialect without a marker the call starts only
+        # when the object is complete, unless its events can still be discarded (`early`).
         start = self.block.offset
         if self.name and char and char in self.opens and self._is_known and not self.is_silent:
             self.meant = True
@@ -243,7 +253,7 @@ class CallObject:
         return whole
 
     def _value(self, *, live: bool = False) -> Reading[tuple[str, bool]]:
-        """The text of the JSON value that stands here, and whether it is whole."""
+        """Return the text of the JSON value at the current offset, and whether it is complete."""
         if not live and (plain := (yield from self.block.match(_PLAIN))):
             return plain, True
         mark, scan = len(self.block.taken), JsonScan(self.block.stage.limits.depth, exact=True)

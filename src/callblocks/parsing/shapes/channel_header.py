@@ -1,9 +1,9 @@
-"""The header of a message in channels, in whatever order its parts were written.
+"""The header of a message in channels; its parts may stand in any order.
 
     <|start|>assistant to=functions.ls<|channel|>commentary <|constrain|>json<|message|>
 
-Models write parts twice, or leave them out. The last channel counts, and the last recipient
-that is a tool. Words that are none of these are `junk`: nobody knows what they were meant to be.
+Models write parts twice, or leave them out. The last channel counts, and the last recipient that is
+a tool. Other words are `junk`: the caller decides whether a header with junk is one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>"
 CHANNELS = ("analysis", "commentary", "final")
 PEOPLE = ("assistant", "user", "system", "developer", "all")
 
+# The parts of a header, in the order of preference. The last alternative matches any other word, so
+# the whole header is covered and nothing is skipped silently.
 _PART = re.compile(
     r"<\|start\|>(?P<role>[^\s<]*)"
     rf"|<\|channel\|>\s?(?P<channel>{'|'.join(CHANNELS)})?"
@@ -30,7 +32,7 @@ _TOOL = "functions."
 
 
 class Header(NamedTuple):
-    """What a header says. `last` is where its last channel begins, `end` where that name ends."""
+    """The parts of a header; `last` and `end` are the span of its last channel."""
 
     role: str
     channel: str
@@ -42,17 +44,20 @@ class Header(NamedTuple):
 
     @property
     def tool(self) -> str:
-        """The tool that the message is for, if any."""
+        """The tool that the message is addressed to, or `""`."""
         return "" if self.recipient in PEOPLE else self.recipient.removeprefix(_TOOL)
 
     @property
     def is_json(self) -> bool:
-        """Whether what follows must be JSON: functions take nothing else."""
+        """True if the message must be JSON: functions take nothing else."""
         return self.recipient.startswith(_TOOL) and self.kind in ("", "json")
 
 
 def read_header(text: str) -> Header:
     """Read a header up to where its message begins."""
+    # A loop over parts and not one pattern for the whole header: with parts missing, doubled and in
+    # any order, that pattern would have an alternative per permutation. A person as recipient
+    # (`to=user`) never replaces a tool.
     role, channel, recipient, kind, junk, last, end = "", "", "", "", "", 0, 0
     for part in _PART.finditer(text):
         what = part.lastgroup

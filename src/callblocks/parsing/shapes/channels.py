@@ -3,10 +3,10 @@
     <|channel|>analysis<|message|>Where is it?<|end|>
     <|start|>assistant<|channel|>commentary to=functions.ls <|constrain|>json<|message|>{}<|call|>
 
-What stands in `analysis` is thought, what is for a tool is a call, all else is said. A message
-ends with a marker, where the next one begins, or with the text: servers cut the last marker off.
-A header without `<|message|>` ends with its line; if its channel is known, the message follows
-it, else it stays prose.
+A message in `analysis` is reasoning, one addressed to a tool is a call, any other is prose. A
+message ends with a marker, at the start of the next one, or with the text: servers cut off the last
+marker. A header without `<|message|>` ends with its line; if its channel is known the message
+follows it, otherwise the line stays prose.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from callblocks.parsing.stage import Reading
 __all__ = ("ENDS", "OPENERS", "TO", "read_message")
 
 ENDS = ("<|end|>", "<|call|>", "<|return|>")
+# The rest of a header whose start stood in the prompt.
 TO = (" to=functions.", "to=functions.")
 OPENERS = (START, CHANNEL)
 _HEAD_END = Markers(MESSAGE, START, *ENDS, "\n")
@@ -37,7 +38,7 @@ _ENDS = Markers(*ENDS)
 
 
 def read_message(block: Block) -> Reading[Refused | None]:
-    """Read one message, or an end that ends nothing."""
+    """Read one message, or a stray end marker."""
     if block.opening in ENDS:
         return block.markup()
     if block.marker.lstrip("\n") in TO and not (block.at_start and block.opening in TO):
@@ -68,7 +69,7 @@ def _read_body(block: Block, header: Header, text: str) -> Reading[None]:
 
 
 def _go_without(block: Block, header: Header, stop: str) -> Reading[None]:
-    """The header has no `<|message|>`: what follows its channel is the message."""
+    """Read a message whose header has no `<|message|>`: it begins behind the channel."""
     lacks = f"{block.dialect}.header", "`<|message|>` is missing"
     place = (block.start, block.offset)
     if not stop or header.tool or not header.channel:
@@ -80,7 +81,7 @@ def _go_without(block: Block, header: Header, stop: str) -> Reading[None]:
 
 
 def _read_said(block: Block, channel: str) -> Reading[None]:
-    """Say what a message says while it comes, and its markers as markup."""
+    """Emit the text of a message while it arrives, and its markers as markup."""
     stage, kind = block.stage, Reasoning if channel == "analysis" else Text
     stage.solid = True
     stage.say(kind("", stage.span()))
@@ -90,6 +91,9 @@ def _read_said(block: Block, channel: str) -> Reading[None]:
 
 
 def _read_call(block: Block, header: Header) -> Reading[None]:
+    # A function's body is JSON and is scanned, so that an end marker inside of a string is text. A
+    # tool such as `python` receives raw text up to the next marker. Blanks around the JSON are
+    # emitted as input, since the spans must tile.
     block.started(header.tool)
     mark = len(block.taken)
     first = yield from _say_blanks(block)
@@ -116,7 +120,7 @@ def _read_call(block: Block, header: Header) -> Reading[None]:
 
 
 def _say_blanks(block: Block) -> Reading[str]:
-    """Say blanks as input; give the character after them."""
+    """Emit blanks as input; return the next character."""
     mark = len(block.taken)
     char = yield from block.peek()
     if block.offset > block.stage.said:
@@ -135,7 +139,8 @@ def _say_json(block: Block, body: str, is_ended: bool) -> None:
         )
     except ValueError as error:
         return block.malformed(f"{block.dialect}.arguments", str(error))
-    # The marker that ends a call stops the model: a server may leave it out.
+    # The end marker of a call is a stop token, which a server may cut off: JSON that closes by
+    # itself counts as ended.
     ended = is_ended or "repaired-closing" not in repairs
     block.ready(value, size=len(body), ended=ended)
     for repair in repairs:

@@ -1,11 +1,11 @@
-"""What Cohere's Command models write: a JSON array of calls between markers, and cited answers::
+"""The syntax of Cohere's Command models: a JSON array of calls between markers, cited answers::
 
     <|START_ACTION|>[
         {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris"}}
     ]<|END_ACTION|>
     <|START_RESPONSE|>It is <co>mild</co: 0:[1]>.<|END_RESPONSE|>
 
-The markers of an answer and of its citations show nothing.
+The markers of an answer and of its citations are markup.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class CommandCalls(JsonCalls):
     reasoning_breaks = ("<|START_RESPONSE|>", "<|START_TEXT|>")
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        # Nobody else writes such markers: among others they show nothing either.
+        # No other dialect has these markers, so they are markup in a guessed dialect, too.
         more = () if setting.alone else (*self.hidden, *self.hidden_shapes)
         return (*super().openers(setting), *more)
 
@@ -71,7 +71,7 @@ class CommandCalls(JsonCalls):
 
 
 def _read_citation(block: Block) -> Reading[Refused | None]:
-    """`<co>` is anybody's tag: it is a citation's where that ends as one."""
+    """Read `<co>` as a citation if a citation's end follows; any text may have such a tag."""
     start = block.offset
     _, end = yield from block.until(CITATION)
     if not end.startswith("</co"):

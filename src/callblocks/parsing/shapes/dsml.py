@@ -1,9 +1,9 @@
 """DeepSeek's markup for calls from V3.2 on: tags of `invoke`, `｜DSML｜` before each name.
 
-`string="true"` says that a value is text as it stands, `string="false"` that it is JSON; where a
-tool's schema says a type, that is what counts. Models write the bars in ASCII, or twice, forget
-the end of a call, put a blank after the bars, or all arguments into one JSON object. From V4.1 on
-the blank is part of each tag: `gap` is what stands between the bars and a name.
+`string="true"` marks a value as raw text, `string="false"` as JSON; a type in the tool's schema
+takes precedence. Models write the bars in ASCII, or twice, forget the end of a call, put a blank
+behind the bars, or write all arguments as one JSON object. From V4.1 on the blank is part of each
+tag: `gap` is the text between the bars and a name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Dsml(MarkedValues):
 
 
 def dsml_rules(wrapper: str, gap: str = "") -> tuple[str, ...]:
-    """The rules that teach such calls."""
+    """Return the rules that teach such calls."""
     mark = f"{DSML}{gap}"
     return (
         f'A call is a `<{mark}invoke name="NAME">` inside `<{mark}{wrapper}>`.',
@@ -42,7 +42,7 @@ def dsml_rules(wrapper: str, gap: str = "") -> tuple[str, ...]:
 
 
 def dsml_tags(wrapper: str, *others: str, gap: str = "") -> XmlTags:
-    """The tags with this wrapper; `others` are what else models call it."""
+    """Return the tags with this wrapper; `others` are other names that models give it."""
     mark = f"{DSML}{gap}"
     return XmlTags(
         wrapper=_wrapping("<", mark, (wrapper, *others)),
@@ -56,7 +56,7 @@ def dsml_tags(wrapper: str, *others: str, gap: str = "") -> XmlTags:
 
 
 def dsml_form(wrapper: str, gap: str = "") -> XmlForm:
-    """How such calls are written."""
+    """Return the form in which such calls are written."""
     mark = f"{DSML}{gap}"
     return XmlForm(
         wrapper=(f"<{mark}{wrapper}>\n", f"</{mark}{wrapper}>"),
@@ -70,7 +70,7 @@ def dsml_form(wrapper: str, gap: str = "") -> XmlForm:
 
 
 def spaced_openers(wrapper: str) -> tuple[Shape, ...]:
-    """What opens calls in spaced tags, however the bars are spelt: no other version begins so."""
+    """Return the openers of spaced tags in any spelling of the bars; no other version has them."""
     call = attributed("invoke").atoms
     return Shape(("<", *_BARS, *wrapper, ">")), Shape(("<", *_MARK, " ", *call))
 

@@ -1,4 +1,4 @@
-"""A value as the JSON that a dialect writes, or the reason why it cannot be written."""
+"""The JSON that a dialect writes for a value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ("dumps",)
 
 
 def dumps(value: Any, dialect: str) -> str:
-    """JSON in one line, letters as they are; what is no JSON raises `Unwritable`."""
+    """Return a value as JSON in one line, without `\\u` escapes, or raise `Unwritable`."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:

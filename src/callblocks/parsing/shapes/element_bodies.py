@@ -1,7 +1,7 @@
 """Calls whose body is a row of elements: `<path>a.txt</path><content>…</content>`.
 
-Where the tag of a call is the tool's name, only tools that are known are tags, and only their
-parameters; anything else is text.
+If the tag of a call is the tool's name (`NamedTags`), only declared tools and their parameters are
+tags; anything else is text. `<b>` in a value is HTML; `<path>` is a tag if it is a parameter.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ __all__ = ("NAME", "ElementBodies", "NamedTags")
 
 NAME = "[A-Za-z_][\\w.:-]{0,100}"
 INDENT = "[ \\t]{0,40}"
+# Blanks, also in the escapes of a JSON string.
 _GAP = r"(?:\s|\\[nrt]){0,100}"
-"""Blanks, also as a JSON string writes them."""
 _BEFORE_ELEMENT = rf"(?=[^<>]*>(?:\s|\\[nrt])*<{_GAP}[A-Za-z_])"
+# The last tag of a text, if it closes an element or is an empty one.
 _LAST_END = re.compile(r"<(?:/\s*([A-Za-z_][\w.:-]*)|([A-Za-z_][\w.:-]*)[^<>]*/)\s*>\s*\Z")
 
 
@@ -46,14 +47,14 @@ class ElementBodies(XmlParameters):
     """A dialect of this shape; any element is an argument."""
 
     form: ClassVar[XmlForm]
+    # True if entities such as `&lt;` and `<![CDATA[…]]>` are decoded as in XML.
     escapes: ClassVar[bool] = False
-    """Whether `&lt;` and its kin stand for what XML says, and `<![CDATA[…]]>` for text."""
 
     def bodies(self) -> ReadsBodies:
         return self
 
     def is_key(self, key: str, tool: ToolSpec | None) -> bool:
-        """Whether an element of this name is an argument."""
+        """Return whether an element of this name is an argument."""
         return True
 
     def may_begin(self, blanks: str, char: str) -> bool:
@@ -68,13 +69,13 @@ class ElementBodies(XmlParameters):
         return is_all and self._is_balanced(text)
 
     def _is_balanced(self, text: str) -> bool:
-        """Whether all elements of a text are closed, whatever their names are.
+        """Return whether all elements of a text are closed, whatever their names.
 
-        Where tags in text are escaped, other text may stand beside them.
+        If tags in text are escaped, stray text may stand between the elements.
         """
         found, repairs = read_elements(text, lambda _: True, escapes=self.escapes)
         codes = {code for code, _ in repairs} - {"misspelt-tag"}
-        # A value that quotes its own opening tag may go on after the closing one.
+        # A value that quotes its own opening tag may continue behind the closing one.
         quoted = any(one.count(f"<{key}>") > one.count(f"</{key}>") for key, one in found)
         return not quoted and codes <= ({"stray-text"} if self.escapes else set())
 
@@ -89,12 +90,12 @@ class ElementBodies(XmlParameters):
 
     def early_ends(self, tools: Mapping[str, ToolSpec] | None) -> Sequence[Shape]:
         keys = tools and dict.fromkeys(key for tool in tools.values() for key in tool.properties)
-        # Of the closing tags of a value, the first one counts that another element follows.
+        # The closing tag of a value counts only if another element follows it.
         values = _closing_tags(keys, _BEFORE_ELEMENT)
         return [*values, *self.tags.call_end.shapes, *self.tags.wrapper_end.shapes]
 
     def _elements(self, body: str, tool: ToolSpec | None) -> Elements:
-        """The arguments; text without any of them is no body."""
+        """Return the arguments; raise `BadBody` for a text without any."""
         read = read_elements(body, lambda key: self.is_key(key, tool), escapes=self.escapes)
         if read.repairs and not read.found:
             raise BadBody(*read.repairs[0])
@@ -103,7 +104,7 @@ class ElementBodies(XmlParameters):
 
 
 class NamedTags(ElementBodies):
-    """The tag of a call is the tool's name."""
+    """A dialect in which the tag of a call is the tool's name."""
 
     needs_tools = True
     tags = XmlTags(
@@ -114,14 +115,14 @@ class NamedTags(ElementBodies):
     )
     form = XmlForm(head=("<", ">\n"), end="", key=("<", ">"), value_end="")
 
+    # The tags with which the body of a call may begin, or its end.
     heads: ClassVar[Markers] = Markers(Shape(("<", "/?", NAME, " {0,3}", "/?", ">")))
-    """What the body of a call may begin with, or its end."""
 
     def reading(self, block: Block, *, in_wrapper: bool = False) -> XmlCall:
         return XmlCall(self, block) if block.stage.alone else GuessedCall(self, block)
 
     def may_hold(self, head: str, tool: ToolSpec | None) -> bool:
-        """Whether the body of a call of this tool may begin so."""
+        """Return whether the body of a call of this tool may begin with this tag."""
         return self.is_key(head[1:-1].rstrip("/ "), tool)
 
     def may_begin(self, blanks: str, char: str) -> bool:
@@ -138,7 +139,7 @@ class NamedTags(ElementBodies):
         return plain_values(values), [*repairs, *problems_of(values)]
 
     def decode(self, text: str) -> str:
-        """What a text that holds no elements stands for."""
+        """Return the decoded form of a text without elements."""
         return text
 
     def is_tool(self, name: str, tools: Mapping[str, ToolSpec]) -> bool:

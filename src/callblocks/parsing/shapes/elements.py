@@ -1,8 +1,8 @@
-"""Text that is a row of elements: `<path>a.txt</path><content>…</content>`.
+"""A reader for a row of elements: `<path>a.txt</path><content>…</content>`.
 
-Only keys that are asked for are tags. A value may hold its own closing tag: the one that counts is
-the first that a tag or the end follows, or else the last. Where a dialect `escapes` tags in text,
-what stands in `<![CDATA[…]]>` is text, and a closing tag that is doubled belongs to no value.
+Only keys that the caller accepts are tags. A value may contain its own closing tag: the first one
+that a tag or the end of the text follows counts, else the last one. If a dialect `escapes` tags in
+text, `<![CDATA[…]]>` holds text, and a doubled closing tag belongs to no value.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ _BLANKS = r"[ \t\r\n]{0,100}"
 _ATTRIBUTE = (
     r"[ \t\r\n]{1,100}[\w:.-]{1,100}=(?:\"[^\"<>]{0,400}\"|'[^'<>]{0,400}'|[^\s\"'<>/]{1,400})"
 )
+# A CDATA section as a whole, so that tags inside of it are skipped, or a tag: its slash, blanks
+# before the name, the name, attributes, and the slash of an empty element.
 _TAG = re.compile(
     r"<!\[CDATA\[.*?\]\]>"
     rf"|<(?P<ends>/?)(?P<early>{_BLANKS})(?P<name>[A-Za-z_][\w.:-]*)"
@@ -28,14 +30,16 @@ _SOLID = re.compile(r"\S")
 
 
 class Elements(NamedTuple):
-    """Each key with its text; `repairs` are what is wrong with them, by code and detail."""
+    """The keys with their texts, and the repairs, each a code and a detail."""
 
     found: list[tuple[str, str]]
     repairs: list[tuple[str, str]]
 
 
 def read_elements(text: str, is_key: Callable[[str], bool], *, escapes: bool = False) -> Elements:
-    """Read the elements whose names are keys; what else stands there is left out, and said so."""
+    """Read the elements whose names are keys; other text is dropped and reported."""
+    # All tags are found first. Closing tags are queued per name, and those before the current
+    # element are dropped for good (`_end`): they are not searched again for the next element.
     tags = list(_tags(text, escapes))
     opens = [tag for tag in tags if not tag["ends"] and _is_opening(tag) and is_key(tag["name"])]
     places = {tag.start() for tag in opens}
@@ -74,7 +78,7 @@ def read_elements(text: str, is_key: Callable[[str], bool], *, escapes: bool = F
 
 
 def _tags(text: str, escapes: bool) -> Iterator[re.Match[str]]:
-    """The tags of a text, in order."""
+    """Yield the tags of a text, in order."""
     hit = _TAG.search(text)
     while hit:
         if hit["name"]:
@@ -83,14 +87,14 @@ def _tags(text: str, escapes: bool) -> Iterator[re.Match[str]]:
 
 
 def _is_opening(tag: re.Match[str]) -> bool:
-    """Whether a tag may open an element: a blank before its name is only read where it is whole."""
+    """Return whether a tag may open an element: `< name/>` may, `< name>` may not."""
     return not tag["early"] or bool(tag["whole"])
 
 
 def _end(
     text: str, tag: re.Match[str], ends: deque[re.Match[str]], places: set[int]
 ) -> re.Match[str] | None:
-    """The closing tag that counts. What stood before this element is never looked at again."""
+    """Return the closing tag that counts; tags before this element are removed for good."""
     while ends and ends[0].start() < tag.end():
         ends.popleft()
     for end in ends:
@@ -101,7 +105,7 @@ def _end(
 
 
 def _doubled(value: str, name: str) -> re.Match[str] | None:
-    """Closing tags at the end of a value that close nothing in it."""
+    """Return the closing tags at the end of a value that close nothing in it, or None."""
     if value.count(f"</{name}>") <= value.count(f"<{name}>"):
         return None
     return re.search(rf"(?:\s*</{re.escape(name)}>)+\s*\Z", value)

@@ -6,7 +6,7 @@ r"""Calls without markers that models write into code fences, beside what the di
     ls(path=".")                                    on lines of their own, or in a list
 
 A fence around them, a declared tool and arguments that fit make them calls (`fenced_calls`).
-Anywhere else these spellings are too common to mean one.
+Anywhere else these spellings are too common: each JSON example has a `name`.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ _OBJECTS = Row(
     may_lack_input=True,
     early=True,
 )
-# A dictionary in Python's quotes; only its last bracket tells whether it is one.
+# A dictionary in Python's quotes. It is decided only at its last bracket, by a repair.
 _QUOTED = Markers(Shape((r"\[?", _BLANKS, r"\{", _BLANKS, "(?=')")))
 _DICTS = replace(_OBJECTS, natural=("repaired-quotes", "repaired-literals"))
-# What closes a bare row is the end of the fence: no marker of these comes.
+# A row of Python needs a closing marker; here the fence's end closes it, so this one never occurs.
 _LIST = PythonRow("<|python_end|>", "\n")
 _LINES = PythonRow("<|python_end|>", "\n", in_list=False)
 
 
 class _Form:
-    """What every form shares: it opens at the start of a line and has no marker of its own."""
+    """The base of the forms: they open at the start of a line and have no marker of their own."""
 
     follows_fences: ClassVar = False
     in_fence_bodies: ClassVar = True
@@ -64,7 +64,7 @@ class _Form:
 
 
 class FencedObjects(_Form):
-    """JSON objects, in a list or one after the other. They are read as `llama3_json` does."""
+    """JSON objects, in a list or one after the other, as in `llama3_json`."""
 
     name: ClassVar = "llama3_json"
 
@@ -77,7 +77,7 @@ class FencedObjects(_Form):
 
 
 class FencedPython(_Form):
-    """Python calls, in a list or on lines of their own. They are read as `pythonic` does."""
+    """Python calls, in a list or on lines of their own, as in `pythonic`."""
 
     name: ClassVar = "pythonic"
 
@@ -97,5 +97,6 @@ class FencedPython(_Form):
         return (yield from PythonRowReader(block, row).read(name))
 
 
+# They are asked before the dialects, so that a bare call in a fence reads the same whichever
+# dialects are read.
 FENCE_FORMS = (FencedObjects(), FencedPython())
-"""They are asked before the dialects: a bare call in a fence reads the same whoever is read."""

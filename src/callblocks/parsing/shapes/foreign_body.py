@@ -1,4 +1,4 @@
-"""Reads what stands between the markers of a dialect in another notation than its own.
+"""A reader for another notation than the dialect's own between its markers.
 
 Models keep the markers of their family and write between them what they have seen elsewhere:
 
@@ -6,10 +6,12 @@ Models keep the markers of their family and write between them what they have se
     <tool_call>ls\n{"path": "."}</tool_call>                               a name and JSON
     <seed:tool_call>ls(path=".")</seed:tool_call>                          Python
 
-Or they leave out the list around calls, or add one. Each call gets a problem: `repaired-list`
-where the notation is the dialect's own, else `foreign-body`. The markers alone do not make sure
-that calls follow: a declared tool's name does, or, where none are declared, any name in a
-dialect that is named. There, an object with a name and arguments needs no tool that is known.
+Or they leave out the list around calls, or add one. Each call gets a problem: `repaired-list` if
+the notation is the dialect's own, else `foreign-body`.
+
+The markers alone do not make a call certain, since prose quotes them. The name of a declared tool
+does; if no tools are declared and the dialect was named, any name does. In a named dialect, an
+object with a name and arguments needs no declared tool.
 """
 
 from __future__ import annotations
@@ -37,14 +39,14 @@ _KEYS = Keys(
     input=("arguments", "parameters", "args", "input"),
     nested=("function", "tool_call", "function_call"),
 )
-# Nothing ends a Python row of a dialect without a closing marker but its own bracket.
+# A stand-in for the closing marker of dialects that have none; it never occurs.
 _NO_CLOSING = "<|python_end|>"
 
 
 class Bodies:
-    """Where the bodies of a dialect stand: its markers, and its own `notation`.
+    """The places of a dialect's bodies: its markers, and its own `notation`.
 
-    Behind a `section` the `opening` of its first call follows. `keys` are those of its objects.
+    Behind a `section` marker the `opening` of the first call follows. `keys` are those of objects.
     """
 
     def __init__(
@@ -70,16 +72,16 @@ class Bodies:
 
     @cached_property
     def openers(self) -> Markers:
-        """What begins a call in a section."""
+        """The markers that begin a call in a section."""
         return Markers(*self.opening)
 
     @property
     def begins_as_prose(self) -> bool:
-        """Whether a marker is a word, behind which names stand in prose too."""
+        """True if a marker ends in a word, behind which names stand in prose, too."""
         return any(one[-1].isalnum() for one in self._literals)
 
     def code(self, notation: str) -> str:
-        """The code of the problem that a body in this notation has."""
+        """Return the code of the problem of a body in this notation."""
         return "repaired-list" if notation == self.notation else "foreign-body"
 
     @cached_property
@@ -144,7 +146,7 @@ def read_foreign_body(block: Block, bodies: Bodies) -> Reading[Refused | None]:
 
 
 def stands_python_list(block: Block) -> Reading[bool]:
-    """Whether a list of Python calls stands right here; it is not taken."""
+    """Return whether a list of Python calls stands at the current offset, without consuming it."""
     start = yield from block.match(_PYTHON_LIST)
     block.give_back(block.offset - len(start))
     return bool(start) and _may_be_tool(block, start[1:-1].lstrip())

@@ -1,4 +1,4 @@
-"""Tokens that frame messages in a text and say nothing themselves: they are read as markup."""
+"""Tokens that frame messages and carry no content: they are read as markup."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Calls as `<function=NAME>` with `<parameter=KEY>` tags, in a wrapper.
 
-One line end on each side of a value belongs to its tags. Models forget the wrapper, closing tags
-before the next tag, or write `<function name="NAME">`; in the wrapper a tag may also be no more
-than the name of a tool that is known: `<NAME>…</NAME>`.
+One line end on each side of a value belongs to its tags. Models forget the wrapper, or closing tags
+before the next tag, or write `<function name="NAME">`. Inside of the wrapper a tag may also be the
+bare name of a declared tool: `<NAME>…</NAME>`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from callblocks.parsing.stage import Reading
 
 __all__ = ("FunctionTags", "function_form", "function_tags")
 
-# What models write for `function` in the wrapper.
+# Words that models write for `function` inside of the wrapper.
 _OTHER_CALLS = ("call", "tool", "invoke")
 # A key between tags, with the value behind them.
 _KEY_END = literal("</parameter>").atoms
@@ -64,7 +64,7 @@ class FunctionTags(XmlParameters):
         return (yield from XmlReader(shape, block).read())
 
     def _of(self, name: str) -> FunctionTags:
-        """The same dialect where the tag of a function is no more than its name."""
+        """Return the same dialect with the bare name of a tool as a further tag of a call."""
         shape = copy(self)
         shape.tags, shape._tool = function_tags(self.tags.wrapper.name[1:-1], name), name
         return shape
@@ -79,7 +79,7 @@ class FunctionTags(XmlParameters):
 
 @lru_cache(maxsize=256)
 def function_tags(wrapper: str, name: str = "") -> XmlTags:
-    """The tags with this wrapper; `name` is one that may be a tag of its own."""
+    """Return the tags with this wrapper; `name` may be a tag of its own."""
     bare = [literal(f"<{name}>")] if name else []
     bare_end = [literal(f"</{name}>")] if name else []
     return XmlTags(
@@ -120,7 +120,7 @@ def function_tags(wrapper: str, name: str = "") -> XmlTags:
 
 
 def function_form(wrapper: str) -> XmlForm:
-    """How such calls are written."""
+    """Return the form in which such calls are written."""
     return XmlForm(
         wrapper=(f"<{wrapper}>\n", f"\n</{wrapper}>"),
         head=("<function=", ">\n"),

@@ -1,8 +1,8 @@
-"""A call that only the name of a tool tells, where it is not known who wrote it.
+"""A call in a guessed dialect whose only sign is a tag with the name of a tool: `<read_file>`.
 
-Prose mentions such tags. So nothing is said before the closing tag has come, and what the tool's
-schema demands stands before it; all else is prose. What cannot be a call is given back as soon as
-the first argument shows it.
+Prose mentions such tags. So nothing is emitted before the closing tag has arrived and the arguments
+satisfy the tool's schema; everything else is prose. A tag is refused as soon as its first argument
+shows that it is no call: `<search> finds …` waits for one character, not for a closing tag.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ __all__ = ("GuessedCall",)
 
 
 class GuessedCall(XmlCall):
-    """Read to its end before it is said to be one."""
+    """A call that is read to its end before anything is emitted."""
 
     def __init__(self, shape: NamedTags, block: Block) -> None:
         super().__init__(shape, block)
         self._named = shape
 
     def read(self, name: str, stop: int) -> Reading[str | None]:
+        # Cheap checks first: the character and the first tag behind the opening tag. Only if these
+        # may begin a call of this tool, text is held back up to the closing tag.
         block, shape, first = self._block, self._named, len(self._block.taken)
         block.name, self.end = name, shape.end_of(name)
         tool = block.stage.tools.get(name)
@@ -63,7 +65,7 @@ class GuessedCall(XmlCall):
         self._block.started(name, end=stop)
 
     def _is_of(self, tool: ToolSpec | None) -> bool:
-        """Whether the arguments are the tool's: all that it needs, and one at least if any."""
+        """Return whether the arguments fit the tool: all required ones, and at least one known."""
         try:
             value, problems = self.value(tool)
         except BadBody:
@@ -71,5 +73,5 @@ class GuessedCall(XmlCall):
         known = [key for key in value if self._named.is_key(key, tool)]
         if tool and not value.keys() >= set(tool.required):
             return False
-        # What else stands beside them costs no call that has all it needs.
+        # Unknown arguments beside them do not matter if all required ones are there.
         return bool(known) or not (value or problems)

@@ -1,4 +1,4 @@
-"""The arguments of a call as an input: an object, whatever way it was given."""
+"""Conversion of a call's arguments to its input, an object, in whatever form they were written."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ("as_input", "raw_input", "read_input")
 def read_input(
     text: str, *, ended: bool, strict: bool, depth: int
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The input that all of a text is, and the codes of what was repaired; or `ValueError`.
+    """Return the input that is the whole text and the codes of repairs, or raise `ValueError`.
 
-    `ended` says that a marker closed the text: it was not cut off.
+    `ended`: a marker closed the text, so it was not cut off.
     """
     repairs: tuple[str, ...] = ()
     try:
@@ -32,7 +32,7 @@ def read_input(
 
 
 def _mended(text: str, ended: bool, depth: int) -> tuple[Any, tuple[str, ...]] | None:
-    """The value that a text was meant to be; brackets too many may follow it."""
+    """Return the repaired value of a text, behind which surplus brackets may stand; else None."""
     try:
         found = mend_value(text, ended=ended, depth=depth)
     except ValueError:
@@ -45,7 +45,7 @@ def _mended(text: str, ended: bool, depth: int) -> tuple[Any, tuple[str, ...]] |
 
 
 def raw_input(tool: ToolSpec | None, text: str, usual: str = "code") -> dict[str, Any]:
-    """Text for a tool that takes no JSON: its only parameter, or what such tools usually have."""
+    """Return the input of a tool that takes raw text: its only parameter, or the usual one."""
     names = list(tool.properties) if tool else []
     return {names[0] if len(names) == 1 else usual: text}
 
@@ -53,10 +53,10 @@ def raw_input(tool: ToolSpec | None, text: str, usual: str = "code") -> dict[str
 def as_input(
     value: Any, *, strict: bool, as_text: bool, depth: int
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The input, and the codes of what was repaired; `ValueError` says why it is none.
+    """Return the input and the codes of repairs, or raise `ValueError` with the reason.
 
-    Nothing, null and the empty string are an empty input. `as_text` says that the grammar gives
-    arguments as a string that holds JSON; anywhere else that is a mistake that can be repaired.
+    None, null and the empty string are an empty input. `as_text`: the grammar writes arguments as a
+    string that holds JSON; without it such a string is a mistake that is repaired.
     """
     if value is None or value == "":
         return {}, ()
@@ -71,7 +71,7 @@ def as_input(
 
 
 def _inner(text: str, strict: bool, depth: int) -> tuple[Any, tuple[str, ...]]:
-    """What the JSON in a string says, and the repairs that it needed; None if it says nothing."""
+    """Return the value of the JSON in a string and its repairs; None if it is no JSON."""
     try:
         return read_json(text, depth), ()
     except ValueError:

@@ -1,6 +1,6 @@
 """Calls as `<invoke name="NAME">` with `<parameter name="KEY">VALUE</parameter>`, in a wrapper.
 
-Families differ in the wrapper and in a prefix of every tag. A value is taken as it is written.
+Model families differ in the wrapper and in a prefix of every tag. Values are raw text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RULES = (
 
 
 def invoke_tags(wrapper: str, prefixes: Sequence[str] = ("",)) -> XmlTags:
-    """Tags with this wrapper, each with any of the prefixes."""
+    """Return tags with this wrapper, each with any of the prefixes."""
     return XmlTags(
         wrapper=closing(*(f"<{one}{wrapper}>" for one in prefixes)),
         wrapper_end=closing(*(f"</{one}{wrapper}>" for one in prefixes)),
@@ -34,7 +34,7 @@ def invoke_tags(wrapper: str, prefixes: Sequence[str] = ("",)) -> XmlTags:
 
 
 def invoke_form(wrapper: str, prefix: str = "") -> XmlForm:
-    """How such calls are written."""
+    """Return the form in which such calls are written."""
     return XmlForm(
         wrapper=(f"<{prefix}{wrapper}>\n", f"</{prefix}{wrapper}>"),
         head=(f'<{prefix}invoke name="', '">\n'),

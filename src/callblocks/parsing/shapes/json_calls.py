@@ -2,7 +2,8 @@
 
     <tool_call>{"name": "ls", "arguments": {"path": "."}}</tool_call>
 
-A dialect says what the markers and keys are, and whether calls stand in an array.
+A dialect gives the markers, the keys, and the frame around calls (an array, or lines). `RowReader`
+reads the row behind the opening marker.
 """
 
 from __future__ import annotations
@@ -40,39 +41,39 @@ _FENCE = Markers("```")
 
 
 class JsonCalls(Dialect):
-    """`opening`, calls, `closing`; what is written is the first of each."""
+    """A dialect of this shape; the first of each tuple of markers is written."""
 
     opening: ClassVar[tuple[str, ...]]
     closing: ClassVar[tuple[str, ...]] = ()
     keys: ClassVar[Keys] = Keys()
+    # The characters that may follow the opening marker; any other is not this dialect.
     starts: ClassVar[str] = "{["
-    """What may stand after the opening marker; anything else is not this dialect."""
+    # The text before the first call, between two calls, and behind the last.
     frame: ClassVar[tuple[str, str, str]] = ("\n", "\n", "\n")
-    """What is written before the first call, between two, and after the last."""
+    # True if the markers are written.
     marked: ClassVar[bool] = True
-    """Whether the markers are written."""
+    # True if adjacent calls share one pair of markers.
     together: ClassVar[bool] = False
-    """Whether neighbouring calls share one pair of markers."""
     as_text: ClassVar[bool] = False
+    # Markers that may follow a row and belong to it.
     trailing: ClassVar[tuple[str, ...]] = ()
-    """What may follow a row, and belongs to it."""
+    # Markers around prose that are markup if no other dialect is read.
     hidden: ClassVar[tuple[str, ...]] = ()
-    """Markers around prose that show nothing, where no other dialect is read."""
+    # The bracket that begins calls without an opening marker.
     bare: ClassVar[str] = ""
-    """The bracket that begins calls without an opening marker."""
+    # Further openings, which end like one of `opening`.
     shapes: ClassVar[tuple[Shape, ...]] = ()
-    """Further openings, which end like one of `opening`."""
+    # Ambiguous openings: if the dialect is read alone, a name and arguments make a call.
     unsure: ClassVar[tuple[str, ...]] = ()
-    """Openings after which only a name and arguments make a call, where it is read alone."""
+    # Further markers that are markup; they begin with `<`.
     hidden_shapes: ClassVar[tuple[Shape, ...]] = ()
-    """Further markers that show nothing; they begin with `<`."""
+    # Names that call nothing.
     silent: ClassVar[tuple[str, ...]] = ()
-    """Names that call nothing."""
+    # Repairs that are not reported, because the grammar is not quite JSON.
     natural: ClassVar[tuple[str, ...]] = ()
-    """Repairs that are none here, because the grammar is not quite JSON."""
     separators: ClassVar[str] = ",;"
+    # True if calls may follow each other outside of an array.
     many: ClassVar[bool] = True
-    """Whether calls may follow each other outside of an array."""
     keeps_ids = False
     markers = ("opening", "closing", "trailing", "hidden")
 
@@ -85,7 +86,7 @@ class JsonCalls(Dialect):
 
     @cached_property
     def row(self) -> Row:
-        """How the calls stand in the text."""
+        """The syntax of the row of calls."""
         return self._make_row(sure=True)
 
     @cached_property
@@ -120,10 +121,11 @@ class JsonCalls(Dialect):
         return found
 
     def _bare_opener(self, *, alone: bool) -> Shape:
-        """Return the bracket of calls without a marker, among others at the start of a line.
+        """Return the opener of calls without a marker: a bracket, among dialects at a line start.
 
-        What follows must look like a call before a block is made, for text is full of brackets.
-        Where the grammar is not quite JSON, that is the brace of the first call.
+        A lookahead must match the first key of a call, because text is full of brackets: `{"name"`
+        opens, `{"city"` does not. If the grammar is not quite JSON, the lookahead is only the brace
+        of the first call.
         """
         ahead = self.keys.beginnings(self.bare)
         if self.natural or self.keys.single:
@@ -140,11 +142,11 @@ class JsonCalls(Dialect):
         )
 
     def is_sure(self, block: Block) -> bool:
-        """Whether the marker that opened the block makes sure that calls follow."""
+        """Return whether the marker that opened the block makes calls certain."""
         return block.marker.endswith(self.opening)
 
     def row_of(self, block: Block, sure: bool) -> Row:
-        """How the calls stand behind the marker that opened the block."""
+        """Return the syntax of the row behind the marker that opened the block."""
         return self.row if sure else self._unsure_row
 
     def _hides(self, opening: str) -> bool:
@@ -187,7 +189,7 @@ class JsonCalls(Dialect):
 
     @property
     def _framed(self) -> tuple[str, str, str]:
-        """What is written before, between and after calls, markers included."""
+        """The text before, between and behind calls, markers included."""
         before, between, after = self.frame
         opening = self.opening[0] if self.marked else ""
         closing = self.closing[0] if self.closing and self.marked else ""

@@ -1,4 +1,4 @@
-"""Arguments in tags whose values are JSON, or text, by the schema, the tag or their looks."""
+"""Arguments in tags whose values are JSON or text, by the schema, the tag or their form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ("JsonValues", "MarkedValues")
 
 
 class JsonValues(XmlParameters):
-    """Where no schema says a type, a value that is JSON is JSON."""
+    """A dialect in which a value without a type in the schema is JSON if it can be."""
 
     values_are_text = False
 
@@ -29,7 +29,8 @@ class JsonValues(XmlParameters):
 
     def _compose_argument(self, key: str, value: Any, tool: ToolSpec | None) -> str:
         text = as_text(self.name, value)
-        # What is no JSON is text: so text that is JSON must be quoted to stay text.
+        # Text that happens to be JSON (`12`, `true`) is written as a JSON string, so that it reads
+        # back as text.
         is_text = isinstance(value, str) and not _says_type(tool, key)
         if is_text and read_untyped(text).value != text:
             text = json.dumps(text, ensure_ascii=False)
@@ -37,13 +38,13 @@ class JsonValues(XmlParameters):
 
 
 class MarkedValues(XmlParameters):
-    """An attribute of its tag says whether a value is text or JSON; a schema counts more."""
+    """A dialect whose tags mark a value as text or JSON; the schema takes precedence."""
 
     values_are_text = False
 
     @abstractmethod
     def is_text(self, opening: str) -> bool:
-        """Whether the tag says that its value is text, or says nothing."""
+        """Return whether the tag marks its value as text, or does not mark it."""
 
     def typed_value(self, opening: str, text: str, tool: ToolSpec | None, key: str) -> Typed:
         if not self.is_text(opening):

@@ -1,4 +1,4 @@
-"""How a call object names its parts: `{"name": NAME, "arguments": {…}}` and its kin."""
+"""The keys of a call object: `{"name": NAME, "arguments": {…}}` and its variants."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ _PLAIN = ('"', r'[^"\\\x00-\x1f]{1,64}', '"')
 
 
 class Keys(NamedTuple):
-    """The keys that are read; the first of each kind is what is written.
+    """The keys that are read; the first of each kind is written.
 
-    `id` is the key of the call's id, or "" where the grammar has none. `nested` are members that
-    hold the call one level deeper; with `wrapped` it is written so. With `single`, the object's
-    only key is the name itself. `id_first` says that the id is written before the name; `deep`,
-    that a call is read in `nested` only.
+    id        the key of the call's id, or "" if the grammar has none
+    nested    members that hold the call one level deeper
+    single    the object's only key is the name itself: `{"ls": {"path": "."}}`
+    wrapped   the call is written in a nested member
+    id_first  the id is written before the name
+    deep      a call is read in a nested member only
     """
 
     name: tuple[str, ...] = ("name",)
@@ -39,15 +41,15 @@ class Keys(NamedTuple):
 
     @property
     def known(self) -> tuple[str, ...]:
-        """What an object that is a call may begin with."""
+        """The keys with which a call object may begin."""
         flat = () if self.deep else (*self.name, *self.input)
         return (*flat, *self.nested, self.id, "type", "id")
 
     def beginnings(self, bracket: str = "{") -> tuple[tuple[str, ...], ...]:
-        """Return what follows the bracket of calls without a marker, as rows of atoms.
+        """Return the lookahead behind the bracket of unmarked calls, as rows of atoms.
 
-        That goes up to the first key of an object: one with another first key is no call. A key
-        with an escape in it may be any of them. `bracket` is a brace, or that of an array.
+        It covers the first key: an object with another first key is no call. A key with an escape
+        may be any of them. `bracket` is a brace, or the bracket of an array.
         """
         before = (_WIDE_GAP, r"\{") if bracket == "[" else ()
         known = dict.fromkeys(self.known)
@@ -57,7 +59,7 @@ class Keys(NamedTuple):
         return tuple((*before, _WIDE_GAP, *key) for key in keys)
 
     def said(self, name: str, value: object, id_: str, extra: Mapping[str, Any]) -> dict[str, Any]:
-        """The object of a call."""
+        """Return the object of a call."""
         if self.single:
             return {name: value, **extra}
         ids = {self.id: id_} if self.id else {}
@@ -67,7 +69,7 @@ class Keys(NamedTuple):
         return {**ids, **call, **extra} if self.id_first else {**call, **ids, **extra}
 
     def heads(self) -> Heads:
-        """How most calls begin; what is written otherwise is read member by member."""
+        """Return patterns for the usual beginnings; other objects are read member by member."""
         if self.single:
             return Heads(Markers(), Markers(), frozenset(), False, None)
         before, first = list[str](), list[str]()
@@ -89,10 +91,10 @@ class Keys(NamedTuple):
 
 
 class Heads(NamedTuple):
-    """How most calls begin, to be taken at one go: up to the name's end, and to the arguments.
+    """Patterns for the usual beginning of a call: up to the end of its name, and to its arguments.
 
-    `seen` are the keys in the first of them with their levels; `has_id` says that one is the id's.
-    `id_after` is an id that follows, where the grammar has one there.
+    `seen` are the keys in `begin` with their levels; `has_id` if one of them is the id's.
+    `id_after` matches an id behind the arguments, if the grammar has one there.
     """
 
     begin: Markers
@@ -102,13 +104,13 @@ class Heads(NamedTuple):
     id_after: Markers | None
 
     def told(self, head: str) -> tuple[str | None, str]:
-        """The id, if there is one, and the name."""
+        """Return the id, if there is one, and the name in a text that `begin` matched."""
         id_ = read_id(head.split('"', 4)[3]) if self.has_id else None
         return id_, head[head.rindex('"', 0, -1) + 1 : -1]
 
 
 class Parts(NamedTuple):
-    """What an object says of a call: where its input stands, and its value."""
+    """The parts of a call object; `place` is the span of its input."""
 
     name: str
     id: str | None
@@ -120,9 +122,9 @@ class Parts(NamedTuple):
 def resolve(
     keys: Keys, value: object, at: int, places: Mapping[int, Mapping[str, Span]]
 ) -> Parts | None:
-    """The parts of a call object that is all there, or None if it is no call.
+    """Return the parts of a complete call object, or None if it is no call.
 
-    `places` has where each object's members stand, by the place of the object.
+    `places` maps the position of each object to the spans of its members.
     """
     if not isinstance(value, dict) or not value:
         return None
@@ -153,5 +155,5 @@ def _key(text: str) -> tuple[str, ...]:
 
 
 def extra_of(others: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept beside the input: all but the word that says it is a function."""
+    """Return the members to keep beside the input: all but `"type": "function"`."""
     return {key: one for key, one in others.items() if (key, one) != ("type", "function")}

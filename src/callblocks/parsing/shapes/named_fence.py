@@ -1,10 +1,10 @@
-"""Reads calls that are a Markdown fence with the tool's name for its language::
+"""A reader of calls that are a Markdown fence with the tool's name as its language::
 
     ```save hello.py
     print("hi")
     ```
 
-Words after the name, and the body, go to the tool's parameters in their order.
+Words behind the name, and the body, are bound to the tool's parameters (see `binding`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ("read_named_fence",)
 
 
 def read_named_fence(block: Block) -> Reading[Refused | None]:
-    """Read the call of a known tool, or refuse any other fence."""
+    """Read the call of a declared tool, or refuse any other fence."""
     rest, newline = yield from block.until(END_OF_LINE)
     fence, stage = read_fence(block.opening + rest), block.stage
     name, _, args = fence.info.partition(" ") if fence else ("", "", "")

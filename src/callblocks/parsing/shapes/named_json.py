@@ -2,7 +2,7 @@
 
     [TOOL_CALLS]ls[ARGS]{"path": "."}
 
-A dialect says what the markers are; calls may stand in a section.
+A dialect gives the markers. Calls may stand in a section with markers of its own.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from callblocks.parsing.turn_end import lone_markers
 
 __all__ = ("NAME", "NamedJson")
 
+# A tool's name. The lookahead makes the marker end where the name does.
 NAME = Markers(Shape((r"[\w.:/-]{1,128}", r"(?![\w.:/-])")), what="a name")
-"""A tool's name, right here."""
 _SPACES = Markers(Shape(("[ \\t]{1,20}", "(?![ \\t])")))
 _GAP = "[ \\t\\r\\n]{0,20}"
+# The beginning of an object in a fence or in a string, which can be repaired.
 MENDABLE = Markers(
     Shape(("`", "`", "`", r"`{0,9}\w{0,20}", _GAP, r"\{")), Shape(('"', _GAP, r"\{"))
 )
-"""An object in a fence or in a string: what can be repaired."""
+# A short value that is no object, which models also write as arguments.
 VALUE = Markers(
     "null",
     Shape(('"', r'[^"\\\x00-\x1f]{0,200}', '"')),
     Shape((r"\[", r"[^\[\]\x00-\x1f]{0,200}", r"\]")),
 )
-"""A short value that is no object: one more thing that a model gives as arguments."""
 
 
 class NamedJson(Dialect):
-    """What is written is the first of each row of markers."""
+    """A dialect of this shape; the first of each tuple of markers is written."""
 
     opening: ClassVar[tuple[str, ...]]
     before_name: ClassVar[tuple[str, ...]] = ("",)
@@ -56,8 +56,8 @@ class NamedJson(Dialect):
     closing: ClassVar[tuple[str, ...]] = ()
     section: ClassVar[tuple[str, ...]] = ()
     section_end: ClassVar[tuple[str, ...]] = ()
+    # True if a name and its separator are so common in prose that only an object makes a call.
     only_objects: ClassVar[bool] = False
-    """Whether a name and its separator are so usual that only an object makes them a call."""
     keeps_ids = False
     markers = ("section", "opening", "before_name", "after_name", "closing", "section_end")
 
@@ -69,12 +69,12 @@ class NamedJson(Dialect):
 
     @cached_property
     def named(self) -> Named:
-        """The markers, prepared."""
+        """The markers, compiled."""
         return Named(self.opening, self.closing, self.section, self.section_end)
 
     @cached_property
     def separators(self) -> Markers:
-        """What parts a name from the input."""
+        """The markers between a name and its input."""
         return Markers(*self.after_name)
 
     @cached_property
@@ -104,7 +104,7 @@ class NamedJson(Dialect):
         return NamedReader(block, self.named, self.read_head, self.begins).read()
 
     def read_head(self, block: Block) -> Reading[Head | None]:
-        """Take the name and what parts it from the input; None if this is no head."""
+        """Consume the name and its separator; return None if this is no head."""
         if self.before_name[0] and not (yield from block.match(self._before)):
             return None
         before = yield from block.match(_SPACES)
@@ -121,9 +121,9 @@ class NamedJson(Dialect):
         return None if block.stage.strict else Head(name, repairs=("repaired-name",))
 
     def begins(self, block: Block) -> Reading[bool]:
-        """Whether what stands here can be an input, or the end of a call without one.
+        """Return whether an input, or the end of a call without one, begins here.
 
-        What cannot is prose about calls, and all that follows it too.
+        Anything else is prose about calls.
         """
         char = yield from block.peek()
         if char == "{" or self.only_objects:
@@ -137,11 +137,11 @@ class NamedJson(Dialect):
         return ends
 
     def is_empty(self, block: Block) -> Reading[bool]:
-        """Whether a call that has no input ends here."""
+        """Return whether a call without input ends here."""
         return (yield from self._ends(block))
 
     def _ends(self, block: Block) -> Reading[bool]:
-        """Whether a call, or the text, ends here."""
+        """Return whether a call, or the text, ends here."""
         return not (yield from block.peek()) or (yield from block.stands(self.named.ends))
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
@@ -164,7 +164,7 @@ class NamedJson(Dialect):
         return self.written_head(item) + dumps(value, self.name) + closing
 
     def written_head(self, call: Call) -> str:
-        """What stands before the input of a call."""
+        """Return the text before the input of a call."""
         return f"{self.opening[0]}{self.before_name[0]}{call.name}{self.after_name[0]}"
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
@@ -181,5 +181,5 @@ class NamedJson(Dialect):
         grammar.text((*self.section, *self.opening), row)
 
     def head_rule(self, grammar: Grammar, tool: ToolSpec) -> Expr:
-        """What stands before the input of a tool's call."""
+        """Return a rule for the text before the input of a tool's call."""
         return lit(f"{self.opening[0]}{self.before_name[0]}{tool.name}{self.after_name[0]}")

@@ -1,8 +1,9 @@
-"""Reads calls that say their name first and then give their input as JSON.
+"""The reader of calls with a name first, and then the input as JSON.
 
     [TOOL_CALLS]ls[ARGS]{"path": "."}
 
-A call may stand in a section with others: then it is ready when it is known what follows it.
+A call may stand in a section with others. A call is emitted when the text behind it is known, so
+that the last one owns the end of the section.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ("Head", "Named", "NamedReader")
 
 
 class Head(NamedTuple):
-    """What stands before the input: the tool's name, and an id if there is one."""
+    """The head of a call: the tool's name, and an id if there is one."""
 
     name: str
     id: str | None = None
@@ -31,16 +32,16 @@ class Head(NamedTuple):
 
 
 class _Fault(NamedTuple):
-    """Why it is no call: a code and a detail."""
+    """The reason why text is no call: a code and a detail."""
 
     code: str
     detail: str
 
 
+# A reader of the head of a call and its separator; it returns None if there is no head.
 ReadHead: TypeAlias = Callable[[Block], Reading[Head | None]]
-"""Takes the head of a call and what parts it from the input; None if it is no head."""
+# A lookahead for an input, or for the end of a call without one; it consumes blanks.
 Begins: TypeAlias = Callable[[Block], Reading[bool]]
-"""Whether an input, or the end of a call without one, stands behind a head; it takes blanks."""
 
 BRACES = Markers("}", "]")
 
@@ -62,29 +63,29 @@ class Named:
 
     @cached_property
     def openers(self) -> Markers:
-        """What begins a call."""
+        """The markers that begin a call."""
         return Markers(*self.opening)
 
     @cached_property
     def closers(self) -> Markers:
-        """What ends a call."""
+        """The markers that end a call."""
         return Markers(*self.closing)
 
     @cached_property
     def section_closers(self) -> Markers:
-        """What ends a section."""
+        """The markers that end a section."""
         return Markers(*self.section_end)
 
     @cached_property
     def ends(self) -> Markers:
-        """What ends a call whose input is no JSON."""
+        """The markers that end a call whose input is no JSON."""
         return Markers(*self.closing, *self.opening, *self.section, *self.section_end)
 
 
 class NamedReader:
-    """Reads the calls of a block that a section, or a call's own marker, opened.
+    """A reader of the calls in a block that a section or a call's own marker opened.
 
-    `repairs` are those that every call of it needed: then the codes are general.
+    `repairs` are those that each call of it needed; with any, the codes are general ones.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class NamedReader:
         self._end = block.start
 
     def read(self) -> Reading[Refused | None]:
-        """Say the calls, or refuse the block."""
+        """Emit the calls, or refuse the block."""
         more, head = True, None
         if self.block.opening in self.named.section:
             yield from self.block.peek()
@@ -143,7 +144,7 @@ class NamedReader:
         return more
 
     def _input(self, head: Head) -> Reading[Parts | _Fault]:
-        """The input that stands here, said while it comes."""
+        """Read the input at the current offset, and emit it while it arrives."""
         block, start, mark = self.block, self.block.offset, len(self.block.taken)
         depth = block.stage.limits.depth
         block.input("", end=start)
@@ -163,7 +164,9 @@ class NamedReader:
         return Parts(head.name, head.id, value, (start, self._end), {})
 
     def _mend(self, head: Head, start: int) -> Reading[Parts | _Fault]:
-        """The input is no JSON, or the text ends in it: read what is meant, if that is sure."""
+        """Repair an input that is no JSON, or that the text cuts off."""
+        # The text up to the next marker is the input as far as can be told. The repair may end
+        # earlier (`found.after`); the rest is returned and read as the end of the call.
         block, strict = self.block, self.block.stage.strict
         _, marker = yield from block.until(self.named.ends)
         block.give_back(block.offset - len(marker))
@@ -184,11 +187,11 @@ class NamedReader:
         return Parts(head.name, head.id, found.value, place, {})
 
     def _close(self) -> Reading[None]:
-        """Take the marker that ends the call, and braces too many before it."""
+        """Consume the marker that ends the call, and surplus braces before it."""
         closes = bool(self.named.closing)
         char = (yield from self.block.peek()) if closes else ""
-        # A marker may itself begin with a bracket. Where no marker ends a call, only a brace right
-        # behind it belongs to it.
+        # The marker is tried before the braces, since it may itself begin with a bracket. Without a
+        # closing marker only a brace right behind the input belongs to the call.
         marker = (yield from self.block.match(self.named.closers)) if closes else ""
         while not marker and (yield from self.block.match(BRACES)):
             self._repairs.append("repaired-braces")
@@ -205,7 +208,7 @@ class NamedReader:
             self._ended = self._ended and bool(char) and not cut
 
     def _next(self) -> Reading[bool]:
-        """Take what follows a call in its section; return whether that is another call."""
+        """Consume the marker behind a call in its section; return whether another call follows."""
         if not self.named.section_end:
             return False
         yield from self.block.peek()

@@ -1,7 +1,7 @@
-"""Values that are nested in elements as their schema says: objects by member, lists by item.
+"""Values nested in elements, read by their schema: objects by member, lists by item.
 
-A list may also be its own element again and again, or have items of any one name. An object whose
-members no schema names has those that stand there.
+A list may also be written by repeating its own element, or with items of any one name. An object
+whose members the schema does not name has the members that are written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ("Nesting", "grouped", "joined", "repeated_items")
 
 
 def grouped(found: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
-    """What stands under each key, in order."""
+    """Return the values of each key, in order."""
     values: dict[str, list[Any]] = {}
     for key, value in found:
         values.setdefault(key, []).append(value)
@@ -26,14 +26,14 @@ def grouped(found: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
 
 
 def joined(whole: Any, parts: Iterable[Typed], *codes: str) -> Typed:
-    """A list or an object of values, with all that was repaired in them."""
+    """Return a list or an object as a typed value, with the repairs of its parts."""
     parts = list(parts)
     repairs = dict.fromkeys((*codes, *(code for part in parts for code in part.repairs)))
     return Typed(whole, all(part.fits for part in parts), tuple(repairs))
 
 
 def repeated_items(schema: object, document: object, key: str) -> object:
-    """The schema of the items where a key that stands there more than once is a list."""
+    """Return the schema of the items of a repeated key; raise `BadBody` if it is no list."""
     plain = Schemas(document).plain(schema)
     items = [elements(one).rest for one in plain if kind(one) == "array"]
     if not items and any(map(types_of, plain)):
@@ -42,14 +42,14 @@ def repeated_items(schema: object, document: object, key: str) -> object:
 
 
 class Nesting(NamedTuple):
-    """Reads values by schemas of one document; `decode` gives what a text stands for."""
+    """A reader of nested values by the schemas of one document; `decode` decodes leaf text."""
 
     document: object
     escapes: bool
     decode: Callable[[str], str]
 
     def value(self, texts: list[str], schema: object, key: str, depth: int) -> Typed:
-        """The value of an element that stands there once, or again and again."""
+        """Return the value of an element that was written once or repeatedly."""
         if len(texts) > 1:
             items = repeated_items(schema, self.document, key)
             is_list = self._items(schema) is not None
@@ -62,12 +62,14 @@ class Nesting(NamedTuple):
         return typed(self.decode(text), schema, self.document, repair=True)
 
     def _items(self, schema: object) -> object:
-        """What the items of a list are, where the schema allows one; else None."""
+        """Return the schema of list items if the schema allows a list; else None."""
         plain = Schemas(self.document).plain(schema)
         return next((elements(one).rest for one in plain if kind(one) == "array"), None)
 
     def _inner(self, text: str, schema: object, depth: int) -> Typed | None:
-        """The object or list whose members or items stand in elements, if it is one."""
+        """Return the object or list whose parts stand in elements, or None if it is none."""
+        # A list is tried before an object: items of one name could also be a member of that name.
+        # Text with anything but elements is no nested value, so `<b>bold</b> text` stays text.
         items = self._items(schema)
         if items is not None:
             found = self._clean(text, lambda _: True)
@@ -87,7 +89,7 @@ class Nesting(NamedTuple):
         return None
 
     def _clean(self, text: str, is_key: Callable[[str], bool]) -> list[tuple[str, str]]:
-        """The elements of a text that is nothing else."""
+        """Return the elements of a text without anything else; `[]` otherwise."""
         found, repairs = read_elements(text, is_key, escapes=self.escapes)
         return [] if any(code != "misspelt-tag" for code, _ in repairs) else found
 

@@ -1,10 +1,11 @@
-"""Reads calls as Python writes them: `[f(a=1), g()]`, or one on each line.
+"""The reader of a row of Python calls: `[f(a=1), g()]`, or one on each line.
 
-A call has begun when its name and bracket are there; what stands in the brackets is its input as
-written. It is ready when it is known what follows it, so the last call owns what closes the row.
+A call starts at its name and bracket, and the text in the brackets is its input. It is emitted when
+the text behind it is known, so the last call owns the end of the row.
 
-A call that breaks costs no other: where its brackets still tell its end, and a comma, a line, or
-the end of the row follows, the next one is read. Else what is left of the row belongs to it.
+A broken call must not cost the others. If its brackets still show where it ends, and a comma, a
+line end or the end of the row follows, the next call is read (`_skip`). Otherwise the rest of the
+row belongs to it (`_broken`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from callblocks.parsing.stage import Reading
 __all__ = ("NAME", "NAME_ATOMS", "PythonRow", "PythonRowReader")
 
 _BLANKS = "[ \\t\\r\\n]{0,100}"
+# A call that is no Python is searched for its end only so far: if it is not found, the text is
+# returned, and the search would repeat for each call.
 _MOST = 300  # characters that are looked through for the end of a call that is no Python
 NAME_ATOMS = ("[A-Za-z_]", r"[\w.-]{0,200}", r"\(")
 NAME = Markers(Shape(NAME_ATOMS), what="a name and `(`")
@@ -36,9 +39,9 @@ _GENERAL = {"arguments": "arguments-not-python", "row": "stray-text"}
 
 
 class PythonRow:
-    """What a row looks like: is it a list in brackets, or are there lines?
+    """The syntax of a row: a list in brackets, or lines.
 
-    `closing` ends it, and so do those `beside` it; where a row broke, `stops` do, too.
+    `closing` and the markers `beside` it end the row; `stops` end a row that broke.
     """
 
     def __init__(
@@ -56,10 +59,10 @@ class PythonRow:
 
 
 class PythonRowReader:
-    """Reads the row that stands right here; codes begin with the dialect's name.
+    """A reader of the row at the current offset; codes begin with the dialect's name.
 
-    `known` are arguments that were read before, by their text. `repair` is the code of what every
-    call of it needed: then the other codes are general.
+    `known` are arguments that were parsed before, by their text. `repair` is the code of a repair
+    that each call needed; with it the other codes are general ones.
     """
 
     def __init__(
@@ -79,7 +82,7 @@ class PythonRowReader:
         self._since = self._end = block.start
 
     def read(self, name: str = "") -> Reading[Refused | None]:
-        """Read the row after its bracket; `name` is that of a call whose bracket is taken."""
+        """Read the row behind its bracket; `name` is set if a call's bracket was consumed."""
         yield from self.block.peek()
         name = name or (yield from self.block.match(NAME))
         if not name:
@@ -100,7 +103,10 @@ class PythonRowReader:
         return None
 
     def _call(self, name: str) -> Reading[bool]:
-        """Read one call and what follows it; False if the row ended with it."""
+        """Read one call and its tail; return False if the row ended with it."""
+        # Three outcomes: the scan stops behind the closing bracket; it breaks, but the brackets
+        # still delimit the call (`_skip`), and the row goes on; it breaks for good (`_broken`), and
+        # the row ends with this call.
         block, self._since = self.block, self._end
         block.started(name[:-1], end=block.offset - 1)
         block.input("(")
@@ -140,7 +146,7 @@ class PythonRowReader:
         self.block.malformed(name, detail, end=self._end, text=written)
 
     def _tail(self) -> Reading[None]:
-        """Take what may follow a call: a comma, or what closes the row."""
+        """Consume the tail of a call: a comma, or the end of the row."""
         block = self.block
         self._end, self._parted = block.offset, not self.row.in_list
         char = yield from block.peek()
@@ -156,9 +162,10 @@ class PythonRowReader:
             self._end, self._ended = block.offset, True
 
     def _skip(self, text: str) -> Reading[str]:
-        """Take a call that is no Python up to its end; return all of its arguments.
+        """Consume a call that is no Python up to its end; return its arguments, or `""`.
 
-        Nothing is taken where its brackets do not tell, or what follows them belongs to no row.
+        Nothing is consumed if its brackets do not close within `_MOST` characters, or if the text
+        behind them belongs to no row.
         """
         block, start = self.block, self.block.offset
         brackets = PythonBrackets(_MOST + len(text))
@@ -176,14 +183,14 @@ class PythonRowReader:
         return ""
 
     def _say_broken(self, text: str) -> None:
-        """Say a call whose arguments are no Python, as it was meant or as malformed."""
+        """Emit a call whose arguments are no Python, repaired or as malformed."""
         whole = "" if self.block.stage.strict else _mended(text)
         if not whole:
             return self._bad("arguments", "they are no Python")
         return self._say(whole, {"repaired-strings": "quotes stand in a string as they are"})
 
     def _broken(self, scan: PythonScan, text: str) -> Reading[None]:
-        """The arguments break off: what is left up to the closing marker belongs to them."""
+        """Emit a call whose arguments break off, with the text up to the closing marker."""
         block, stage = self.block, self.block.stage
         marker = yield from block.match(self.row.closers)
         here, rest = marker, ""
@@ -203,7 +210,7 @@ class PythonRowReader:
         return self._say(whole, {"repaired-strings": "quotes stand in a string as they are"})
 
     def _rest(self) -> Reading[None]:
-        """Something that is no call follows one: it is malformed, if the row is closed later."""
+        """Emit text behind a call that is no call as malformed, if the row is closed later."""
         block, start = self.block, self._end
         block.give_back(start)
         _, marker = yield from block.until(self.row.ends)
@@ -214,7 +221,7 @@ class PythonRowReader:
 
 
 def _mended(text: str) -> str:
-    """The arguments with their quotes escaped, if they are whole then."""
+    """Return the arguments with inner quotes escaped, if that completes them; else `""`."""
     escaped, scan = escape_quotes(text), PythonScan()
     end = scan.feed(escaped)
     is_whole = scan.state is ScanState.STOPPED and escaped[end:].strip() in ("", "]")
@@ -222,7 +229,7 @@ def _mended(text: str) -> str:
 
 
 def _bound(given: Arguments, tool: ToolSpec | None) -> tuple[dict[str, Any], dict[str, str]]:
-    """Bind values without a name in the order of the parameters that have none."""
+    """Bind positional values to the parameters without a value, in order."""
     if not given.by_place:
         return given.by_name, {}
     free = [name for name in tool.properties if name not in given.by_name] if tool else []

@@ -29,7 +29,7 @@ __all__ = ("PythonMarked", "python_codes")
 
 
 def python_codes(dialect: str) -> dict[str, str]:
-    """The codes of a dialect's own problems."""
+    """Return the codes of a dialect's own problems."""
     return {
         f"{dialect}.arguments": "the arguments of a call are no plain values",
         f"{dialect}.row": "something that is no call stands among calls",
@@ -41,20 +41,20 @@ class PythonMarked(Dialect):
 
     opening: ClassVar[str]
     closing: ClassVar[str]
+    # True if the calls stand in one list; otherwise each is on a line of its own.
     in_list: ClassVar[bool] = True
-    """Whether the calls stand in one list; else each is on its own line."""
     keeps_ids = False
     markers = ("opening", "closing")
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        # A dialect that names codes names all.
+        # A dialect with codes of its own lists all of them.
         if "codes" not in vars(cls):
             cls.codes = python_codes(cls.name)
 
     @cached_property
     def row(self) -> PythonRow:
-        """How the calls stand in the text."""
+        """The markers and brackets around the calls."""
         return PythonRow(self.closing, self.opening, in_list=self.in_list)
 
     @property
@@ -92,7 +92,7 @@ class PythonMarked(Dialect):
 
     @property
     def _frame(self) -> tuple[str, str, str]:
-        """What is written before the first call, between two, and after the last."""
+        """The text before the first call, between two calls, and behind the last."""
         return ("[", ", ", "]") if self.in_list else ("\n", "\n", "\n")
 
     def _call(self, item: Item, tools: Mapping[str, ToolSpec]) -> str:

@@ -1,7 +1,7 @@
-"""Calls as Python writes them: `f(a=1, b="two")`, and their grammar.
+"""A writer of calls in Python, `f(a=1, b="two")`, and grammar rules for them.
 
-A name that is no word goes into a dictionary: `f(**{"a b": 1})`. Strings are written as JSON
-does: Python reads them the same.
+An argument whose name is no identifier is written in a dictionary: `f(**{"a b": 1})`. Strings are
+written as JSON strings, which Python reads in the same way.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _key(name: Any) -> str:
 
 
 def python_words(grammar: Grammar) -> None:
-    """From now on the grammar says Python's words and strings instead of JSON's."""
+    """Define the grammar's words and strings as Python's; call it before any rule is made."""
     grammar.words = {"true": "True", "false": "False", "null": "None"}
     digits = repeat(chars("0-9a-fA-F"), 4, 4)
     escape = seq(lit("\\"), alt(chars('"\\bfnrt'), seq(lit("u"), digits)))
@@ -86,7 +86,7 @@ def python_words(grammar: Grammar) -> None:
 
 
 def python_call_rule(grammar: Grammar, tool: ToolSpec) -> Expr:
-    """The calls of a tool; arguments in the schema's order, the required ones always."""
+    """Return a rule for the calls of a tool, with arguments in the schema's order."""
     if not _all_words(tool.properties):
         given: Expr = seq(lit("**"), input_rule(grammar, tool))
     else:
@@ -95,7 +95,7 @@ def python_call_rule(grammar: Grammar, tool: ToolSpec) -> Expr:
 
 
 def _named(grammar: Grammar, tool: ToolSpec) -> Expr:
-    """The ways to go through the arguments, by which one comes first."""
+    """Return a rule with one alternative per argument that may come first (see schema_rules)."""
     starts: list[Expr] = [] if tool.required else [EMPTY]
     rest: Expr = EMPTY
     wanted = [name for name in tool.properties if name in tool.required]

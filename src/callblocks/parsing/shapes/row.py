@@ -1,4 +1,7 @@
-"""What a row of call objects looks like: one object, an array, or lines, up to what closes it."""
+"""The description of a row of call objects: one object, an array, or lines, up to a closing marker.
+
+`Row` is data only; `RowReader` reads it. A dialect sets the fields that differ.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from callblocks.parsing.shapes.keys import Heads, Keys
 
 __all__ = ("Row",)
 
-# What models put between calls and mean nothing by: a word, a comment, a mark of a list.
+# Text without meaning that models put between calls: a word, a comment, a list mark.
 _STRAY = r"[^{}\[\]<]{1,40}"
 _GAP = "[ \\t\\r\\n]{0,20}"
 _IN_ARRAY = Markers(Shape((_STRAY, r"(?=[{\]])")))
@@ -19,18 +22,24 @@ _IN_ARRAY = Markers(Shape((_STRAY, r"(?=[{\]])")))
 
 @dataclass(frozen=True)
 class Row:
-    """What a row looks like.
+    """The syntax of a row.
 
-    `closing` are the markers that end it, `opening` those that begin the next one. `separators`
-    may stand between objects outside of an array; with `many`, nothing needs to. `trailing` are
-    markers that may follow the row. `silent` are names that call nothing. `natural` are repairs
-    that are none here, `repairs` those that every call of it needed. `as_text` says that
-    arguments are strings that hold JSON. A row that is not `sure` is one only if its objects have
-    a name and arguments; with `only_known`, the name of a tool, where tools are known. With
-    `may_lack_input`, one without arguments is a call of a tool that requires none. With `early`,
-    a call begins with its arguments, for whoever hears it can take it back. With
-    `mends`, an object that is no JSON is repaired also where it is not sure. The codes of its
-    problems are `general` where no dialect has it as its own.
+    keys            the keys of a call object
+    opening         markers that begin the next row
+    closing         markers that end the row
+    separators      characters that may stand between objects outside of an array
+    many            objects may follow each other without a separator
+    trailing        markers that may follow the row and belong to it
+    silent          names that call nothing
+    natural         repairs that are not reported, because the grammar is not quite JSON
+    repairs         repairs that each call of the row needed
+    as_text         arguments are strings that hold JSON
+    sure            the markers alone make it a row; otherwise its objects need a name and arguments
+    only_known      if tools are declared, the name must be one of them
+    may_lack_input  an object without arguments calls a tool that requires none
+    early           a call starts with its arguments; the caller can still discard its events
+    mends           an object that is no JSON is repaired even if the row is not `sure`
+    general         codes of problems are general ones, because no dialect owns the row
     """
 
     keys: Keys
@@ -52,21 +61,21 @@ class Row:
 
     @cached_property
     def heads(self) -> Heads:
-        """How most objects begin."""
+        """Patterns for the usual beginnings of objects."""
         return self.keys.heads()
 
     @cached_property
     def closers(self) -> Markers:
-        """What ends the row."""
+        """The markers that end the row."""
         return Markers(*self.closing)
 
     @cached_property
     def trailers(self) -> Markers:
-        """What may follow the row."""
+        """The markers that may follow the row."""
         return Markers(*self.trailing)
 
     def strays(self, *, in_array: bool) -> Markers:
-        """Text between two calls; what follows it makes sure that it is."""
+        """Return markers for stray text between two calls; the next call confirms it."""
         if not self.sure or not (in_array or self.is_closed):
             return Markers()
         return _IN_ARRAY if in_array else self._between
@@ -77,17 +86,17 @@ class Row:
 
     @cached_property
     def stray_ends(self) -> Markers:
-        """Text between the last call and a marker that ends the row."""
+        """Markers for stray text between the last call and the marker that ends the row."""
         markers = self.closing if self.sure and self.is_closed else ()
         return Markers(*(Shape((_STRAY, *map(re.escape, one))) for one in markers))
 
     @cached_property
     def is_closed(self) -> bool:
-        """Whether a marker closes it; a bracket is none, for it may stand anywhere."""
+        """True if a marker closes the row; a bracket is none, since it may stand anywhere."""
         return any(one.strip("}]") for one in self.closing)
 
     @cached_property
     def ends(self) -> Markers:
-        """What ends a row that is no JSON."""
+        """The markers that end a row with broken JSON."""
         tokens = (one for one in self.trailing if one.startswith("<|"))
         return Markers(*(self.closing if self.is_closed else ()), *self.opening, *tokens)

@@ -1,12 +1,17 @@
-"""Reads a row of call objects up to the marker that closes it: one object, an array, or lines.
+"""The reader of a row of call objects: one object, an array, or lines, up to a closing marker.
 
-A call is ready when it is known what follows its object: the next one, or the row's end. So the
-last call owns the closing marker.
+Loop: read an object (`CallObject`), read its tail (`_tail`), emit the call (`_finish`). The tail is
+everything between two objects, or between the last one and the end of the row.
 
-Each element is judged alone. What is wrong between two of them (a comma missing or too many, a
-brace, a few words) belongs to the call before it, as a repair. An element that is no JSON is read
-when the row is over (`repair.calls.mend`); if it cannot be, it is malformed, and its neighbours
-are not.
+Invariants
+    - A call is emitted only when its tail is known, so the last call owns the closing marker.
+    - `_end` is the offset up to which the current call owns the text. Text behind it that turns out
+      not to belong to the row is returned by `_stop`.
+    - Each element is judged alone. A fault between two elements (a missing or surplus comma, a
+      brace, a few words) is a repair of the call before it.
+    - At the first element that is no JSON the loop ends (`_break_off`): the rest of the row is
+      collected up to its end, and `repair.calls.mend` reads it as a whole. An element that cannot
+      be repaired is malformed, and its neighbours are not.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ __all__ = ("RowReader",)
 
 
 class RowReader:
-    """Reads the row that stands right here."""
+    """A reader of the row at the current offset."""
 
     def __init__(self, block: Block, row: Row) -> None:
         self.block = block
@@ -40,7 +45,7 @@ class RowReader:
         self._repairs: list[str] = []
 
     def read(self, char: str = "") -> Reading[Refused | None]:
-        """Say the calls of the row, or refuse it; `char` is what stands here, if that is known."""
+        """Emit the calls of the row, or refuse it; `char` is the next character, if known."""
         char = char or (yield from self.block.peek())
         if char == "[":
             self.block.step()
@@ -60,7 +65,7 @@ class RowReader:
         return self._stop()
 
     def _object(self) -> CallObject:
-        """The object that stands here; only the first of a row may call nothing."""
+        """Return a reader for the object here; only the first of a row may be silent."""
         row, silent = self.row, () if self.telling.any else self.row.silent
         return CallObject(
             self.block,
@@ -78,7 +83,7 @@ class RowReader:
             self.block.give_back(self._end)
 
     def _leave(self, call: CallObject) -> Refused | None:
-        """What is no call after all is given back."""
+        """Return an object that is no call to the scanner; refuse if it is the first one."""
         if not self.telling.any:
             expected, at = "an object that calls a tool", call.start
             return self.block.refuse(until=self.block.offset, expected=expected, at=at)
@@ -86,7 +91,7 @@ class RowReader:
         return self._stop()
 
     def _tail(self) -> Reading[bool]:
-        """Take what follows an object; return whether that is another one."""
+        """Read the tail of an object; return whether another object follows."""
         self._end, self._ended, self._repairs = self.block.offset, True, [*self.row.repairs]
         char = ""
         if self._in_array or self.row.many or self.row.closing or self.row.trailing:
@@ -107,14 +112,16 @@ class RowReader:
 
     @property
     def _may_lack_comma(self) -> bool:
-        """Whether an object may follow another right away."""
+        """True if an object may follow another without a comma."""
         return not self.block.stage.strict if self._in_array else self.row.many
 
     def _separators(self, char: str) -> Reading[tuple[str, int]]:
-        """Take what stands between two objects; give what comes then, and how many commas stood.
+        """Consume the text between two objects; return the next character and the commas' number.
 
-        `_end` is after the last comma, or the last thing that was wrong.
+        `_end` is set behind the last comma, or behind the last fault.
         """
+        # In this order: surplus braces (`}}` of an array's element), commas, a few stray words. A
+        # stray text counts only if the next object or bracket confirms it (`Row.strays`).
         block, commas = self.block, 0
         separators = "," if self._in_array else self.row.separators
         if self._in_array and not block.stage.strict:
@@ -151,10 +158,19 @@ class RowReader:
             self._ended = bool(char)
 
     def _close(self, char: str = "") -> Reading[None]:
-        """Take the marker that ends the row, and braces too many before it.
+        """Read the end of the row: surplus braces or stray words, and the closing marker.
 
-        `char` is what stands here, if that is known.
+        `char` is the next character, if known.
         """
+        # Cases, in this order:
+        #   marker                 the row ends; it belongs to the last call;
+        #   words and a marker     `stray_ends` matches both at once, or nothing: words without a
+        #                          marker behind them are prose;
+        #   braces, then a marker  each brace is tried, since the marker decides where they end;
+        #   beginning of a marker  the text was cut off inside of it: consume it, not ended;
+        #   none of these          the marker is missing. `_end` stays, so the text behind the last
+        #                          object is returned and becomes prose.
+        # `_ended` is False only if the text is over: then the call may lack more than its marker.
         if self.row.trailing:
             yield from self._trail()
         if not self.row.closing:
@@ -186,7 +202,7 @@ class RowReader:
             self._end = self.block.offset
 
     def _finish(self, call: CallObject) -> bool:
-        """Say the call of a whole object; False if it is none and nothing of it was said."""
+        """Emit the call of a complete object; return False if it is none and was not started."""
         if call.too_deep and (call.started or self.row.sure):
             depth = self.block.stage.limits.depth
             return self._bad("too-deep", f"more than {depth} levels", call.started)
@@ -207,12 +223,12 @@ class RowReader:
 
     @property
     def _any_name(self) -> bool:
-        """Whether a call needs no tool that is known: where no other dialect is read."""
+        """True if a call may name an undeclared tool: no other dialect is read."""
         stage = self.block.stage
         return stage.alone and not (self.row.only_known and stage.tools)
 
     def _is_call(self, parts: Parts) -> bool:
-        """Whether it is one, in a text that has no markers to be sure by."""
+        """Return whether an object is a call, in a row that its markers do not make certain."""
         given = parts.input
         known = self._any_name or parts.name in self.block.stage.tools
         is_input = _is_object(given) or (isinstance(given, str) and given[:1] == "{")
@@ -227,7 +243,11 @@ class RowReader:
         return started or self.row.sure
 
     def _break_off(self, call: CallObject) -> Reading[Refused | None]:
-        """An object is no JSON, or the text ends in it: read what is meant, if that is sure."""
+        """Read the rest of a row with broken JSON, or that the text cuts off, with repairs."""
+        # A row that is not certain to be calls is repaired only if its dialect says so (`natural`,
+        # `mends`), and only if all its elements turn out to be calls: repairing any JSON in prose
+        # would invent calls. `certain` also holds once a call was started, since its events cannot
+        # be revoked.
         certain = call.started or call.meant or self.row.sure
         if not (certain or self.row.natural or self.row.mends):
             return self._leave(call)
@@ -236,7 +256,8 @@ class RowReader:
         found = self._mended(raw, ended=ended)
         last = found[-1]
         error = last.reason if isinstance(last, Broken) else ""
-        # What is given back after a search through all of the text would be searched again.
+        # Text that `_seek_end` searched to the end of the input must not be returned: it would be
+        # searched again from the next opener, which is quadratic.
         if not (error or self.row.sure or ended) and raw[last.after :].strip():
             last = Broken(len(raw), "its brackets do not close")
             found.append(last)
@@ -244,7 +265,8 @@ class RowReader:
             return self._leave(call)
         started = call.started
         for one in found:
-            # A string that is not closed has been said up to the next quote, in the next object.
+            # An open string was emitted up to the next quote, which may lie in the next object, so
+            # `said` can be beyond the end of this one.
             self._end = max(call.start + one.after, self.block.stage.said)
             self._ended = True
             if isinstance(one, Broken):
@@ -264,9 +286,9 @@ class RowReader:
         return self._stop()
 
     def _seek_end(self, call: CallObject) -> Reading[bool]:
-        """Take text up to where a broken row ends; return whether it does before the text.
+        """Consume text up to the end of a broken row; return whether it ends before the text.
 
-        Where no marker opened it, none can be waited for: there its brackets tell.
+        A row without an opening marker has no closing marker to wait for: its brackets decide.
         """
         if self.row.sure:
             _, marker = yield from self.block.until(self.row.ends)
@@ -278,7 +300,7 @@ class RowReader:
         return brackets.state is ScanState.STOPPED
 
     def _mended(self, raw: str, *, ended: bool) -> list[Mended | Broken]:
-        """The objects that can be read, and why others cannot."""
+        """Return the objects that can be read, and the reasons why others cannot."""
         stage = self.block.stage
         if stage.strict and not self.row.natural:
             return [Broken(len(raw), "it is not JSON")]
@@ -310,7 +332,7 @@ class RowReader:
 
 
 def _is_object(given: object) -> bool:
-    """Whether it is an object, but not a schema: that is how a tool is described."""
+    """Return whether arguments are an object and not a JSON Schema, which describes a tool."""
     return isinstance(given, dict) and not {"type", "properties"} <= given.keys()
 
 

@@ -1,11 +1,11 @@
-"""Tags of a text that is not quite XML: how each is written, and how else models write it.
+"""Tags of text that is not quite XML: their exact spelling, and the variants that models write.
 
     literal("</parameter>")        that very tag
     named("<function=")            `<function=NAME>`
     attributed("<invoke")          `<invoke name="NAME">`, with any quotes or none
 
-An opening tag is matched whole, its name or attributes with it: so whoever waits for one waits
-for no more than a tag.
+An opening tag is one marker, including its name or attributes. So an incomplete tag is held back
+like any marker, and a reader never sees half a tag.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ __all__ = (
     "unclosed",
 )
 
+# All repetitions are bounded: a growing pattern is matched again for each piece, and an unbounded
+# one would make a long run of blanks quadratic.
 BLANKS = "[ \\t\\r\\n]{0,400}"
 HEAD = "[^<>\\n]{1,200}"
 WORD = "[\\w.:/-]{1,200}"
@@ -44,43 +46,44 @@ _BLANK = "[ \\t\\r\\n]"
 _QUOTED_BLANK = "[ \\t\\r\\n\\\\]"
 _LONG = re.compile(r"\{\d,\d{2,}\}\Z")
 _ONE_OF = re.compile(r"\[[^\]]+\]")
+# `name="value"` in straight, curly or no quotes.
 _ATTRIBUTE = re.compile(
     r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|[“”]([^“”]*)[“”]|[‘’]([^‘’]*)[‘’]|([^\s"'“”‘’/<>]+))"""
 )
 
 
 def literal(text: str) -> Shape:
-    """A tag that is always the same."""
+    """Return a tag without variable parts."""
     return Shape(tuple(map(re.escape, text)))
 
 
 def respelt(text: str) -> Shape:
-    """A tag that is always the same, in any spelling of its bars."""
+    """Return a tag without variable parts, in any spelling of its bars."""
     return Shape(respelt_atoms(text))
 
 
 def named(opening: str) -> Shape:
-    """A tag whose name stands right after `opening`."""
+    """Return a tag with a name right behind `opening`."""
     return Shape((*map(re.escape, opening), HEAD, ">"))
 
 
 def unclosed(opening: str, end: str) -> Shape:
-    """The same without its bracket: what stands before `end` is one word."""
+    """Return the same tag without its bracket: one word, then `end`."""
     return Shape((*map(re.escape, opening), WORD, end))
 
 
 def misspelt(start: str) -> Shape:
-    """A closing tag that begins as it should."""
+    """Return a closing tag with a misspelt end: only its start is fixed."""
     return Shape((*map(re.escape, start), "[A-Za-z_]{0,20}", ">"))
 
 
 def attributed(opening: str, end: str = ">") -> Shape:
-    """A tag with attributes."""
+    """Return a tag with attributes."""
     return Shape((*map(re.escape, opening), _BLANK, ATTRIBUTES, *map(re.escape, end)))
 
 
 def begun(shape: str | Shape) -> str:
-    """What of a marker is always the same, from its start on."""
+    """Return the fixed text at the start of a marker."""
     if isinstance(shape, str):
         return shape
     known = takewhile(lambda atom: re.escape(atom[-1:]) == atom, shape.atoms)
@@ -88,7 +91,7 @@ def begun(shape: str | Shape) -> str:
 
 
 def head(shape: Shape) -> Shape:
-    """The beginning of a tag that tells which it is: what is always the same, and what parts it."""
+    """Return the beginning that identifies a tag: its fixed text and the separator behind it."""
     size = len(begun(shape))
     ends = size < len(shape.atoms) and _ONE_OF.fullmatch(shape.atoms[size])
     return Shape(shape.atoms[: size + bool(ends)])
@@ -102,15 +105,15 @@ def tag_start(shape: Shape) -> Shape:
 
 @lru_cache(maxsize=256)
 def attributes(text: str) -> Mapping[str, str]:
-    """The attributes that stand in a tag, whatever their quotes."""
+    """Return the attributes in a tag, with any quotes or none."""
     found = (match.groups() for match in _ATTRIBUTE.finditer(text))
     return {name: next((one for one in values if one is not None), "") for name, *values in found}
 
 
 class Tag:
-    """A tag as its grammar writes it, and `others`: the ways in which models miss it.
+    """A tag in its exact spelling, and `others`, the variants that models write.
 
-    `name` is what people call it. `covered` says that the others match what is exact as well.
+    `name` is for messages. `covered`: the variants also match the exact spelling, so they suffice.
     """
 
     def __init__(
@@ -120,18 +123,17 @@ class Tag:
         self.exact = exact
         self.shapes = tuple(others) if covered else (*exact, *others)
         self._has_others = bool(others)
-        # Models write the same few tags again and again.
+        # Cached per tag, since models write the same few tags again and again. `is_in`: a text is
+        # this tag in any spelling; `is_exact`: it has the exact one.
         self.is_in = lru_cache(maxsize=256)(self._is_in)
-        """Whether this is such a tag, however it is spelt."""
         self.is_exact = lru_cache(maxsize=256)(self._is_exact)
-        """Whether such a tag is spelt as its grammar writes it."""
 
     @cached_property
     def markers(self) -> Markers:
-        """The tag alone, to be searched for."""
+        """The tag as a set of markers."""
         return Markers(*self.shapes)
 
-    # Compiled when it is met: there are hundreds of tags, and a text has a few.
+    # Compiled at first use: there are hundreds of tags, and a text has few of them.
     @cached_property
     def _any(self) -> re.Pattern[str]:
         return _pattern(self.shapes)
@@ -147,21 +149,22 @@ class Tag:
         return not self._has_others or self._exact.match(text) is not None
 
     def cut_off(self, text: str) -> str:
-        """The text after such a tag."""
+        """Return a text without this tag at its start."""
         return self._any.sub("", text, count=1)
 
     def after(self, *atoms: str) -> Iterator[Shape]:
-        """The same tag after something else."""
+        """Yield the shapes of the tag with atoms before them."""
         return (Shape((*atoms, *shape.atoms)) for shape in self.shapes)
 
 
 def closing(*texts: str, others: Sequence[Shape] = (), covered: bool = False) -> Tag:
-    """A tag that is always the same, in one of a few spellings."""
+    """Return a tag without variable parts, in one of a few spellings."""
     return Tag(texts[0], *map(literal, texts), others=others, covered=covered)
 
 
 def _pattern(shapes: Sequence[Shape]) -> re.Pattern[str]:
-    # A tag that was taken may stand alone: what had to follow it is no part of it.
+    # These patterns match a tag that was cut out of the text, without the text behind it. So each
+    # lookahead may also match the end.
     own = (
         [f"(?:{atom}|\\Z)" if atom.startswith("(?=") else atom for atom in shape.atoms]
         for shape in shapes
@@ -169,5 +172,5 @@ def _pattern(shapes: Sequence[Shape]) -> re.Pattern[str]:
     return re.compile("|".join(map("".join, own)) or "(?!)")
 
 
+# A tag that never matches.
 NOTHING = Tag("")
-"""A tag that never stands anywhere."""

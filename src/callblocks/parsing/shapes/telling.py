@@ -1,7 +1,8 @@
-"""Says the calls of one block, one after the other, each with the text since the last one.
+"""The events of the calls in one block, emitted one after the other.
 
-A call may have begun while it was read, and part of its arguments may have been said: the rest
-is said here, so that the spans tile the text whichever way the call was read.
+A call may have been started while it was read, and part of its input may have been emitted. The
+rest is emitted here, so that the spans tile the text in either case. Each call owns the text since
+the previous one.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ __all__ = ("Telling",)
 
 
 class Telling:
-    """`any` says that something was said. Codes begin with the dialect's name, or are `general`.
+    """The emitter of one block's calls.
 
-    `details` say more of a repair of the next call than its code does.
+    `any`: something was emitted. `details` has a better text than the general one for repairs of
+    the next call. Codes begin with the dialect's name unless they are `general`.
     """
 
     def __init__(
@@ -44,7 +46,7 @@ class Telling:
     def call(
         self, parts: Parts, repairs: Iterable[str], *, started: bool, ended: bool, end: int
     ) -> None:
-        """Say a call that ends at `end`; what does not fit is malformed."""
+        """Emit a call that ends at `end`, or `Malformed` if its input cannot be used."""
         strict, depth = self.block.stage.strict, self.block.stage.limits.depth
         found = dict.fromkeys(repairs)
         beside = None if parts.place or not parts.extra else self._beside(parts)
@@ -76,8 +78,8 @@ class Telling:
     def _beside(self, parts: Parts) -> Parts | None:
         """Return a call without arguments with those that stand beside its name, if there are any.
 
-        These are members that the tool has as parameters, or one object that holds nothing else,
-        under a key that no call has.
+        `{"name": "ls", "path": "."}`: members that are parameters of the tool are its arguments;
+        so is one object with nothing but parameters under an unknown key.
         """
         tool = self.block.stage.tools.get(self.block.known_name(parts.name))
         known = tool.properties if tool else {}
@@ -89,24 +91,24 @@ class Telling:
         return parts._replace(input=own, extra=rest) if own else None
 
     def bad(self, code: str, detail: str, *, end: int) -> None:
-        """Say that what stands up to `end` is no call; a call that began ends here."""
+        """Emit the text up to `end` as malformed; a call that was started ends here."""
         own = "arguments-not-json" if self._general else f"{self.block.dialect}.{code}"
         name = code if code.startswith("too-") else own
         self.block.malformed(name, detail, end=end, text=self.text(end))
         self._done(end)
 
     def nothing(self, end: int) -> None:
-        """Say that what stands up to `end` calls nothing and shows nothing."""
+        """Emit the text up to `end` as markup without content."""
         self.block.stage.solid = True
         self.block.stage.say(Text("", self.block.stage.span(end)))
         self._done(end)
 
     def text(self, end: int) -> str:
-        """What was written since the last call."""
+        """Return the text since the last call."""
         return self.slice(self._since, end)
 
     def slice(self, start: int, end: int) -> str:
-        """A stretch of what was taken; it lies near the end, so little is looked through."""
+        """Return a stretch of the consumed text; it lies near the end, so the search is short."""
         first, at = self.block.part_at(start)
         return "".join(self.block.taken[first:])[start - at : end - at]
 
@@ -129,5 +131,5 @@ class Telling:
 
 
 def _objects_in(extra: dict[str, Any]) -> list[str]:
-    """The keys of the members that are objects, and not empty ones."""
+    """Return the keys of the members that are non-empty objects."""
     return [key for key, one in extra.items() if one and isinstance(one, dict)]

@@ -14,12 +14,13 @@ from callblocks.parsing.typed import Typed, typed
 
 __all__ = ("Tree", "read_tree", "typed_members", "typed_tree", "write_tree")
 
+# Text, or a list of named elements.
 Tree: TypeAlias = "str | list[tuple[str, Tree]]"
-"""Text, or elements by name."""
 
 
 def read_tree(text: str, tag: re.Pattern[str], depth: int) -> list[tuple[str, Tree]]:
-    """Read a text whose tags this pattern finds: a slash if it closes, and a name."""
+    """Read a text into a tree; `tag` matches a tag, with groups for its slash and its name."""
+    # A stack of open elements instead of recursion, so that depth is only limited by `depth`.
     open_: list[tuple[str, list[tuple[str, Tree]]]] = [("", [])]
     at = 0
     for found in tag.finditer(text):
@@ -49,7 +50,7 @@ def _check_blank(text: str) -> None:
 
 
 def typed_tree(tree: Tree, schema: object, document: object) -> Typed:
-    """A tree as the value that its schema says; text in it is text where no schema does."""
+    """Return a tree as a value of its schema; without a schema, leaves are text."""
     if isinstance(tree, str):
         return typed(tree, schema, document, repair=True)
     plain = Schemas(document).plain(schema)
@@ -68,7 +69,7 @@ def typed_tree(tree: Tree, schema: object, document: object) -> Typed:
 def typed_members(
     tree: list[tuple[str, Tree]], known: Mapping[str, object], document: object
 ) -> dict[str, Typed]:
-    """The members of an object; one that stands there more than once is a list."""
+    """Return the members of an object; a repeated one is a list."""
     return {
         name: _member(name, given, known.get(name, True), document)
         for name, given in grouped(tree).items()
@@ -84,7 +85,7 @@ def _member(name: str, given: list[Tree], schema: object, document: object) -> T
 
 
 def write_tree(dialect: str, key: str, value: Any, prefix: str) -> str:
-    """An element that says a value; each tag has the prefix before it."""
+    """Return a value as an element; `prefix` stands before each tag."""
     if isinstance(value, dict) and value:
         pairs = cast("dict[str, Any]", value).items()
         inner = "".join(write_tree(dialect, name, one, prefix) for name, one in pairs)

@@ -1,18 +1,18 @@
-"""Values in tags whose tags are not all there, taken apart when a call is over.
+"""Values with missing tags, which are split when a call is over.
 
     <parameter=a>1<parameter=b>2</parameter>                        a is 1, b is 2
     <parameter=a>1</parameter> and <parameter=b>2</parameter>       a is 1, b is 2, "and" is stray
     <parameter=a>see <parameter=x>1</parameter> there</parameter>   a quotes a tag
 
-A value may quote the very tags that it stands in, as a file about them does. What counts:
+A value may quote the dialect's own tags, as a file about them does. The rules:
 
 - An opening tag whose closing tag stands in the same value is quoted.
-- One that has none opens an argument if its key is a parameter of the tool that the call does not
-  give elsewhere; where no tool is known, if it is any key that the call does not give elsewhere.
-- A closing tag that closes no opening tag of the value ends it, if such an argument comes later,
-  or if nothing else ended the value.
+- An opening tag without one opens an argument if its key is a parameter of the tool that the call
+  has nowhere else; if the tool is not declared, any such key counts.
+- A closing tag that closes no opening tag of the value ends the value, if such an argument comes
+  later, or if nothing else ended the value.
 
-Any other tag without its match stays in the value, and a problem says so.
+Any other unmatched tag stays in the value, and is reported.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ("Value", "is_balanced", "part_values", "unmatched", "unmatched_tags")
 
 
 class Value(NamedTuple):
-    """A text with its key and its opening tag; whether a closing tag of its own ended it."""
+    """A text with its key and its opening tag; `is_closed` if a closing tag of its own ended it."""
 
     key: str
     opening: str
@@ -41,7 +41,7 @@ class Value(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """A tag in a value: where it stands, and its key if it opens an argument."""
+    """A tag in a value: its span, and its key if it opens an argument."""
 
     start: int
     end: int
@@ -52,7 +52,7 @@ class _Mark(NamedTuple):
 def part_values(
     values: Sequence[Value], shape: XmlParameters, tool: ToolSpec | None
 ) -> tuple[list[Value], list[tuple[str, str]]]:
-    """All values that were meant, in order, and what was wrong with their tags."""
+    """Split values with missing tags; return all values in order, and the repairs."""
     parting = _Parting(values, shape, tool)
     for value in values:
         parting.take(value)
@@ -71,7 +71,7 @@ def unmatched_tags(values: Sequence[Value], shape: XmlParameters) -> list[tuple[
 
 
 def is_balanced(key: str, text: str) -> bool:
-    """Whether the tags in a value that are named as its key match: `<path>` and `</path>`."""
+    """Return whether tags with the name of the key match in a value: `<path>` and `</path>`."""
     return text.count(f"<{key}>") == text.count(f"</{key}>")
 
 
@@ -91,7 +91,9 @@ class _Parting:
         self._given = {value.key for value in values}
 
     def take(self, value: Value) -> None:
-        """Part one value where it must be."""
+        """Split one value at the openings of arguments that the call lacks."""
+        # `openings` and `closings` are the unmatched tags only; matched pairs are quoted text. Each
+        # opening that counts ends the value before it, at the last unmatched closing tag between.
         if self._shape.is_quoted(value.text):
             return self._keep(value, value.text, value.is_closed)
         openings, closings = self.marks(value.text)
@@ -109,7 +111,7 @@ class _Parting:
         return self._part(rest, at, _last(closings, len(value.text)))
 
     def _part(self, value: Value, at: int, end: _Mark | None) -> None:
-        """Keep a value that another tag than its own ended, or that has text behind its own."""
+        """Keep a value that ends at `end`, or, without it, before the next opening tag."""
         if end is None:
             return self._keep(value, without_line_end(value.text), False)
         stray = value.text[end.end - at :].strip()
@@ -123,7 +125,7 @@ class _Parting:
         self.values.append(value._replace(text=text))
 
     def marks(self, text: str) -> tuple[list[_Mark], deque[_Mark]]:
-        """The opening tags that nothing in the text closes, and the closing tags of none in it."""
+        """Return the unmatched opening tags and the unmatched closing tags of a text."""
         open_: list[_Mark] = []
         closings: deque[_Mark] = deque()
         for mark in self._tags_in(text):
@@ -146,7 +148,7 @@ class _Parting:
 
 
 def _last(closings: deque[_Mark], before: int) -> _Mark | None:
-    """Take the closing tags that stand before a place; give the last of them."""
+    """Remove the closing tags before a position, and return the last of them."""
     found = None
     while closings and closings[0].start < before:
         found = closings.popleft()

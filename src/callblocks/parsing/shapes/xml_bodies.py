@@ -1,4 +1,4 @@
-"""What stands between the tags of a call where that is not a row of arguments."""
+"""Bodies between the tags of a call that are not rows of arguments: JSON, or text."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from callblocks.parsing.stage import Reading
 
 __all__ = ("Input", "JsonBody", "ReadsBodies", "TextBody")
 
+# The input of a call, and its problems, each a code and a detail.
 Input: TypeAlias = tuple[dict[str, Any], list[tuple[str, str]]]
-"""The input of a call, and what is wrong with it: codes and details."""
 
 
 class ReadsBodies(Protocol):
-    """Reads what stands between the tags of a call when it is all there."""
+    """A reader for the complete body of a call."""
 
     def may_begin(self, blanks: str, char: str) -> bool:
-        """Whether a body may begin with these blanks and then this; nothing where text is over."""
+        """Return whether a body may begin with these blanks and `char` (`""` at the end)."""
         ...
 
     def is_whole_body(self, text: str, tool: ToolSpec | None, *, is_all: bool) -> bool:
-        """Whether a body whose last part this is can end here; `is_all` says it is all of it."""
+        """Return whether a body with this last part can end here; `is_all` if it is all of it."""
         ...
 
     def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
-        """The input that a body is; `BadBody` says why it is none."""
+        """Return the input that a body stands for, or raise `BadBody`."""
         ...
 
 
 class JsonBody:
-    """A JSON object, whose first brace was taken. In a string of it no tag is one.
+    """A JSON object whose first brace was consumed. A tag inside of its strings is text.
 
-    `is_open` says that the text ended within it.
+    `is_open`: the text ended within it.
     """
 
     is_sure = True
@@ -65,10 +65,10 @@ class JsonBody:
         return end
 
     def value(self, tool: ToolSpec | None) -> Input:
-        """The object, or raise `BadBody`."""
+        """Return the object, or raise `BadBody`."""
         stage, text = self._block.stage, "".join(self._parts)
         try:
-            # Where the text is over, more of it might have shown what was meant.
+            # Text that was cut off is not repaired: more of it might have given another value.
             strict = stage.strict or not self._ended
             value, codes = read_input(text, ended=True, strict=strict, depth=stage.limits.depth)
         except ValueError as error:
@@ -81,9 +81,9 @@ class JsonBody:
 
 
 class TextBody:
-    """A text that the shape reads when it is there.
+    """A text that the shape reads when it is complete.
 
-    An end in it is one where the body is whole before it, or where the text is over after it.
+    A closing tag in it counts if the body before it is complete, or if nothing follows it.
     """
 
     def __init__(self, block: Block, shape: ReadsBodies, ends: Markers, blanks: str) -> None:
@@ -114,9 +114,9 @@ class TextBody:
 
     @property
     def text(self) -> str:
-        """All of it, as it is written."""
+        """The whole body, as written."""
         return "".join(self._parts)
 
     def value(self, tool: ToolSpec | None) -> Input:
-        """What the shape reads it as."""
+        """Return the input that the shape reads from the body."""
         return self._shape.read_body(self.text, tool, self._block.stage.limits.depth)

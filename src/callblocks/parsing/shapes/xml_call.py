@@ -1,9 +1,21 @@
-"""One call while it is read: its arguments in tags, or its body.
+"""One call in tags while it is read: its arguments, or its body.
 
-What a value holds is text, so a closing tag in it is one only if the next tag tells: after
-`</parameter>` comes another parameter or the end of the call, else it belongs to the value. What
-was read as one value may still be several whose tags are not all there; that is judged when all
-arguments of the call are known (`unclosed_values`).
+Values are raw text, and a value may quote the dialect's own tags (a file that documents them). So a
+closing tag ends a value only if the next tag confirms it:
+
+    </parameter> <parameter=…>     ends: another argument follows
+    </parameter> </function>       ends: the call ends
+    </parameter> and more text     is part of the value
+
+Models also forget closing tags. Two mechanisms handle that:
+    - The end of the call (`</function>`) inside of a value may be real. From there on the text is
+      held back (`_OuterEnd`). If no closing tag of a value follows up to the end of the text, the
+      value and the call end there; otherwise it was quoted.
+    - A text that was read as one value may be several whose tags are not all there. That is judged
+      when all arguments of the call are known (`unclosed_values`).
+
+`stage.unclosed` remembers that a closing tag does not occur any more, so that a text with many such
+calls is searched to its end only once.
 """
 
 from __future__ import annotations
@@ -35,26 +47,28 @@ _CDATA_END = re.compile(r"\]\]>\s*\Z")
 
 @lru_cache(maxsize=256)
 def _elements(keys: tuple[str, ...]) -> Markers:
-    """Tags that are the names of arguments, or, where no names are known, any simple tag."""
+    """Return tags that are the names of arguments, or, if no names are known, any simple tag."""
     if not keys:
         return Markers(Shape((BLANKS, "<", "[A-Za-z_]", r"[\w.-]{0,60}", ">")))
     return Markers(*(Shape((BLANKS, *literal(f"<{key}>").atoms)) for key in keys))
 
 
 class _OuterEnd(NamedTuple):
-    """The end of a call in a value: which of its parts it is, and the offset behind it."""
+    """The end of a call inside of a value: the index of its part, and the offset behind it."""
 
     part: int
     offset: int
 
 
 class XmlCall:
-    """`repairs` are what was wrong with it. `over` says that the text ended before its end.
+    """A reader of one call.
 
-    `inside` says that it ended within a value, `sure` that what ended the call surely did.
-    `follows` is what was found right after its end, where that had to be looked at. `dead` is up
-    to where no other call begins if this is none. With `in_wrapper` the tags around it make sure
-    that a tool is called.
+    `repairs`: the repairs, each a code and a detail.
+    `over`: the text ended before the call did; `inside`: it ended within a value.
+    `sure`: the end of the call is certain.
+    `follows`: the tag behind its end, if that had to be read already.
+    `dead`: if this is no call, no other call begins before this offset.
+    `in_wrapper`: the tags around it make certain that a tool is called.
     """
 
     def __init__(self, shape: XmlParameters, block: Block, *, in_wrapper: bool = False) -> None:
@@ -74,9 +88,9 @@ class XmlCall:
         self._has_elements = False
 
     def read(self, name: str, stop: int) -> Reading[str | None]:
-        """Read a call whose opening tag ends at `stop`; return the tag after it.
+        """Read a call whose opening tag ends at `stop`; return the tag behind its arguments.
 
-        That is nothing where the text is over, and None if this is no call after all.
+        The tag is `""` where the text ended; None is returned if this is no call.
         """
         block, inside = self._block, self._tags.inside
         self.end = self._shape.end_of(name)
@@ -103,7 +117,7 @@ class XmlCall:
         return tag
 
     def _read_json(self, tag: str) -> Reading[str]:
-        """Read the object that all arguments are; `tag` is what stands up to its brace."""
+        """Read arguments that are one JSON object; `tag` is the text up to its brace."""
         block, tags, is_element = self._block, self._tags, tag.strip() != "{"
         if is_element:
             block.input("", end=block.offset - 1)
@@ -120,7 +134,7 @@ class XmlCall:
         return end
 
     def _match_inside(self, name: str) -> Reading[str]:
-        """Take what a call begins with: an argument, its end, or what models write for these."""
+        """Consume the first tag of a call: an argument, its end, or a variant of these."""
         block = self._block
         tag = yield from block.match(self._tags.inside)
         if tag.strip() != "{" or self._tags.json_bodies:
@@ -138,15 +152,15 @@ class XmlCall:
         return tags.has_wrapper and tags.wrapper.is_in(self._block.opening.lstrip())
 
     def _may_be_tool(self, name: str) -> bool:
-        """Whether a name makes sure of a call although what follows is not as it should be."""
+        """Return whether a name alone makes a call certain although its body is irregular."""
         stage = self._block.stage
         return name in stage.tools or (stage.alone and not stage.tools)
 
     def _match_element(self, name: str) -> Reading[str]:
-        """Take a tag that is the bare name of an argument: `<path>` for `<parameter=path>`."""
+        """Consume a tag that is the bare name of an argument: `<path>` for `<parameter=path>`."""
         stage = self._block.stage
         keys = tuple(stage.tools[name].properties) if name in stage.tools else ()
-        # Where tools are declared, only their keys are tags; else any tag in a call is.
+        # If tools are declared, only their keys are such tags; otherwise any tag in a call is.
         is_sure = bool(keys) if stage.tools else self._is_wrapped or stage.alone
         if stage.strict or not is_sure:
             return ""
@@ -155,7 +169,7 @@ class XmlCall:
         return tag
 
     def _is_argument(self, tag: str) -> bool:
-        """Whether a tag opens an argument, in the way of the grammar or as an element."""
+        """Return whether a tag opens an argument, by the grammar or by its bare name."""
         is_element = self._has_elements and _ELEMENT.fullmatch(tag) is not None
         return is_element or self._tags.argument.is_in(tag)
 
@@ -164,13 +178,13 @@ class XmlCall:
         return self._shape.key_in(opening) if is_own else opening[1:-1]
 
     def _skip(self) -> Reading[str]:
-        """Take what is no row of arguments, up to the end of the call or the next one."""
+        """Consume irregular text up to the end of the call, or up to the next call."""
         _, end = yield from self._block.stream(self._tags.skipped_to)
         self.over = not end
         return end
 
     def read_whole(self, name: str, stop: int) -> bool:
-        """Say a call whose opening tag, which ends at `stop`, also ends it, if it is one."""
+        """Start a call whose opening tag, which ends at `stop`, also ends it; return whether."""
         self._block.started(name, end=stop)
         return True
 
@@ -189,7 +203,7 @@ class XmlCall:
         return (yield from self._read_body(self._body))
 
     def value(self, tool: ToolSpec | None) -> Input:
-        """The input of the call and what is wrong with it, or raise `BadBody`."""
+        """Return the input of the call and its problems, or raise `BadBody`."""
         if self._fault:
             raise self._fault
         if self._body is not None:
@@ -203,16 +217,16 @@ class XmlCall:
         return value, [*problems, *unmatched_tags(values, self._shape)]
 
     def missing(self, tag: Tag) -> None:
-        """Note that a closing tag is missing."""
+        """Record that a closing tag is missing."""
         self.repair("missing-closer", f"{tag.name} is missing")
 
     def note_spelling(self, tag: Tag, text: str) -> None:
-        """Note that a tag is not spelt as it should be, if so."""
+        """Record a tag that is not spelt as its grammar says."""
         if not tag.is_exact(text):
             self.repair("misspelt-tag", f"{text!r:.80} stands for {tag.name}")
 
     def repair(self, code: str, detail: str) -> None:
-        """Note that something was repaired."""
+        """Record a repair."""
         self.repairs.append((code, detail))
 
     def swallowed(self) -> str:
@@ -233,7 +247,13 @@ class XmlCall:
         return end
 
     def _read_argument(self, opening: str) -> Reading[str]:
-        """Read an argument whose opening tag was taken; return the tag that follows."""
+        """Read an argument whose opening tag was consumed; return the tag behind it."""
+        # Each turn of the loop reads up to a tag that may end the value, and asks what stands
+        # behind it (`_tag_after`). If that confirms the end, the argument is done. If not, the tag
+        # is part of the value, and the loop goes on. At the end of the text, in this order:
+        #   - an outer end was held back and no closing tag came: the call ended there;
+        #   - the value ended right before the turn did: only the call's end is missing;
+        #   - otherwise the call is cut off, inside of the value unless that has a closing tag.
         block = self._block
         self.note_spelling(self._tags.argument, opening)
         key = self._key = self._key_in(opening)
@@ -241,8 +261,8 @@ class XmlCall:
         if opening.endswith("/>"):
             return (yield from self._read_empty(key, opening))
         parts: list[str] = []
-        # The end of the call or the wrapper in the value. All from it on waits: if no tag closes
-        # the value, it ends there.
+        # The first end of the call or of its wrapper inside of the value. The text from there on is
+        # held back, and not emitted: if no tag closes the value, it ends there.
         outer: _OuterEnd | None = None
         while True:
             ask = block.until if outer else block.stream
@@ -258,7 +278,7 @@ class XmlCall:
             if not end:
                 self._values.append(Value(key, opening, "".join(parts), is_closed=False))
                 self.over = True
-                # What has a closing tag of its own is whole, whatever stands behind it.
+                # A value that contains its closing tag is complete, whatever stands behind it.
                 self.inside = self._in_cdata(parts) or not self._is_closed_in("".join(parts))
                 if outer:
                     block.input("".join(parts[outer.part :]))
@@ -279,7 +299,7 @@ class XmlCall:
                 return self._end_at(outer, Value(key, opening, "", is_closed=False), parts)
 
     def _is_closed_in(self, text: str) -> bool:
-        """Return whether an argument's closing tag stands in a value that nothing else closes."""
+        """Return whether an argument's closing tag stands in the text of a value."""
         return self._tags.argument_end.markers.final.search(text) is not None
 
     def _outer_end_in(self, parts: list[str]) -> _OuterEnd | None:
@@ -290,17 +310,18 @@ class XmlCall:
         return _OuterEnd(len(parts) - 1, self._block.offset)
 
     def _end_at(self, outer: _OuterEnd, value: Value, parts: list[str]) -> str:
-        """End a value that no tag closes, and the call, with the end of the call that it holds.
+        """End an unclosed value, and the call, at the end of the call inside of the value.
 
-        The text may have broken off in a value that quotes such an end: the call is sure only
-        where the value is one line and the end is the last of its line.
+        The text may have broken off in a value that quotes such an end. So the call is certain only
+        if the value is a single line and the end is the last text of its line.
         """
         block, tags, text = self._block, self._tags, "".join(parts[: outer.part])
         if not tags.call_end.is_in(parts[outer.part].lstrip()):
             self.missing(tags.call_end)
         self._values.append(value._replace(text=text))
         block.give_back(outer.offset)
-        # No later value is closed either. Knowing that, each is read once.
+        # The search reached the end of the text, so no later value is closed either. The next one
+        # need not search again.
         block.stage.unclosed.setdefault(tags.argument_end.name, outer.offset)
         ahead = block.scan.text[block.scan.pos : block.scan.pos + 9].lstrip(" \t\r")
         self.sure = "\n" not in text.strip() and ahead.startswith("\n")
@@ -308,7 +329,7 @@ class XmlCall:
         return ""
 
     def _ends_turn(self, parts: list[str]) -> bool:
-        """Whether the text ends with the end of a value and then that of the model's turn."""
+        """Return whether the text ends with the end of a value and the end of the turn."""
         return (
             len(parts) > 1
             and self._tags.argument_end.is_in(parts[-2].lstrip())
@@ -316,7 +337,7 @@ class XmlCall:
         )
 
     def _read_empty(self, key: str, opening: str) -> Reading[str]:
-        """Read what follows an argument whose opening tag also closes it."""
+        """Read the tag behind an argument whose opening tag also closes it."""
         self._values.append(Value(key, opening, "", is_closed=True))
         self.repair("misspelt-tag", f"{opening!r:.80} stands for an empty value")
         tag = yield from self._block.match(self._tags.after_argument)
@@ -328,16 +349,17 @@ class XmlCall:
         return tag
 
     def _in_cdata(self, parts: list[str]) -> bool:
-        """Whether a value has opened `<![CDATA[` and not closed it."""
+        """Return whether `<![CDATA[` is open in a value."""
         opened = self._shape.cdata and _CDATA.match(parts[0])
-        # In `</]]>` the end looks like a part of a tag.
+        # `]]>` may be split over the last two parts: in `</]]>` the stream stopped inside of it,
+        # because `</` begins like a closing tag.
         return bool(opened) and not _CDATA_END.search("".join(parts[-2:]))
 
     def _closes_argument(self, end: str) -> bool:
         return self._tags.argument_end.is_in(end) or end == f"</{self._key}>"
 
     def _tag_after(self, end: str) -> Reading[str | None]:
-        """What follows a value that `end` may have ended; None if it belongs to the value."""
+        """Return the tag behind a possible end of a value; None if `end` is part of the value."""
         tags, bare = self._tags, end.lstrip()
         if not self._closes_argument(bare):
             return (yield from self._outer_end(bare)) if tags.is_call_or_wrapper_end(bare) else None
@@ -352,7 +374,7 @@ class XmlCall:
         return tag
 
     def _outer_end(self, end: str) -> Reading[str | None]:
-        """The end of the call, or of the wrapper, in a value: one if a call or an end follows."""
+        """Return the end of the call or wrapper in a value, if a call or an end follows it."""
         tags = self._tags
         after = tags.after_call if tags.call_end.is_in(end) else tags.after_wrapper
         follows = yield from self._block.match(after)
@@ -360,6 +382,6 @@ class XmlCall:
         if not follows and not self._block.ends_within(after):
             return None
         self.follows = follows
-        # Where the text is over, more of it might have shown that this belongs to the value.
+        # At the end of the text it is not certain: more text might show that the tag is quoted.
         self.sure = bool(follows)
         return end

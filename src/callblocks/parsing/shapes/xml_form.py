@@ -1,4 +1,4 @@
-"""How a dialect of tags writes its calls."""
+"""The form in which a dialect of tags writes its calls."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ TYPES = ("string", "number", "integer", "boolean", "null", "object", "array")
 
 
 class XmlForm(NamedTuple):
-    """Each is a pair: what stands before and after. A tag's name stands between its own pair.
+    """The literals of a form. A pair is the text before and behind a name or a row.
 
-    With `shared`, calls that follow each other stand in one wrapper. `marks` are what follows a
-    key to say the type of its value, by the name of the type in JSON Schema. `number` is what
-    stands between a call's name and its number in the wrapper, where calls are numbered.
+    `shared`: adjacent calls stand in one wrapper. `marks`: the text behind a key that marks the
+    type of its value, by JSON Schema type. `number`: the text between a call's name and its number,
+    if calls are numbered.
     """
 
     head: tuple[str, str]
@@ -32,16 +32,16 @@ class XmlForm(NamedTuple):
     number: str = ""
 
     def opening(self, key: str, kind: str = "string") -> str:
-        """The tag that opens an argument whose value has this type."""
+        """Return the tag that opens an argument with a value of this type."""
         return f"{self.key[0]}{key}{self.marks.get(kind, '')}{self.key[1]}"
 
     def call(self, head: str, arguments: str, number: int) -> str:
-        """One call without its end and its wrapper; `head` is its tag up to its name."""
+        """Return one call without its end and its wrapper; `head` is its tag up to its name."""
         numbered = f"{self.number}{number}" if self.number else ""
         return f"{head}{numbered}{self.head[1]}{arguments}"
 
     def calls(self, calls: Sequence[str], *, ended: bool) -> str:
-        """Calls that follow each other, in as many wrappers as they need."""
+        """Return adjacent calls, in one shared wrapper or in one each."""
         rows = [calls] if self.shared else [[call] for call in calls]
         before, after = self.wrapper
         text = "".join(f"{before}{''.join(row)}{after}" for row in rows)
@@ -49,7 +49,7 @@ class XmlForm(NamedTuple):
 
 
 def as_text(dialect: str, value: Any) -> str:
-    """A string as it is, anything else as JSON."""
+    """Return a string unchanged, and any other value as JSON."""
     if isinstance(value, str):
         return value
     try:

@@ -8,8 +8,12 @@
     </function>
     </tool_call>
 
-A dialect gives the tags (`tags`) and how it writes them (`form`); it may say how a name stands in
-its tag, and what type a value has.
+A dialect gives the tags to read (`tags`) and the form to write (`form`). It may override how a name
+is read from its tag, and which type a value has. `XmlReader` reads a block, `XmlCall` one call in
+it.
+
+Values are raw text: nothing is escaped, so a value may contain the dialect's own tags. A closing
+tag counts only if the tag behind it confirms it (see `xml_call`).
 """
 
 from __future__ import annotations
@@ -49,6 +53,7 @@ __all__ = ("XmlParameters",)
 
 _NAMED = re.compile(r"<[^\s=<>]+=\s*(.*?)\s*(?:/?>|\n|\Z)", re.DOTALL)
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
+# Names of an argument in which models put all arguments as one JSON object.
 _WRAPPERS = ("arguments", "input", "parameters", "properties")
 _QUOTES = "\"'“”‘’"
 
@@ -58,16 +63,16 @@ class XmlParameters(Dialect):
 
     tags: XmlTags
     form: ClassVar[XmlForm]
+    # True if one line end on each side of a value belongs to its tags.
     trims: ClassVar[bool] = False
-    """Whether one line end on each side of a value belongs to its tags."""
+    # True if a value may stand in `<![CDATA[…]]>`, in which tags are text.
     cdata: ClassVar[bool] = False
-    """Whether a value may stand in `<![CDATA[…]]>`, in which no tag is one."""
+    # True if lists and objects stand in nested tags, not in JSON.
     nests: ClassVar[bool] = False
-    """Whether lists and objects stand in tags of their own, not in JSON."""
+    # True if other dialects have the same call tags: only the wrapper then tells this one.
     shares_calls: ClassVar[bool] = False
-    """Whether only its wrapper tells it: calls without one are taken for another dialect's."""
+    # True if a call tag outside of a wrapper, with JSON behind it, is another dialect's.
     leaves_json: ClassVar[bool] = False
-    """Whether JSON behind the tag of a call that stands in no wrapper is another dialect's."""
     keeps_ids = False
     values_are_text = True
 
@@ -92,41 +97,41 @@ class XmlParameters(Dialect):
         return XmlReader(self, block).read()
 
     def reading(self, block: Block, *, in_wrapper: bool = False) -> XmlCall:
-        """Who reads one call of a block."""
+        """Return a reader for one call of a block."""
         return XmlCall(self, block, in_wrapper=in_wrapper)
 
     def name_in(self, opening: str) -> str:
-        """The tool's name in the tag that opens a call, or nothing."""
+        """Return the tool's name in the tag that opens a call, or `""`."""
         return _name(opening)
 
     def key_in(self, opening: str) -> str:
-        """The name of an argument in its opening tag."""
+        """Return the name of an argument in its opening tag."""
         return _name(opening)
 
     def is_tool(self, name: str, tools: Mapping[str, ToolSpec]) -> bool:
-        """Whether a tag with this name opens a call."""
+        """Return whether a tag with this name opens a call."""
         return True
 
     def end_of(self, name: str) -> Tag:
-        """The tag that ends a call of this tool."""
+        """Return the tag that ends a call of this tool."""
         return self.tags.call_end
 
     def bodies(self) -> ReadsBodies | None:
-        """Who reads what stands between the tags of a call, where that is no row of arguments."""
+        """Return the reader of a call's body, if that is no row of arguments; else None."""
         return None
 
     def is_whole(self, opening: str) -> bool:
-        """Whether the tag that opens a call also ends it."""
+        """Return whether the tag that opens a call also ends it."""
         return opening.endswith("/>")
 
     def typed_value(self, opening: str, text: str, tool: ToolSpec | None, key: str) -> Typed:
-        """What an argument's text is, by its tag and the tool's schema."""
+        """Return an argument's text as a value, by its tag and the tool's schema."""
         return typed_argument(text, tool, key)
 
     def typed_arguments(
         self, written: Mapping[str, Sequence[tuple[str, str]]], tool: ToolSpec | None
     ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-        """The input of a call, and what is wrong with it. Each text stands with its tag."""
+        """Return the input of a call and its problems; `written` has each text with its tag."""
         if tool and len(written) == 1 and (inner := _unwrapped(written, tool)) is not None:
             return inner, [("repaired-wrapping", f"all arguments stand in {next(iter(written))!r}")]
         values = {key: self.typed_values(given, tool, key) for key, given in written.items()}
@@ -135,7 +140,9 @@ class XmlParameters(Dialect):
     def typed_values(
         self, given: Sequence[tuple[str, str]], tool: ToolSpec | None, key: str
     ) -> Typed:
-        """What an argument is that stands there once, or more than once."""
+        """Return the value of an argument that was written once or several times."""
+        # A repeated argument is a list if the schema allows one. Otherwise equal texts count once,
+        # and different ones make the call bad: which one was meant is unknown.
         (opening, text), *more = ((opening, self.bare(text)) for opening, text in given)
         if not more:
             return self.typed_value(opening, text, tool, key)
@@ -152,11 +159,11 @@ class XmlParameters(Dialect):
         return joined([one.value for one in values], values, "repaired-repeats")
 
     def is_quoted(self, text: str) -> bool:
-        """Whether a value stands in `<![CDATA[…]]>`."""
+        """Return whether a value stands in `<![CDATA[…]]>`."""
         return self.cdata and _CDATA.fullmatch(text) is not None
 
     def bare(self, text: str) -> str:
-        """A value without what its grammar puts around it."""
+        """Return a value without the CDATA markers or line ends that its grammar adds."""
         if self.cdata and (inner := _CDATA.fullmatch(text)):
             return inner[1]
         return without_line_ends(text) if self.trims else text
@@ -165,7 +172,8 @@ class XmlParameters(Dialect):
         names = {item.id: item.name for item in items if isinstance(item, Call)}
         rows = [list(group) for _, group in groupby(items, key=type)]
         results = [[item for item in row if isinstance(item, Result)] for row in rows]
-        # What cannot be said at all comes first: it is the reason that helps.
+        # Results first: a dialect without a form for them raises here, which is a better message
+        # than a later one about the text around them.
         said = [self.results(row, names) if row else "" for row in results]
         for at, row in enumerate(rows):
             calls = [item for item in row if isinstance(item, Call)]
@@ -177,44 +185,44 @@ class XmlParameters(Dialect):
         return "".join(said)
 
     def early_ends(self, tools: Mapping[str, ToolSpec] | None) -> Sequence[Shape]:
-        # What closes a value does so only before one of these (see `XmlCall`).
+        # A closing tag ends a value only before one of these (see `XmlCall`).
         tags = self.tags
         return _beginnings(tags.argument, tags.call, tags.call_end, tags.wrapper_end)
 
     def results(self, results: Sequence[Result], names: Mapping[str, str]) -> str:
-        """Results that follow each other, as text; `names` are those of their calls."""
+        """Return adjacent results as text; `names` are those of their calls."""
         raise Unwritable(self.name, f"results: it has no form for that of {results[0].id!r}")
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
         xml_rules(grammar, self, tools)
 
     def written_name(self, name: str) -> str:
-        """A name as it stands in a tag."""
+        """Return a name as it stands in a tag."""
         return name
 
     def argument(self, key: str, text: str, kind: str = "string") -> str:
-        """One argument in its tags."""
+        """Return one argument in its tags."""
         end = self.value_end_of(key)
         if self.trims and text.endswith("\r"):
-            # The two would be one line end.
+            # A final CR and the LF of the tag would read as one line end, CRLF.
             end = end.removeprefix("\n")
         return f"{self.form.opening(self.written_name(key), kind)}{text}{end}"
 
     def value_end_of(self, key: str) -> str:
-        """What ends the value of this argument."""
+        """Return the text that ends the value of this argument."""
         return self.form.value_end
 
     def tail_of(self, name: str) -> str:
-        """What a call of this tool ends with."""
+        """Return the text that ends a call of this tool."""
         return self.form.end
 
     def openings(self, tools: Sequence[ToolSpec]) -> list[str]:
-        """What prose cannot hold where calls are constrained: it could open a block."""
+        """Return the openers that prose must not hold in a grammar."""
         starts = dict.fromkeys(map(begun, self.openers(Setting())))
         return [text for text in starts if len(text) > 2]
 
     def head_of(self, name: str) -> str:
-        """What a call of this tool begins with, up to and with its name."""
+        """Return the beginning of a call of this tool, including its name."""
         return f"{self.form.head[0]}{self.written_name(name)}"
 
     def _compose_call(self, number: int, call: Call, tools: Mapping[str, ToolSpec]) -> str:
@@ -234,7 +242,7 @@ def _beginnings(*tags: Tag) -> list[Shape]:
 
 @lru_cache(maxsize=256)
 def _name(opening: str) -> str:
-    """`<function=NAME>`, or `<invoke name="NAME">`."""
+    """Return the name in `<function=NAME>` or `<invoke name="NAME">`."""
     if bare := _NAMED.match(opening):
         return bare[1].strip(_QUOTES)
     return attributes(opening).get("name", "").strip()
@@ -243,7 +251,7 @@ def _name(opening: str) -> str:
 def _unwrapped(
     written: Mapping[str, Sequence[tuple[str, str]]], tool: ToolSpec
 ) -> dict[str, Any] | None:
-    """The arguments, where they all stand in one that the tool does not have."""
+    """Return the arguments if all stand as JSON in one argument that the tool does not have."""
     ((key, given),) = written.items()
     if key not in _WRAPPERS or key in tool.properties or len(given) > 1:
         return None

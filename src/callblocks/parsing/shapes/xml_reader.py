@@ -1,7 +1,8 @@
-"""Reads one block of calls in tags: a wrapper, and the calls in it.
+"""The reader of one block of calls in tags: a wrapper, and the calls in it.
 
-Where a closing tag is missing, the tag that comes next closes what is open, with a problem. If
-nothing is to be repaired, such a call is malformed.
+If a closing tag is missing, the next tag closes what is open, and the call gets a problem; with
+`strict` such a call is malformed. Each call is read by an `XmlCall`; this class decides where one
+call ends and the next begins.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _REPAIRS = ("missing-closer", "stray-text", "foreign-body", "misspelt-tag")
 
 
 class XmlReader:
-    """The reading of one block."""
+    """A reader of one block."""
 
     def __init__(self, shape: XmlParameters, block: Block) -> None:
         self._shape, self._block, self._tags = shape, block, shape.tags
@@ -56,7 +57,7 @@ class XmlReader:
         return block.refuse()
 
     def _read_call(self, opening: str) -> Reading[tuple[str, Refused | None]]:
-        """Read a call whose opening tag was taken; return the next one's, or that it was none."""
+        """Read a call whose opening tag was consumed; return the next one's tag, or a refusal."""
         block, stop, bare = self._block, self._block.offset, self._tags.bare(opening)
         self._call.note_spelling(self._tags.call, bare)
         name = self._shape.name_in(bare)
@@ -64,7 +65,7 @@ class XmlReader:
             return "", self._give_up(stop - len(opening), "the name of a tool")
         if self._shape.is_whole(opening):
             if self._shape.form.head[0].endswith("="):
-                # After a bare name a slash is no part of the grammar; after attributes it is XML.
+                # `<function=ls/>` is no part of the grammar; `<invoke name="ls"/>` is XML.
                 self._call.repair("misspelt-tag", f"{bare!r:.80} stands for an empty call")
             tag = "" if self._call.read_whole(name, stop) else None
         else:
@@ -77,7 +78,7 @@ class XmlReader:
         return (yield from self._close(tag, stop)), None
 
     def _give_up(self, start: int, expected: str = "") -> Refused | None:
-        """This is no call: the first one of a block makes it no block."""
+        """Give up on a call: the first one refuses the block, a later one ends it before itself."""
         block = self._block
         if block.start == self._begin:
             return block.refuse(self._call.dead, expected=expected, at=start)
@@ -85,7 +86,11 @@ class XmlReader:
         return None
 
     def _close(self, tag: str, start: int) -> Reading[str]:
-        """Say the call; return the opening tag of the next one, if that was taken already."""
+        """Emit the call; return the opening tag of the next one, if that was consumed already."""
+        # `tag` ended the arguments. Five cases: the end of the call; the start of the next call
+        # (the end is missing); a tag of an outer frame (missing, and the tag is returned); the end
+        # of the wrapper (missing); the end of the text. The call is emitted only after the wrapper
+        # end was looked for, because the last call owns it.
         block, tags, call, bare = self._block, self._tags, self._call, tag.lstrip()
         follows = call.follows
         if call.end.is_in(bare):
@@ -113,7 +118,7 @@ class XmlReader:
         return opening
 
     def _read_wrapper_end(self) -> Reading[str]:
-        """What follows the end of a call: the end of the wrapper, or another call in it."""
+        """Read the tag behind the end of a call: the end of the wrapper, or another call in it."""
         block, tags = self._block, self._tags
         if not tags.has_wrapper:
             return ""
@@ -129,7 +134,7 @@ class XmlReader:
         return follows
 
     def _read_stray(self) -> Reading[str]:
-        """Take a few words that stand behind a call in its wrapper, and the tag that follows."""
+        """Consume a few stray words behind a call in its wrapper, and the tag behind them."""
         found = yield from self._block.match(self._tags.after_stray)
         stray, bracket, tag = found.partition("<")
         if found:
@@ -150,7 +155,8 @@ class XmlReader:
             return block.malformed(code, bad.detail, stop, text)
         swallowed = call.swallowed()
         if swallowed:
-            # Nobody knows whether the value quotes that call or was never closed.
+            # Either the value quotes that call, or its closing tag is missing. Both are possible,
+            # so the call is not marked as ended.
             detail = f"a value holds the beginning of a call of {swallowed}"
             problems = [*problems, ("missing-closer", detail)]
         found = [*call.repairs, *problems]

@@ -46,7 +46,7 @@ def xml_rules(grammar: Grammar, shape: XmlParameters, tools: Sequence[ToolSpec])
 
 
 def arguments_rule(grammar: Grammar, shape: XmlParameters, tool: ToolSpec) -> Expr:
-    """The arguments of a tool in their order, of which the optional ones may be missing."""
+    """Return a rule for the arguments of a tool in their order; optional ones may be missing."""
     parts: list[Expr] = []
     for key in tool.properties:
         argument = argument_rule(grammar, shape, tool, key)
@@ -55,15 +55,16 @@ def arguments_rule(grammar: Grammar, shape: XmlParameters, tool: ToolSpec) -> Ex
 
 
 def argument_rule(grammar: Grammar, shape: XmlParameters, tool: ToolSpec, key: str) -> Expr:
-    """An argument in its tags, its value as text where the schema allows a string, else JSON."""
+    """Return a rule for an argument: text if the schema allows a string, else JSON."""
     form, written = shape.form, shape.written_name(key)
     plain = Schemas(tool.parameters).plain(schema_of(tool, key)) or [{}]
     ways = [(one, kind) for one in plain for kind in sorted(types_of(one)) or TYPES]
     if not form.marks and any(kind == "string" for _, kind in ways):
-        # Nothing tells text from the rest, and any text is text.
+        # Without a type in the tag, a number and its text look the same: a schema that allows a
+        # string then allows any text.
         ways = [(one, kind) for one, kind in ways if kind == "string"]
     if shape.nests:
-        # What stands in further tags is held to its own end only, like text.
+        # Nested tags are constrained like text: only up to the closing tag of the argument.
         ways = [(one, "string" if kind in ("array", "object") else kind) for one, kind in ways]
     label = f"{tool.name}-{key}"
     return alt(
@@ -80,7 +81,7 @@ def argument_rule(grammar: Grammar, shape: XmlParameters, tool: ToolSpec, key: s
 def _value(
     grammar: Grammar, end: str, plain: Plain, kind: str, label: str, document: object
 ) -> Expr:
-    """A value of one type, and the tag that ends it."""
+    """Return a rule for a value of one type, and the tag that ends it."""
     choices = [plain["const"]] if "const" in plain else plain.get("enum") or ()
     chosen = [value for value in choices if type_name(value) == kind]
     if kind == "string" and chosen:
@@ -92,6 +93,6 @@ def _value(
 
 
 def _text(end: str) -> Expr:
-    """Any text and then the tag; a newline before it belongs to the tag, and never lacks."""
+    """Return a rule for any text up to the tag; a newline before the tag is part of it."""
     whole, tag = end.rstrip(), end.strip()
     return until([whole], [tag] if tag != whole else [])

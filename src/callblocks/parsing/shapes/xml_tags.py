@@ -1,4 +1,4 @@
-"""The tags of a dialect whose arguments stand in tags, and what may follow each."""
+"""The tags of a dialect with arguments in tags, and the sets of tags that may follow each."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _JSON = Shape((BLANKS, "\\{"))
 
 
 class Beside(NamedTuple):
-    """What may stand in a call, or behind it, where an argument or its end should.
+    """Text that may stand in a call, or behind it, in place of an argument or its end.
 
-    With `json_bodies` a JSON object may stand for the arguments; elsewhere that is a repair. A
-    `json_element` is an opening, with the brace, and an end around such an object. What is
-    `outer` ends the message that a call stands in, and so the call.
+    `json_bodies`: a JSON object may stand for the arguments; in other dialects that is a repair.
+    `json_element`: an opening tag, with the brace, and an end tag around such an object. `outer`:
+    tags that end the message around a call, and so the call.
     """
 
     json_bodies: bool = False
@@ -33,13 +33,13 @@ ONLY_ARGUMENTS = Beside()
 
 
 class XmlTags:
-    """The tags, each a `Tag`; there may be no wrapper.
+    """The tags of a dialect; there may be no wrapper.
 
-    `beside` says what a call may hold but arguments.
+    `beside`: text that a call may hold other than arguments.
 
-    The sets of markers are the places where a reader stands: `first` in the wrapper, `inside`
-    a call, within a value (`value_ends`), and after each end. What has `begun` an argument makes
-    sure that it stands in a call.
+    Each set of markers belongs to a state of the reader: `first` in the wrapper, `inside` a call,
+    `value_ends` within a value, and one behind each end. `begun` is the beginning of an argument,
+    which makes a call certain.
     """
 
     def __init__(
@@ -57,6 +57,8 @@ class XmlTags:
         self.argument, self.argument_end = argument, argument_end
         self.wrapper, self.wrapper_end = wrapper, wrapper_end
         self.has_wrapper = wrapper is not NOTHING
+        # One set of markers per state. Each tag has blanks before it, so that a tag and its
+        # indentation are one marker and no blank is consumed without a tag behind it.
         ends = (call_end, wrapper_end)
         self.first = _after_blanks(call)
         within = (argument, *ends, *((call,) if self.has_wrapper else ()))
@@ -71,6 +73,8 @@ class XmlTags:
         self.after_call = _after_blanks(call, wrapper_end)
         self.wrapper_ends = _after_blanks(wrapper_end)
         self.after_wrapper = Markers(*wrapped_calls)
+        # Within a value any closing tag stops the stream: a misspelt `</param>` must be looked at,
+        # too, and `XmlCall` decides whether it is an end or part of the value.
         outer = (shape for tag in (argument_end, *ends) for shape in tag.shapes)
         self.value_ends = Markers(*outer, _ANY_CLOSING)
         self.call_ends = Markers(*(shape for tag in ends for shape in tag.shapes))
@@ -80,7 +84,7 @@ class XmlTags:
 
     @cached_property
     def skipped_to(self) -> Markers:
-        """What ends a call whose arguments cannot be read."""
+        """The tags that end a call whose arguments cannot be read."""
         return Markers(*self.call_ends.shapes, *self.call.shapes)
 
     @cached_property
@@ -94,17 +98,17 @@ class XmlTags:
         return Markers(*self.argument.shapes, *self.argument_end.shapes).final
 
     def bare(self, tag: str) -> str:
-        """A tag without the blanks, and the opening of a wrapper, before it."""
+        """Return a tag without the blanks, and the opening of a wrapper, before it."""
         bare = tag.lstrip()
         return self.wrapper.cut_off(bare).lstrip() if self.wrapper.is_in(bare) else bare
 
     def is_call_or_wrapper_end(self, tag: str) -> bool:
-        """Whether a tag ends a call, or the wrapper."""
+        """Return whether a tag ends a call, or the wrapper."""
         return self.call_end.is_in(tag) or self.wrapper_end.is_in(tag)
 
     @property
     def openers(self) -> tuple[Shape, ...]:
-        """What may open a block."""
+        """The tags that may open a block."""
         return (*(self.wrapper.shapes if self.has_wrapper else ()), *self.call.shapes)
 
     def _wrapped_calls(self) -> list[Shape]:
