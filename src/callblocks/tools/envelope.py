@@ -29,7 +29,7 @@ _MAX_MESSAGE = 4000
 
 
 def unwrap(value: object, origin: Origin) -> tuple[Any, Failure | None]:
-    """The output of a tool, and its failure if it says that it failed."""
+    """Return the output of a tool, and its failure if it reports one."""
     if origin == "external":
         return _unwrap_external(value)
     if not isinstance(value, dict):
@@ -41,7 +41,7 @@ def unwrap(value: object, origin: Origin) -> tuple[Any, Failure | None]:
 
 
 def combine(execution: Failure | None, tool: Failure | None) -> Failure | None:
-    """One failure of two: how the run failed comes first, and what the tool said is kept."""
+    """Combine two failures: that of the run comes first, and the tool's own is kept in it."""
     if execution is None or tool is None:
         return execution or tool
     return Failure(
@@ -54,7 +54,7 @@ def combine(execution: Failure | None, tool: Failure | None) -> Failure | None:
 
 
 def envelope(output: object, failure: Failure | None) -> dict[str, Any]:
-    """An output and a failure as an envelope; `unwrap` of a builtin gives them back."""
+    """Return an output and a failure as an envelope; `unwrap` of a built-in is the inverse."""
     return {"ok": failure is None, "error": failure and _error(failure), "ret": output}
 
 
@@ -68,6 +68,8 @@ def _error(failure: Failure) -> dict[str, Any]:
     return {**error, "details": failure.details} if failure.details else error
 
 
+# A function may return any dict of its own that happens to have `ok`, so for those the keys must
+# match exactly; a built-in knows the convention.
 def _is_envelope(answer: dict[str, Any], origin: Origin) -> bool:
     if not isinstance(answer.get("ok"), bool):
         return False
@@ -110,7 +112,7 @@ def _failure(answer: dict[str, Any]) -> Failure | None:
 
 
 def _text(value: object, width: int) -> str:
-    """A text as it is up to a width; any other value as a message says it."""
+    """Return a text up to a width; any other value as messages show it."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else said(value)

@@ -1,11 +1,11 @@
 """The tools of a Python file or module: `-T tools.py`, `-T my_package.tools`.
 
-    TOOLS = [remove, send]        these, where the module says so
+    TOOLS = [remove, send]        these, where the module lists them
     __all__ = ["remove"]          or else the tools that it exports
     @tool def remove(…): …        or else every tool at its top level
 
-The file is run. It does not see what lies beside it: a file that a model wrote into the same
-folder is never imported in place of a module of that name.
+The file is executed, but its folder is not put on `sys.path`: a file that a model wrote into the
+same folder must never be imported in place of a module of that name.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _load_file(path: Path) -> ModuleType:
     whole = path.resolve()
     module = ModuleType(f"callblocks_tools_{hashlib.sha256(os.fsencode(whole)).hexdigest()[:16]}")
     module.__file__ = str(whole)
-    # Types find their module by its name while they are made, so it must be known by then.
+    # Dataclasses and pydantic look up `sys.modules[cls.__module__]` while a class is created.
     before = sys.modules.get(module.__name__)
     sys.modules[module.__name__] = module
     try:
@@ -67,7 +67,7 @@ def _load_file(path: Path) -> ModuleType:
 
 
 def _execute(module: ModuleType, path: Path) -> None:
-    # Read and compiled here: what lies in `__pycache__` may be of anyone who writes there.
+    # Read and compiled here, because `__pycache__` may have been written by anyone.
     code = compile(path.read_bytes(), path, "exec", dont_inherit=True)
     exec(code, module.__dict__)
 
@@ -89,7 +89,7 @@ def _run(name: str, load: Callable[[], Any], filename: str) -> Any:
 
 
 def _where(error: BaseException, filename: str) -> str:
-    """The line of the file that failed: where it is wrong, or the last that ran in it."""
+    """Return the line of the file that failed: of a syntax error, or the last that ran in it."""
     if isinstance(error, SyntaxError) and error.lineno:
         return f" (line {error.lineno} of {error.filename})"
     frames = traceback.extract_tb(error.__traceback__)

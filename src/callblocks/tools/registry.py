@@ -1,12 +1,12 @@
-"""The tools that a program knows, by name.
+"""The registry: the tools that a program knows, by name.
 
     registry = Registry([remove, send])
     registry |= Registry.from_module("tools.py")
 
     Parser(tools=registry)        dialect.teach(registry)        registry["remove"]
 
-Walking over a registry gives specifications, which is what a parser and a dialect take. Tools that
-many programs never call are known by name only, and made when one of them is asked for:
+Iterating over a registry yields specifications, which is what a parser and a dialect take. Tools
+that many programs never call are registered by name only, and made when one of them is needed:
 
     registry.add_later(["gmail_list", "gmail_read"], lambda: gmail_tools(office))
 """
@@ -38,9 +38,9 @@ __all__ = ("Registry",)
 class Registry:
     """Tools by name, in the order in which they were added.
 
-    `tools` are in any of the shapes that `callblocks.model.specs` names, mixed. A plain function is
-    declared. What has a schema only is known but cannot run, unless `run(name, input)` runs it.
-    `trust_hints` takes what dicts say of their tools, as MCP's `annotations`, at its word.
+    `tools` are in any of the shapes that `callblocks.model.specs` lists, mixed. A plain function is
+    declared. A tool with a schema only is known but cannot run, unless `run(name, input)` runs it.
+    `trust_hints` accepts the claims of dicts about their tools, such as MCP's `annotations`.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Registry:
 
     @classmethod
     def from_module(cls, module: str | os.PathLike[str]) -> Registry:
-        """The tools of a Python file or of a module by its dotted name."""
+        """Return the tools of a Python file or of a module by its dotted name."""
         from callblocks.tools.modules import load_tools
 
         return cls(load_tools(module))
@@ -96,7 +96,7 @@ class Registry:
         return added
 
     def add_later(self, names: Iterable[str], make: Callable[[], Iterable[Tool]]) -> None:
-        """Add tools by their names; `make` gives exactly these, when one of them is asked for."""
+        """Add tools by their names; `make` returns exactly these, when one of them is needed."""
         later = _Later(tuple(names), make)
         for name in later.names:
             if name in self._tools:
@@ -104,40 +104,44 @@ class Registry:
             self._tools[name] = later
 
     def get(self, name: str) -> Tool | None:
-        """The tool of that name, or None."""
+        """Return the tool of that name, or `None`."""
         known = self._tools.get(name)
         return None if known is None else _made(known, name)
 
     def choose(self, names: Iterable[str]) -> Registry:
-        """A registry with only these of the tools, in the order of this one."""
+        """Return a registry with only these of the tools, in the order of this one."""
         wanted = frozenset(names)
         return _holding({name: tool for name, tool in self._tools.items() if name in wanted})
 
     def only(self, patterns: Iterable[str]) -> Registry:
-        """A registry with the tools whose names fit one of these: `file_read`, `gmail_*`."""
+        """Return a registry with the tools whose names match one of these: `file_read`,
+        `gmail_*`.
+        """
         wanted = tuple(patterns)
         return self.choose(
             name for name in self._tools if any(fnmatchcase(name, one) for one in wanted)
         )
 
     def without(self, names: Iterable[str]) -> Registry:
-        """A registry with all of the tools but these."""
+        """Return a registry with all of the tools but these."""
         unwanted = frozenset(names)
         return self.choose(name for name in self._tools if name not in unwanted)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """All tools."""
+        """Return all tools."""
         return tuple(_made(tool, name) for name, tool in self._tools.items())
 
     @property
     def specs(self) -> Mapping[str, ToolSpec]:
-        """The specification of each tool by its name; one that is not asked for is not made."""
+        """Return the specification of each tool by its name; deferred tools are not made by
+        this.
+        """
         return _Specs(self._tools)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names."""
+        """Return all names."""
         return tuple(self._tools)
 
     def __getitem__(self, name: str) -> Tool:
@@ -157,7 +161,7 @@ class Registry:
     def __or__(self, other: Registry) -> Registry:
         both = self._tools | other._tools
         for name in self._tools.keys() & other._tools.keys():
-            # Of one name, only the same one twice; `add` has the words for any other.
+            # A name in both registries must be the same tool; `add` has the message for any other.
             if self._tools[name] is not other._tools[name]:
                 self.choose((name,)).add(other[name])
         return _holding(both)
@@ -167,7 +171,9 @@ class Registry:
 
 
 class _Later:
-    """Tools that are known by name and not made yet; all that know of them share what is made."""
+    """Tools that are known by name and not made yet; all registries that know them share the
+    result.
+    """
 
     def __init__(self, names: tuple[str, ...], make: Callable[[], Iterable[Tool]]) -> None:
         self.names = names
@@ -177,7 +183,7 @@ class _Later:
 
     @property
     def tools(self) -> dict[str, Tool]:
-        """The tools by name; of several threads that ask, one makes them."""
+        """Return the tools by name; of several threads that ask, one makes them."""
         if self._made is None:
             with self._lock:
                 self._made = self._made or self._make_all()
@@ -192,7 +198,7 @@ class _Later:
 
 
 class _Specs(Mapping[str, ToolSpec]):
-    """Specifications by name, each looked up when it is asked for."""
+    """Specifications by name, each looked up when it is needed."""
 
     def __init__(self, tools: dict[str, Tool | _Later]) -> None:
         self._tools = tools
@@ -215,7 +221,7 @@ def _made(tool: Tool | _Later, name: str) -> Tool:
 
 
 def _holding(tools: dict[str, Tool | _Later]) -> Registry:
-    """A registry of what is known to fit together."""
+    """Return a registry of tools that are known to fit together."""
     registry = Registry()
     registry._tools.update(tools)  # pyright: ignore[reportPrivateUsage] it is our own
     return registry
@@ -224,7 +230,7 @@ def _holding(tools: dict[str, Tool | _Later]) -> Registry:
 def _run_by(
     tools: dict[str, Tool | _Later], run: Callable[[str, dict[str, Any]], Any]
 ) -> dict[str, Tool | _Later]:
-    """Have `run` run those that have no function; what is made later stays so."""
+    """Let `run` run the tools without a function; deferred tools stay deferred."""
     from callblocks.tools.foreign import run_by
 
     kits: dict[_Later, _Later] = {}
@@ -260,7 +266,7 @@ def _tools_of(entry: object, at: int, *, trust_hints: bool = False) -> Sequence[
 
 
 def _origin(tool: Tool) -> str:
-    """Where a tool comes from, for a person to find it."""
+    """Return where a tool comes from, for a person to find it."""
     code = getattr(tool.function, "__code__", None)
     if code is None or tool.origin == "external":
         return f"one that is {tool.origin}"

@@ -1,10 +1,10 @@
-"""What a function takes: the parameters a model fills, and the one that takes a `Context`.
+"""The parameters of a function: those that a model fills, and the one that takes a `Context`.
 
     def send(to: str, text: str = "", *, context: Context) -> str: …
              ──────────────────────────  ─────────────────
              for the model                given by the runtime
 
-Every parameter has a name that a call can use and a type, or it is no tool.
+Every parameter must have a type and a name that a call can use.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from callblocks.tools.context import Context
 
 __all__ = ("MISSING", "Parameter", "Signature", "read_signature")
 
+# The default of a parameter that has none.
 MISSING: Any = inspect.Parameter.empty
-"""The default of a parameter that has none."""
 
 _UNNAMED = {
     inspect.Parameter.POSITIONAL_ONLY: "cannot be given by name; drop the `/`",
@@ -41,7 +41,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """What a function takes; `context` names the parameter that takes a `Context`."""
+    """The parameters of a function; `context` names the parameter that takes a `Context`."""
 
     parameters: tuple[Parameter, ...]
     context: str | None = None
@@ -61,7 +61,7 @@ def read_signature(function: Callable[..., Any], scope: Mapping[str, Any]) -> Si
 
 
 def _hints(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str, Any]:
-    # What it returns is nobody's business here, and may be known to a type checker only.
+    # The return type is not needed, and may be imported under TYPE_CHECKING only.
     taken = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
     around = getattr(inspect.unwrap(function), "__globals__", {})
     stand_in = types.SimpleNamespace(__annotations__=taken, __globals__=around)
@@ -108,7 +108,7 @@ def _takes_none(hint: Any) -> bool:
 
 
 def _members(hint: Any) -> tuple[Any, ...]:
-    """The types of a union, inside `Annotated` too; any other type alone."""
+    """Return the members of a union, inside `Annotated` too; any other type alone."""
     origin = typing.get_origin(hint)
     if origin is typing.Annotated:
         return _members(typing.get_args(hint)[0])
