@@ -1,4 +1,4 @@
-"""Words for a call that did not run: who or what kept it from running, and why.
+"""Words for a call that did not run: who or what stopped it, and why.
 
     approval_denied: f did not run: a person said no: not today    denied by you: not today
     approval_expired: f did not run: nobody answered in 10 minutes not answered in 10 minutes
@@ -8,7 +8,7 @@
 
 The gate writes `did not run` into the failure of every call that it stops, so a call that ran and
 failed is none of these; the codes of approvals and policies are the gate's own.
-`web/src/verdicts.js` says the same.
+`web/src/verdicts.js` has the same words.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _LEADS = {
 }
 _UNANSWERED = re.compile(r"nobody (answered in \d+ (?:minute|second)s?)")
 _SAID_NO = "a person said no"
+# The codes whose message adds nothing to the lead.
 _ALONE = frozenset(("approval_expired", "approval_revoked"))
-"""The codes whose words say no more than the lead does."""
 
 
 class Verdict(NamedTuple):
-    """The words that come first, and the reason, or ""."""
+    """The lead, and the reason or ""."""
 
     lead: str
     why: str
 
     @property
     def text(self) -> str:
-        """Both in one line."""
+        """Return both in one line."""
         return f"{self.lead}: {self.why}" if self.why else self.lead
 
 
