@@ -1,4 +1,4 @@
-"""The fields that every request to an OpenAI-compatible server has.
+"""Fields that every request to an OpenAI-compatible server has.
 
 {"model": "qwen3-8b", "stream": true, "stream_options": {"include_usage": true}, …}
 """
@@ -18,10 +18,10 @@ __all__ = ("request_body",)
 def request_body(
     request: Request, settings: EndpointSettings, faults: Faults, asked: dict[str, Any]
 ) -> dict[str, Any]:
-    """The body: the common fields, what is `asked` beside them, and the settings' own over both.
+    """Return the body: the common fields, `asked`, and the settings' own over both.
 
-    A field that is `None` is left out. A grammar for a server that takes none is refused: the
-    reply would not be held to it.
+    A field that is `None` is left out. A grammar for a server that takes none is refused: the reply
+    would not be constrained by it.
     """
     body: dict[str, Any] = {
         "model": settings.model,

@@ -45,7 +45,7 @@ class BadScript(ValueError):
 
 
 class Script(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model writes, round by round, and what it answers with that."""
+    """The model's replies, round by round, and the patterns that select them."""
 
     name: str
     title: str
@@ -56,7 +56,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_script(name: str, text: str) -> Script:
-    """Read the text of a file; `name` is the file's, without its ending."""
+    """Parse the text of a file; `name` is the file's, without its ending."""
     front, body = _split(text)
     patterns = _patterns(front, name)
     title = _text(front, "title") or _spoken(name)
