@@ -18,7 +18,9 @@ __all__ = ("is_spilled", "whole_output")
 
 
 def is_spilled(output: object, artifact: Artifact) -> bool:
-    """Whether an output is only the beginning of this artifact: its last line names it then."""
+    """Return whether an output is only the beginning of this artifact, which its last line
+    names.
+    """
     if not isinstance(output, str) or not artifact.path:
         return False
     last = output[output.rfind("\n") + 1 :]
@@ -26,7 +28,7 @@ def is_spilled(output: object, artifact: Artifact) -> bool:
 
 
 def whole_output(ended: Ended) -> Any:
-    """The output as the tool gave it, where that can be had back; else what is left of it."""
+    """Return the output as the tool gave it, where it can be recovered; else what is left of it."""
     output = ended.outcome.output
     for artifact in ended.outcome.artifacts:
         if artifact.mime == JSON and is_spilled(output, artifact):

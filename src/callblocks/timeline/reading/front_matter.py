@@ -1,4 +1,4 @@
-"""The front matter of a Markdown file: a few keys with their values, between two lines `---`.
+"""The front matter of a Markdown file: keys with their values, between two lines `---`.
 
     ---
     title: "Writing a PDF"
@@ -6,7 +6,7 @@
     ---
 
 Values are bare or quoted; several are a list in brackets, or lines that begin with `- `. This is
-not YAML: nothing nests, and no value is anything but text.
+not YAML: nothing nests, and every value is text.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Whether the tables of a SQLite file are the ones that we made.
+"""A check that the tables of a SQLite file are the ones that we made.
 
-A file may come from somebody else. A view in the place of a table could run for ever, and a trigger
+A file may come from somebody else. A view in the place of a table could run forever, and a trigger
 could change what is written: both are refused before anything is read.
 """
 
