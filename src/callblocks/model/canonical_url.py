@@ -55,6 +55,7 @@ def canonical_url(text: str) -> str:
         return text
     query = _query(shape[4] or "")
     fragment = shape[5] or ""
+    # Single-page programs put the page into the fragment.
     route = f"#{_coded(fragment)}" if fragment.startswith(_ROUTES) else ""
     page = f"{shape[1].lower()}://{authority}{_path(shape[3])}"
     return f"{page}{'?' if query else ''}{query}{route}"

@@ -116,6 +116,7 @@ def join(events: list[Event]) -> list[Event]:
 
     The cutting of the input affects only where these are cut, so joined lists are equal.
     """
+    # Grouped first and joined once per group: joining pairwise would copy the text quadratically.
     groups: list[list[Event]] = []
     for event in events:
         if groups and _continues(groups[-1][-1], event):

@@ -41,6 +41,8 @@ def normal_name(text: str, name: str) -> str:
 
 def _fault(name: str, segments: list[str]) -> str:
     """Return why this is no name of a file, in words; "" if it is one."""
+    # All conditions are cheap, so the table is evaluated whole; the first fault in its order is
+    # reported.
     faults = (
         (name.startswith("/"), "is absolute; write it from the folder on, without a leading /"),
         (".." in segments, "leaves its folder; write it without .."),

@@ -44,6 +44,8 @@ def label_end(state: _State, start: int, disableNested: bool = False) -> int:
             if level == 0:
                 end = at
                 break
+        # Advances past a whole token (a link, a code span), so brackets inside of it are not
+        # counted.
         state.md.inline.skipToken(state)
         if mark == "[":
             if state.pos == at + 1:

@@ -292,6 +292,8 @@ def redact_start(text: str, length: int) -> str:
 
     The rest of a long text is not scanned.
     """
+    # Redaction can shorten a text, so the window grows until enough is left. It grows by a factor,
+    # which keeps the total work linear.
     window = length * 4 + _MARGIN
     while window < len(text):
         start = redact(text[:window])
@@ -318,6 +320,8 @@ def _replace(rule: _Rule, firsts: list[str], text: str, looked: str, judge: Judg
     pattern = _compiled(rule.pattern)
     parts: list[str] = []
     said = tried = 0
+    # The candidates of all starts in one ascending order; a candidate inside an earlier match is
+    # skipped, as `re.sub` would.
     for at in merge(*(_places(start, looked) for start in firsts)):
         if at < tried:
             continue

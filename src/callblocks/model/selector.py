@@ -52,6 +52,7 @@ def joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
 def chosen(ranges: Ranges, known: Iterable[int]) -> list[int]:
     """Return the known numbers in the ranges, once each, smallest first."""
     picked: list[int] = []
+    # A merge of two sorted sequences: each range and each number is visited once.
     waiting = iter(joined(ranges))
     first, last = next(waiting, (1, 0))
     for number in sorted(set(known)):

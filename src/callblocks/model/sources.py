@@ -81,6 +81,7 @@ def source_of(row: Source | Mapping[str, Any], has_file: HasFile | None = None) 
         return msgspec.structs.replace(row, sid=0, **({} if row.digest else _url(row.url)))
     said = {field: _first(row, names) for field, names in _NAMES.items()}
     url = said["url"].strip(_AROUND)
+    # A path in `url` counts as a file, too: many tools have only one field for both.
     files = (_file(said["path"]), _file(url))
     url = "" if files[1] else url
     file = None if url else next((one for one in files if one and _has(has_file, one)), None)

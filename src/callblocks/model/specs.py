@@ -113,6 +113,7 @@ def _fault(parameters: object) -> str:
     if odd := [name for name in names if not isinstance(name, str)]:
         return f"a parameter's name is text, not {odd[0]!r:.60}"
     try:
+        # Only to find cycles and excessive depth before any recursive code walks the schema.
         json.dumps(parameters, skipkeys=True, default=repr)
     except (ValueError, RecursionError):
         return "its schema contains itself, or is nested too deep; use `$ref`"

@@ -80,6 +80,7 @@ class Judge:
         return self.is_whole
 
     def _uses_a_name(self) -> bool:
+        # One pattern for all names, so the text is searched once, however many masks it has.
         names = "|".join(map(re.escape, sorted(self._names)))
         return bool(names) and re.search(rf"\b(?:{names})\b{_NO_VALUE}", self._text) is not None
 

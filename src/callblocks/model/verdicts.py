@@ -54,6 +54,8 @@ def verdict_of(error: str) -> Verdict | None:
     if found is None:
         return None
     code, message = found[1], found[2]
+    # The words of the gate decide, not the code alone: a tool may fail with `cancelled` after it
+    # ran.
     unrun = _DID_NOT_RUN.match(message)
     if code == "cancelled" and unrun:
         return Verdict("cancelled by you", "")

@@ -1,4 +1,4 @@
-r"""Where a file goes that a model writes: always into the files of the current turn.
+r"""The place of a file that a model writes: always the files of the current turn.
 
 In turn_1 (`turn_0` stands for any other turn):
 
@@ -90,6 +90,7 @@ def _plain(text: str, written: str, turn: str, turns: Collection[str]) -> tuple[
             text, "is no place for a file; write a name, such as report.md", "unsafe_path"
         )
     first, _, rest = whole.partition("/")
+    # Only a known turn counts: `docs/files` is an ordinary folder.
     if rest and _is_turn(first, turn, turns):
         place, _, name = rest.partition("/")
         if place not in ("files", "attachments"):

@@ -53,6 +53,7 @@ async def ask(
 
 async def _chunks(arriving: Arriving, stream: HttpStream) -> AsyncGenerator[Chunk | None, None]:
     """Yield the chunks, and `None` where the server marks the end."""
+    # Leading blanks are skipped: some servers send line breaks to keep the connection alive.
     start = b""
     while not start and (piece := await arriving.piece()):
         start = piece.lstrip(_BLANKS)

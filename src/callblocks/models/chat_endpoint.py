@@ -177,5 +177,7 @@ def _passes_over(body: dict[str, Any], piece: Piece) -> bool:
     tools, texts = body.get("tools"), [message["content"] for message in body["messages"]]
     if not tools or not isinstance(piece, Usage) or not all(isinstance(one, str) for one in texts):
         return False
+    # Characters are compared, with a generous ratio: the tokenizer is unknown, and only a gross
+    # mismatch may count.
     least, counted = sum(map(len, texts)), piece.tokens_in * _CHARACTERS_A_TOKEN
     return least <= counted < least + len(str(tools)) // 2

@@ -32,6 +32,7 @@ _MADE = "tc_"
 
 def chat_message(message: Message, reasoning_field: str = "") -> dict[str, Any]:
     """Return one message, with the reasoning behind its calls under `reasoning_field`, if named."""
+    # A plain string wherever possible: many small servers reject a list of parts.
     only_text = all(isinstance(part, TextPart) for part in message.parts)
     if only_text or message.role != "user":
         sent: dict[str, Any] = {"role": message.role, "content": text_of(list(message.parts))}

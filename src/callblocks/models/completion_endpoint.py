@@ -50,6 +50,8 @@ class CompletionEndpoint:
             self._settings.tokens_field: request.max_tokens or _MOST_TOKENS,
         }
         body = request_body(request, self._settings, self._stream.faults, asked)
+        # Blanks may come as pieces of their own, so trimming goes on until the first other
+        # character.
         at_start = self._format.trims
         async with aclosing(ask(self._stream, "completions", body)) as pieces:
             async for piece in pieces:

@@ -202,6 +202,7 @@ def open_named(
 
 def config_path() -> Path | None:
     """Return where the file is, or would be; `None` on a machine without a home."""
+    # Made absolute, so that a later change of the working directory does not change the file.
     if named := os.environ.get(VARIABLE):
         return Path(named).expanduser().absolute()
     folder = Path(os.environ.get("XDG_CONFIG_HOME", ""))
@@ -269,6 +270,8 @@ def _entry(name: str, found: object) -> ModelEntry:
         raise CallerError(f"{where}: is not a table; write [{where}] and its keys below")
     table = cast("_Table", found)
     for key in table:
+        # Checked before unknown keys are reported, so that a key in the file gets the right advice,
+        # and its value is never shown.
         if key.lower() in _KEYS or (key not in ModelEntry.__struct_fields__ and is_secret_key(key)):
             raise CallerError(
                 f"{where}, {key}: no key stands in this file; put it into an environment variable "

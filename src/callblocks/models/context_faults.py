@@ -44,6 +44,7 @@ _RATE = re.compile(r"per (?:second|minute|hour|day)|\b[tr]p[mdh]\b|rate.?limit",
 _LOOKED_AT = 4000
 
 
+# Words of servers, not codes: few servers have a code, and proxies often drop it.
 def is_context_full(words: str) -> bool:
     """Return whether an error's code and message say that the prompt, or the reply, is too long."""
     start = words[:_LOOKED_AT]

@@ -34,7 +34,7 @@ _POSITIVE = (
 
 
 class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How one model behind an address is asked.
+    """Settings for one model behind an address.
 
     `key`: "" is none, and `None` is what the environment has, where `open_model` opens the model.
     `extra` is laid over the body of each request (`{"temperature": 0.2}`); `None` takes a field
@@ -95,6 +95,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
         said = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
         return f"EndpointSettings({said})"
 
+    # Tracebacks and logs print these, so only names of headers and fields appear, never values.
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         return [
             ("base_url", self.shown_url),

@@ -106,6 +106,7 @@ class Faults:
         if 300 <= status < 400:
             return self._moved(status, location)
         text = body.decode("utf-8", "replace")
+        # A 429 may mention tokens as well (a rate limit), so it never counts as a full context.
         code = code_of_status(status)
         if status != 429 and is_context_full(_classified(text)):
             code = _CONTEXT_FULL
@@ -241,6 +242,8 @@ def _said(value: Any) -> str:
     """Return the message in an error of any known shape."""
     if isinstance(value, dict):
         given = cast("dict[str, Any]", value)
+        # In this order: `error` may wrap the others, and FastAPI's `detail` is a list of `{loc,
+        # msg}`.
         for name in ("error", "message", "detail", "msg"):
             if given.get(name):
                 place = given.get("loc")

@@ -69,6 +69,8 @@ class EventLines:
         yield from self._end_event()
 
     def _extend(self, part: bytes) -> None:
+        # The size is checked as the line grows, not when it ends: a line without end must not fill
+        # the memory.
         self._line_size += len(part)
         if self._line_size > self._limit:
             raise _too_long(self._server, self._limit)

@@ -46,6 +46,7 @@ def fill(reply: str, prompt: str, results: Sequence[tuple[str, str]]) -> str:
         text = text_of(place)
         if text is None:
             return place[0]
+        # Judged on the script's own text: what was filled in before it is already harmless.
         before = reply[reply.rfind("\n", 0, place.start()) + 1 : place.start()]
         return (_ARROW if _OPENING.search(before) else "") + plain_line(text)
 

@@ -26,6 +26,8 @@ async def new_client(settings: EndpointSettings) -> httpx2.AsyncClient:
     """
     near = is_loopback(settings.base_url)
     return httpx2.AsyncClient(
+        # Identity encoding: a compressing proxy would buffer the stream, and pieces would arrive in
+        # bursts.
         headers=_headers(settings),
         auth=_auth(settings),
         verify=await _trust(near and settings.base_url.startswith("http:")),

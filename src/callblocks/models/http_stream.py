@@ -109,6 +109,7 @@ class HttpStream:
 
     async def _answer(self, path: str, content: bytes) -> httpx2.Response:
         """Return the first answer that is a reply. No byte of it was read, so retrying is safe."""
+        # Counts down, so that `left` is 0 in the last try, whose error is raised.
         for left in reversed(range(self.settings.tries)):
             wait: float | None = self.settings.retry_seconds
             try:

@@ -111,6 +111,7 @@ def _ollama_url(host: str) -> str:
     Ollama reads the same variable as the address to listen at: a wildcard address is then asked at
     loopback.
     """
+    # The rules are Ollama's own, so that one variable means the same to both programs.
     scheme, mark, place = host.strip(" \"'").rpartition("://")
     place, _, path = place.partition("/")
     name, port = _host_and_port(place)

@@ -87,6 +87,7 @@ class LlamaWeights:
             for token in range(library.llama_vocab_n_tokens(vocabulary))
             if library.llama_vocab_is_control(vocabulary, token)
         ]
+        # An alternation takes the first match, so a short control word must not hide a longer one.
         longest_first = sorted(filter(None, words), key=len, reverse=True)
         return (
             re.compile("|".join(map(re.escape, longest_first))) if longest_first else _NO_CONTROLS

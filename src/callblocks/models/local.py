@@ -70,6 +70,8 @@ class LocalModel:
             closed.set()
             hand(self._was_closed())
 
+        # The library blocks, so it runs in the worker thread and passes pieces to the loop's queue.
+        # `closed` is checked after each token: a thread cannot be cancelled from outside.
         self._submit(lambda: self._write(request, hand, closed))
         self._ends.add(end)
         try:

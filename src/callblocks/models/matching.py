@@ -22,6 +22,7 @@ _LONGEST = 10_000
 _WORD = re.compile(r"\w+")
 
 
+# Words in any order, because people rarely repeat a phrase word for word.
 class Phrase:
     """Words that all occur, in any order."""
 

@@ -130,6 +130,7 @@ class ToolsUnheard(msgspec.Struct, frozen=True):
     """
 
 
+# Counts are the server's own; they are missing where a server sends none.
 class Usage(msgspec.Struct, frozen=True):
     """The cost of the reply, in tokens."""
 

@@ -33,6 +33,7 @@ async def ask_models(
     faults = Faults(settings)
     try:
         async with asyncio.timeout(seconds):
+            # Streamed and bounded like a reply: the list may come from any server.
             request = client.build_request("GET", full_url(settings, "models"))
             response = await client.send(request, stream=True)
             try:

@@ -71,6 +71,8 @@ class CallSlots:
         id = "" if call.id is None else str(call.id)
         name, text = function.name or "", _json_text(function.arguments)
         index = None if call.index is None else str(call.index)
+        # `index` may be None, which is a key of its own: then the id alone, or the newest call,
+        # decides.
         slot = self._newest.get((index, id)) or self._newest.get((index, ""))
         if slot is None or _is_other(slot, id, name, text):
             name = name or (slot.repeated if slot and slot.is_complete else "")

@@ -31,6 +31,8 @@ class NativeNames:
         known = list(tools)
         self._native: dict[str, str] = {}
         self._own: dict[str, str] = {}
+        # Names that need no change come first, so that they keep theirs and only the others get a
+        # suffix.
         for spec in sorted(known, key=lambda spec: _short(spec.name) != spec.name):
             native = self._free(_short(spec.name))
             self._native[spec.name], self._own[native] = native, spec.name

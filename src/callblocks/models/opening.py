@@ -212,6 +212,8 @@ def _environment_key(
     # for callblocks goes to any address.
     is_safe = base_url.startswith("https://") or is_loopback(base_url)
     hint = f"no key was sent: set {' or '.join(names)} to the key"
+    # The first variable that is set decides, even if it is empty: an empty CALLBLOCKS_MODEL_KEY
+    # means "send no key".
     for name in names:
         key = environment.get(name)
         if key is None:

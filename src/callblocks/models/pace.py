@@ -36,6 +36,8 @@ async def paced(text: str, pace: float = NATURAL) -> AsyncGenerator[str, None]:
     for number, piece in enumerate(split_pieces(text), 1):
         yield piece
         if pace > 0:
+            # A schedule instead of a sleep per piece: small delays of the loop do not add up, and a
+            # long stall is not made up by a burst.
             due = max(due, clock() - _LATE) + len(piece) / pace * jitter.uniform(0.5, 1.5)
             await asyncio.sleep(max(0.0, due - clock()))
         elif number % _BREATH == 0:

@@ -87,6 +87,8 @@ def _mistral(messages: Iterable[Message]) -> str:
 
 
 def _mistral_sides(messages: Iterable[Message]) -> Iterator[str]:
+    # The template has no system role and wants alternating sides, so neighbours of one side are
+    # joined.
     for is_reply, group in groupby(messages, lambda one: one.role == "assistant"):
         text = "\n\n".join(_content(one, _BRACKET) for one in group)
         yield f" {text}</s>" if is_reply else f"[INST] {text}[/INST]"

@@ -76,6 +76,8 @@ class ReplyReader:
             if isinstance(piece, Spoken | Thinking):
                 self._count(len(piece.text))
             elif isinstance(piece, NativeDelta):
+                # Calls have a basic cost, or a server could fill the memory with millions of empty
+                # ones.
                 is_new = piece.slot >= self._calls
                 self._calls = max(self._calls, piece.slot + 1)
                 self._count(len(piece.text) + len(piece.name) + len(piece.id) + is_new * _CALL_COST)

@@ -31,6 +31,8 @@ def request_body(
         "temperature": request.temperature,
         "stop": list(request.stop) or None,
         "tools": [chat_tool(spec) for spec in request.tools] or None,
+        # Later entries win: the caller's fields over the common ones, and the person's settings
+        # over both.
         **asked,
         **settings.extra,
     }

@@ -25,6 +25,7 @@ def may_pass(error: ModelError) -> bool:
     return error.code == "model_unreachable" or error.details.get("status") in (429, 503)
 
 
+# The server's own word has precedence over our default: it knows when its limit resets.
 def wait_before(header: str | None, default: float) -> float | None:
     """Return the seconds to wait by a `Retry-After` header; `None` if that is too long."""
     if header is None:

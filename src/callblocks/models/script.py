@@ -81,6 +81,7 @@ def _split(text: str) -> tuple[dict[str, Any], str]:
 
 def _read_front(text: str) -> dict[str, Any]:
     try:
+        # `safe_load`: a script may come from anyone, and a YAML tag must not construct objects.
         front: Any = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         said = " ".join(str(error).split())

@@ -86,6 +86,7 @@ class ScriptFolder:
     def _file(self, path: Path) -> _File:
         try:
             found = path.stat()
+            # Time and size together: an editor may save twice within the resolution of the clock.
             stamp = (found.st_mtime_ns, found.st_size)
             known = self._files.get(path)
             return known if known is not None and known.stamp == stamp else _load(path, stamp)

@@ -78,6 +78,7 @@ class ScriptedModel:
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Yield the reply of the script that matches the person's message, for this round."""
         said = request.prompt or _last_said(request)
+        # A named scenario is played whatever the person says; a page can thus offer it as a button.
         script = self._scripts.named(request.scenario) or self._scripts.find(said)
         whole = self._text(script, said, request)
         text, reason = _cut(whole, request)

@@ -74,6 +74,7 @@ class Chunk(msgspec.Struct, frozen=True):
 _DECODER = msgspec.json.Decoder(Chunk)
 
 
+# A second try without lone surrogates: decoding strictly first keeps the common case fast.
 def read_chunk(text: str) -> Chunk:
     """Parse a chunk; raise `ValueError` with the place of the fault."""
     try:

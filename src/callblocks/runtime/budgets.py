@@ -136,6 +136,8 @@ class Budget:
             waiter = queue.popleft()
             if queue:
                 self._queues[user] = queue
+            # A waiter that was cancelled is still in the queue until its task runs. Giving it the
+            # slot would leak it, so it is skipped.
             if not waiter.served.done():
                 self._held[user] += 1
                 waiter.served.set_result(None)
@@ -147,6 +149,8 @@ class Budget:
         """
         before, at = 0, 0
         queues = [list(queue) for queue in self._queues.values()]
+        # The announced order is the order of service only while no user reaches its share. It is a
+        # forecast for people, not a promise, so the simpler computation suffices.
         while queues:
             for queue in queues:
                 queue[at].tell_place(before)

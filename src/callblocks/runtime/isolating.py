@@ -88,6 +88,8 @@ async def _converse(child: asyncio.subprocess.Process, reader: int, given: bytes
 
 def _value(line: bytes, name: str, status: int | None) -> Any:
     if not line.endswith(b"\n"):
+        # No complete line means that the child died before it answered; a partial answer is never
+        # used.
         how = f"signal {-status}" if status is not None and status < 0 else f"exit code {status}"
         raise ToolError("tool_died", f"{name} ended without an answer ({how})")
     try:
@@ -109,6 +111,7 @@ def _kill(child: asyncio.subprocess.Process) -> None:
 
 def _whereabouts(tool: Tool) -> tuple[str, str]:
     assert tool.function is not None
+    # A context holds callbacks into this process, which cannot cross a process boundary.
     if tool.context is not None:
         raise ToolError(
             "not_runnable", f"{tool.name} cannot be isolated: it takes a Context, which stays here"

@@ -212,6 +212,8 @@ def _entry(
     if outcome is not None:
         ended = msgspec.json.decode(outcome, type=Outcome)
         return Entry(intent=intent, state="ended", began=began, outcome=ended)
+    # Computed on each read, never stored: the process may die at any time after this row was
+    # written.
     state: State = "running" if lives(process) else "indeterminate"
     return Entry(intent=intent, state=state, began=began)
 

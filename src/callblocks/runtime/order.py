@@ -25,6 +25,7 @@ def batches(calls: Iterable[Call], registry: Registry) -> list[list[Call]]:
     last: tuple[float, bool] | None = None
     for call in sorted(calls, key=priority, reverse=True):
         place = (priority(call), _quiet(call, registry))
+        # Only neighbours of the same priority that both change nothing may share a batch.
         if place == last and place[1]:
             found[-1].append(call)
         else:

@@ -131,6 +131,7 @@ class Running:
         # clean.
         for why in _taints(tool, context):
             turn.taint(why)
+        # After redaction, so that the stored file has no secret either.
         spilled = spill(output, call.id, self._limits.output, self._keep)
         return Outcome(
             id=call.id,
@@ -151,6 +152,8 @@ class Running:
         try:
             with tracking(self._origins, weighed, context):
                 value = await invoke(tool, weighed.values, context, turn, seconds, weighed.files)
+            # Converted to plain JSON before unwrapping: an object of the tool with odd
+            # `__getitem__` or `__eq__` never reaches our own code.
             output, failure = unwrap(plain(value), tool.origin)
         except ToolError as error:
             return None, told(tool, error)
@@ -177,6 +180,7 @@ class Running:
                 return None
             if past.outcome is not None:
                 return past.outcome
+            # The one case in which repeating is harmless by the tool's own declaration.
             if past.state == "indeterminate" and tool.traits.idempotent:
                 self._journal.again(key)
                 return None

@@ -122,6 +122,8 @@ class Runtime:
         if turn.stopped:
             stopped = Failure(code="cancelled", message="the turn was stopped before this call")
             return Outcome(id=call.id, name=call.name, error=stopped)
+        # Judged here, immediately before it runs, and not for the whole batch in advance: an
+        # earlier call may have tainted the turn or changed the file that this one names.
         weighed = self.gate.weigh(call, turn)
         if listen is not None:
             listen(Judged(call, weighed))

@@ -57,6 +57,7 @@ async def _prechecked(weighed: Weighed, turn: Turn) -> Failure | None:
     if precheck is None:
         return None
     context = Context(tainted=lambda: turn.tainted)
+    # The precheck runs on the pinned files of the judgement, as the call itself will.
     with running_as(context), in_call(weighed.files):
         checked = _started(lambda: precheck(**weighed.values), precheck)
     try:

@@ -63,6 +63,8 @@ def take_call(call: Call, registry: Registry, through: str = "") -> TakenCall | 
     if through:
         words = f"{tool.name} is no tool by itself; name the tool that you mean"
         return Failure(code="invalid_input", message=words, details={"name": words})
+    # The alias is resolved before the policy sees the call, so that no rule can be dodged by
+    # calling a tool through another name.
     name, given = tool.stands_for(checked.values)
     return take_call(msgspec.structs.replace(call, name=name, input=given), registry, tool.name)
 

@@ -86,6 +86,8 @@ class _Job:
 
     def wait_a_moment(self) -> None:
         """Take the result at once where the function is quick; else leave it to the loop."""
+        # A spin instead of an event: most tools return within this time, and waking up the loop
+        # through its selector takes longer than the tool itself.
         latest = monotonic() + _MOMENT
         while not self._over and monotonic() < latest:
             sched_yield()  # Gives way without falling asleep: waking up costs more than the wait.
@@ -100,6 +102,8 @@ class _Job:
             if self._over or worker.ident is None:
                 return
             self._interrupted = True
+            # Under the lock, `_over` is false: the exception is delivered while the function still
+            # runs, or while `run` records its end. In the second case the thread is not reused.
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
                 ctypes.c_ulong(worker.ident), ctypes.py_object(Stopped)
             )
@@ -129,6 +133,7 @@ def _worker() -> _Worker:
     while _idle:
         with suppress(IndexError):
             worker = _idle.pop()
+            # An idle thread may be dying from a late `Stopped`; such a thread is dropped.
             if worker.is_alive():
                 return worker
     worker = _Worker()

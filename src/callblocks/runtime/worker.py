@@ -37,6 +37,7 @@ class Worker:
     def __init__(
         self, module: str, *words: str, cwd: str = "/", fds: Iterable[int] = (), **env: str
     ) -> None:
+        # An allow list: a deny list would pass on every key with an unusual name.
         told = {name: value for name, value in os.environ.items() if _TOLD.fullmatch(name)}
         self.child = subprocess.Popen(
             [sys.executable, "-P", "-m", module, *words],

@@ -87,6 +87,8 @@ class CallSteps:
         """
         stamp = self._stamp(turn, call)
         checked = checked or self._known(stamp, call)
+        # A call that was recorded before it ran needs only its results; one that was refused at
+        # once was never recorded, so call and results are written together.
         write = result_blocks if is_written(self._state, stamp) else emit
         blocks = write(
             call,

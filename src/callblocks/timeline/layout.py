@@ -35,6 +35,7 @@ def turns_folder(
     """Return the folder of the files of a timeline's turns; `store` is a path or an address."""
     top = Path(folder) / TURNS
     place = None if store is None else _place(os.fspath(store))
+    # Real paths are compared, so that a link to the own store does not look like another store.
     if place is None or place == os.path.realpath(Path(folder) / TIMELINES):
         return top / name
     return top / f"{name}+{_hash(place)}"

@@ -30,6 +30,7 @@ def json_text(value: Any) -> str:
 def plain(value: Any, depth: int = 0) -> Any:
     """Return the value as dicts, lists, strings, numbers, booleans and null."""
     match value:
+        # `bool` before `int`, of which it is a subclass.
         case None | bool():
             return value
         case str():

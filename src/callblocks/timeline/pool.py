@@ -88,6 +88,7 @@ class SourcesPool:
         """Take the rows of a `timeline.sources` block; skip unreadable ones."""
         for row in _read(record.text or ""):
             self._take(row)
+        # Another writer's rows may use the planned numbers, so the plan is rebuilt against them.
         plan = self._plan
         self.forget()
         for row in plan.values():
@@ -118,6 +119,8 @@ class SourcesPool:
         """
         known = self._rows.get(row.sid)
         if known is None:
+            # A planned number is only kept while it is still beyond the end of the timeline's own
+            # numbers.
             if row.sid > self._last and self._owner(row.key) is None:
                 self._lay(row)
         elif known.key == row.key:
@@ -125,6 +128,7 @@ class SourcesPool:
 
     def _take(self, row: Source) -> None:
         known = self._rows.get(row.sid, row)
+        # Two sources under one number: the first keeps it, because existing citations may mean it.
         if known.key != row.key or row.sid > _MOST:
             self.conflicts.append(row.sid)
             return

@@ -164,6 +164,8 @@ class Recorder:
         # folder of the turn is claimed first; a claim that was not used is given back.
         given, claimed = list(files), list[str]()
 
+        # Runs again after a conflict, so it recomputes the turn from the new state. Writing the
+        # attachments again is idempotent: the claimed folder is ours.
         def begun() -> list[Block]:
             if check is not None:
                 check(self.state)
@@ -262,6 +264,8 @@ class Recorder:
             entries = self._append(
                 lambda: self._steps.ended(turn, call, outcome, meta, checked, known)
             )
+            # Only once the result is on the timeline: after a conflict or a fault, a repeated
+            # `ended` still needs what `started` was told.
             for entry in entries[-1:]:
                 self._steps.forget(call_key(entry.block))
             return entries
@@ -318,6 +322,8 @@ class Recorder:
         if claimed and claimed[-1] not in self._state.turns:
             return claimed[-1]
         turn = self.coming_turn
+        # A claimed folder without a turn on the timeline belongs to a writer that is about to
+        # append, or to one that died; either way the next number is tried.
         while not self.holdings.files.claim(turn):
             turn = next_turn((turn, self.coming_turn))
         claimed.append(turn)

@@ -56,6 +56,8 @@ class Rounds:
     def feed(self, entry: Entry) -> None:
         """Take the next entry."""
         key = call_key(entry.block)
+        # Strategy: `_asked` are calls without a result, `_last` is the call of the newest round,
+        # `_going_on` is true while its results continue without a block of another call in between.
         if entry.block.type == "react.tool.call":
             self._ask(key)
         # Several results of one call in a row extend its round; a result of another call ends it.

@@ -101,6 +101,8 @@ def _segment(turn: str, id: str, at: int) -> str:
 def _uses(state: State, turn: str, id: str) -> Uses:
     """Return the uses of an id, up to the end of the timeline."""
     uses = state.uses[turn, id]
+    # Continues where the last lookup stopped: `taken` is cached in the state, so a turn with a
+    # thousand calls of one id is not scanned a thousand times.
     while _is_taken(state, turn, segment := _segment(turn, id, uses.taken + 1)):
         uses.taken += 1
         uses.running.append(segment)
@@ -112,6 +114,7 @@ def _running(state: State, turn: str, id: str) -> Iterator[tuple[str, Block]]:
     """Yield the calls of that id that have no result yet, with their places."""
     for segment in _uses(state, turn, id).running:
         block = state.at(_path(turn, segment, "call"))[0].block
+        # Two ids can share a hashed segment; the id in the meta tells them apart.
         if block.meta.get("id", segment) == whole(id):
             yield segment, block
 

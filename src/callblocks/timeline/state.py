@@ -64,6 +64,8 @@ class State:
                 self._record(entry)
             else:
                 self._show(entry)
+            # Monotonic on purpose: what a provider has cached stays cached, whatever later settings
+            # say.
             self.frozen = max(self.frozen, self.rounds.cache_point(self.settings))
 
     def at(self, path: str) -> list[Entry]:
@@ -113,6 +115,8 @@ class State:
     def _hide(self, entry: Entry) -> None:
         after = max(self.frozen, _number(entry.block.meta.get("after"), 0))
         before = _number(entry.block.meta.get("before"), entry.seq)
+        # Only visible blocks are kept in this list, so a block is hidden at most once and the total
+        # cost of all records is linear.
         visible = self._visible.get(entry.block.path, [])
         newer: list[Entry] = []
         # From the end, so that frozen blocks are not visited again with each record.

@@ -61,6 +61,8 @@ class Writer:
         """Write all steps inside as one, at the end; none of them where something is raised."""
         with self.lock:
             steps: list[Step] = []
+            # Steps are only collected inside the block. They run at its end as one step, so a
+            # conflict repeats all of them, on the same new state.
             self._steps = steps
             try:
                 yield
@@ -100,8 +102,11 @@ class Writer:
         if not blocks:
             return []
         said, first = self.settings, blocks[0]
+        # The settings precede the first block that depends on them, in the same append, so no
+        # reader ever sees such a block without its settings.
         if said != self._recorded and first.type != "timeline.settings":
             blocks = [settings_block(first.turn_id, first.ts, said), *blocks]
+        # Conditional on the known end: this is what makes the optimistic loop in `append` correct.
         return self.timeline.append(blocks, self.known.last)
 
     def _look(self) -> None:

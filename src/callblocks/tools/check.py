@@ -38,6 +38,8 @@ Judge: TypeAlias = Callable[
 
 def check_input(given: dict[str, Any], schema: Schema, judge: Judge) -> Checked:
     """Check an input with this judge, and convert it."""
+    # Encoded once: the size limits and the judge work on the same bytes, and an input that cannot
+    # be encoded never reaches the judge.
     text = written(given)
     judged = _NO_FAULTS if text is None else judge(given, text)
     if isinstance(judged, tuple):

@@ -112,9 +112,11 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
 
     Raises `BadTool` for a function that a model could not call, saying what it lacks.
     """
+    # Taken here, at a fixed depth of the stack, because `declare` may run later as a decorator.
     caller = _caller()
     traits = Traits(
         read_only=read_only,
+        # Unknown means dangerous: a policy asks rather once too often.
         destructive=not read_only if destructive is None else destructive,
         idempotent=read_only if idempotent is None else idempotent,
         open_world=open_world,

@@ -1,4 +1,4 @@
-'''What a docstring says of a function and of each parameter.
+'''Docstrings of functions: the description, and the text of each parameter.
 
     """Send a letter.
 
@@ -59,6 +59,7 @@ class _Reader:
     def read(self) -> None:
         while self.at < len(self.lines):
             line = self.lines[self.at]
+            # A heading counts only with an indented line below it: "Args:" may also end a sentence.
             if _GOOGLE.fullmatch(line) and self._is_deeper(self.at + 1):
                 self._google()
             elif _NUMPY.fullmatch(line) and self._is_rule(self.at + 1):

@@ -82,6 +82,8 @@ def _unwrap_external(given: object) -> tuple[Any, Failure | None]:
     value = cast("Any", given)
     answer = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     lacking = [key for key in ("ok", "error") if key not in answer]
+    # A foreign tool must use the envelope. Guessing success from any other value would turn an
+    # error page into an output.
     if lacking:
         return value, _bad(f"the tool answered without {_named(lacking)}")
     if not isinstance(answer["ok"], bool):

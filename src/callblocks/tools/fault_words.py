@@ -40,6 +40,7 @@ def unexpected(place: Place, root: Schema) -> FieldFault:
     owner = "this tool" if len(place) == 1 else path_text(place[:-1])
     if not fields:
         return FieldFault(path_text(place), f"not a field of {owner}; it has no fields")
+    # The known fields are listed in any case; the nearest one is a hint, never a silent repair.
     near = close_to(name, fields)
     hint = f"; did you mean `{near}`?" if near else ""
     problem = f"not a field of {owner}; its fields are {listed(fields)}{hint}"

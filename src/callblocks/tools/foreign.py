@@ -43,6 +43,8 @@ def foreign_tool(
     _require_object(spec)
     return Tool(
         spec=spec,
+        # Compiled now, so that an invalid schema is reported when the tool is added and not in a
+        # turn.
         check=SchemaCheck(spec.name, spec.parameters),
         function=own and _caller(own),
         traits=_traits(hints),

@@ -82,6 +82,8 @@ def _types(schemas: Iterable[Schema]) -> set[str]:
 
 def _number(value: Any, schemas: tuple[Schema, ...]) -> Any:
     """Return the number that was meant by an integer or a text."""
+    # A place may be a union. Where text is one of its types, text stays text, whatever else would
+    # fit.
     types = _types(schemas)
     if isinstance(value, float) and "integer" in types and "number" not in types:
         return int(value) if value.is_integer() else value
@@ -97,6 +99,8 @@ def _from_text(value: str, schemas: tuple[Schema, ...], root: Schema, *, is_item
     if "string" in types:
         return _choice(value, schemas)
     wanted = tuple(kind for name, kind in _OF_JSON.items() if name in types)
+    # Models often write a nested object as a JSON string; the schema asks for no string here, so
+    # nothing else can be meant.
     if wanted and isinstance(read := _read_json(value), wanted):
         return cast("Any", read)
     found = _read(value, types) if len(value) <= _MAX_DIGITS else value

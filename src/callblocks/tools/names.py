@@ -17,6 +17,7 @@ _COMPARED = 60
 _LISTED = 20
 
 
+# Strict, because a name that looks like another one would deceive a person who approves it.
 def is_name(name: object) -> bool:
     """Return whether a tool may have this name."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None

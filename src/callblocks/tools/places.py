@@ -90,11 +90,13 @@ def values_of_format(root: Schema, given: Any, formats: Iterable[str]) -> tuple[
     """
     wanted = frozenset(formats)
     found: list[Any] = []
+    # An explicit stack: an input may be nested deeper than Python's recursion limit.
     waiting = [(given, branches((root,), root))]
     while waiting:
         value, schemas = waiting.pop()
         if not isinstance(value, dict | list) and _have_format(schemas, wanted):
             found.append(value)
+        # Keys count as values: a tool may take a mapping from paths to contents.
         keys = branches([one["propertyNames"] for one in schemas if "propertyNames" in one], root)
         if isinstance(value, dict) and _have_format(keys, wanted):
             found.extend(cast("dict[Any, Any]", value))

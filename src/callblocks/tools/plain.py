@@ -57,6 +57,8 @@ def _parts(held: Any) -> Iterable[Any]:
 
 def odd_values(value: object) -> Iterator[FieldFault]:
     """Yield every place that is no JSON, too deep or past the count; the latter ends the walk."""
+    # Depth-first with an explicit stack, so that a hostile depth costs memory in proportion and no
+    # RecursionError.
     waiting: list[tuple[tuple[str | int, ...], object]] = [((), value)]
     seen = 0
     while waiting:

@@ -233,6 +233,8 @@ def _run_by(
     """Let `run` run the tools without a function; deferred tools stay deferred."""
     from callblocks.tools.foreign import run_by
 
+    # Names of one kit share one deferred object; wrapping each name by itself would make the kit
+    # several times.
     kits: dict[_Later, _Later] = {}
     ran: dict[str, Tool | _Later] = {}
     for name, tool in tools.items():
@@ -257,6 +259,7 @@ def _tools_of(entry: object, at: int, *, trust_hints: bool = False) -> Sequence[
         return (declare(entry),)
     from callblocks.tools.foreign import foreign_tool
 
+    # An instance with `spec` and `__call__` runs itself; a class with `spec` is only a description.
     has_spec = isinstance(getattr(entry, "spec", None), ToolSpec)
     own = entry if has_spec and callable(entry) and not isinstance(entry, type) else None
     return [

@@ -112,6 +112,7 @@ def _definition(schema: dict[str, Any]) -> str:
 
 def _reaches(start: str, goal: str, definitions: dict[str, Any]) -> bool:
     """Return whether the definition refers to the goal, directly or through others."""
+    # Reachability decides what stays a `$ref`: a definition that reaches itself cannot be inlined.
     waiting: list[Any] = [definitions[start]]
     seen: set[str] = set()
     while waiting:

@@ -97,6 +97,8 @@ class SchemaCheck:
     ) -> Iterator[FieldFault]:
         """Yield the fault of a union: its types, or else the faults of the nearest branch."""
         found = [cast("list[jsonschema_rs.ValidationError]", branch) for branch in context]
+        # A branch whose type fits is what the model meant; of several, the one with the fewest
+        # faults.
         nearest = [branch for branch in found if not any(_is_type(one, place) for one in branch)]
         if nearest:
             for one in min(nearest, key=len):

@@ -64,6 +64,8 @@ def _hints(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str, 
     # The return type is not needed, and may be imported under TYPE_CHECKING only.
     taken = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
     around = getattr(inspect.unwrap(function), "__globals__", {})
+    # `get_type_hints` resolves all annotations of a function or none. A stand-in without the return
+    # annotation avoids failing on a type that only a checker knows.
     stand_in = types.SimpleNamespace(__annotations__=taken, __globals__=around)
     try:
         return typing.get_type_hints(stand_in, localns={**around, **scope}, include_extras=True)
@@ -89,6 +91,7 @@ def _parameter(
             f"{method if given.name in ('self', 'cls') else ''}",
         )
     hint = hints[given.name]
+    # `x: str = None` is common Python for an optional parameter.
     if given.default is None and not _takes_none(hint):
         hint = hint | None
     return Parameter(given.name, hint, given.default)

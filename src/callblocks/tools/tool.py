@@ -151,6 +151,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         known = self.spec.properties.items()
         return tuple(name for name, schema in known if holds_format(schema, root, formats))
 
+    # The policy's paths and hosts come from here, so a value must not be missed: any branch of the
+    # schema that may describe it counts.
     def values_of_format(self, given: dict[str, Any], *formats: str) -> tuple[Any, ...]:
         """Return the values of an input that have one of these formats, in lists and
         objects too.

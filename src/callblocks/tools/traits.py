@@ -26,6 +26,7 @@ RESULT_KINDS: tuple[ResultKind, ...] = get_args(ResultKind)
 TRAITS = ("read_only", "destructive", "idempotent", "open_world")
 
 
+# The defaults are the worst case: a tool that declares nothing is treated as destructive.
 class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """The traits of a tool, its kind, and the kind of its result.
 

@@ -102,6 +102,8 @@ class TypedCheck:
         field, so that an input has one form, today and after a restart.
         """
         try:
+            # Round trip: values to JSON, JSON to values. Only if both agree does the JSON denote
+            # what runs.
             dump = self._adapter.dump_python
             taken = dump(values, mode="json", by_alias=True, exclude_unset=True, warnings=False)
             if not _is_changed(given, taken):
@@ -152,6 +154,8 @@ def _place(error: ErrorDetails, given: object) -> tuple[str | int, ...]:
     """
     place: list[str | int] = []
     at = error["loc"]
+    # Walk along the given value. A part that it does not have is the name of a union branch, unless
+    # it is the last part of a missing field.
     for number, part in enumerate(at):
         if has_part(given, part):
             given = value_at(given, (part,))

@@ -85,6 +85,7 @@ class TypedInput:
 
     def _unusable(self, error: Exception) -> BadTool:
         """Return an error that names the parameter whose type cannot be used."""
+        # By elimination: pydantic's message for the whole input does not name the parameter.
         for field in self._fields:
             try:
                 _adapter((field,)).json_schema()

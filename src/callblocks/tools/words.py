@@ -38,6 +38,8 @@ def said(value: object, place: Iterable[object] = ()) -> str:
         case bool():
             return "true" if value else "false"
         case str():
+            # A value is judged by the names on its way: `headers.Authorization` is a secret
+            # whatever it looks like.
             return REDACTED if _is_secret(place) else quoted(value)
         case dict():
             return "an object" if value else "an empty object"

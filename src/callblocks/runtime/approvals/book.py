@@ -136,6 +136,7 @@ class ApprovalBook:
 
     def approve_for(self, id: str, minutes: int, *, saw_all: bool = False) -> Approval:
         """Let every call of this tool run for 5, 10 or 30 minutes."""
+        # A free number would let a caller's mistake grant a tool for days.
         if minutes not in MINUTES:
             raise BadApproval(f"a grant is for 5, 10 or 30 minutes, not {brief(minutes)}")
         seconds = minutes * 60

@@ -105,6 +105,8 @@ class Store:
             # parent.
             if os.getpid() != self._process:
                 raise OSError("opened by another process; open it anew in this one")
+            # IMMEDIATE takes the write lock before the first read. With a deferred transaction two
+            # processes could both read an approval as unused.
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -164,6 +166,7 @@ def _make_private(path: Path) -> None:
     if "\0" in str(path):
         raise OSError("a path has no NUL in it")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # A writable folder would let another user replace the file, whatever its own mode is.
     folder = path.parent.stat()
     if folder.st_mode & _OTHERS_WRITE:
         raise OSError(f"others can write to the folder; run: chmod go-w {path.parent}")

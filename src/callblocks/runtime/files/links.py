@@ -108,6 +108,8 @@ class _Walk:
         self._links += 1
         if self._links > MAX_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        # Refused even where it would lead back inside: the kernel does the same under
+        # RESOLVE_BENEATH, and the root may be mounted elsewhere.
         if target.startswith("/"):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
         self.todo.extend(target.split("/")[::-1])

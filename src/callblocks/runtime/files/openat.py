@@ -56,6 +56,8 @@ def best_opener() -> Opener:
 def open_by_steps(folder: int, path: str, flags: int) -> int:
     """Open `path` below `folder` name by name."""
     *parents, last = path.split("/")
+    # Duplicated, so that the loop can close each descriptor that it leaves without closing the
+    # caller's.
     at = os.dup(folder)
     try:
         for name in parents:

@@ -90,6 +90,7 @@ def take_pin(root: int, real: str, opener: Opener) -> Pin:
     """Return the pin of a real path below an open folder; `OSError` where a link is in it now."""
     above, name = _split(real)
     anchor = above
+    # Climb to the deepest folder that exists. It ends at the root, which is always there.
     while (folder := _open_if_there(root, anchor, opener)) is None:
         anchor = _split(anchor)[0]
     try:
@@ -126,6 +127,8 @@ class CallFiles:
             try:
                 kept = msgspec.structs.replace(resolve(), is_binding=self._is_call)
             except ToolError as error:
+                # A failure is cached like a pin: a path that did not resolve when it was judged
+                # must not resolve when it is used.
                 kept = error
             self.pins[root, path] = kept
         if isinstance(kept, ToolError):

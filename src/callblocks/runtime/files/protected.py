@@ -177,6 +177,7 @@ def _keys(path: str) -> tuple[str, ...]:
 
 
 def _key(name: str) -> str:
+    # NFKC before folding case: full-width letters and ligatures spell `.git` on some file systems.
     folded = unicodedata.normalize("NFKC", name).casefold()
     seen = "".join(sign for sign in folded if not _is_invisible(sign))
     return seen.rstrip(". ") or seen

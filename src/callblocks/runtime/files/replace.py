@@ -45,6 +45,7 @@ def replace(
     `old` is the status of the existing file: its mode and owner are kept, without setuid and
     setgid. Without `overwrite`, raise `FileExistsError` if something is there.
     """
+    # Before the new file is created, so that our own temporary file is never a candidate.
     _sweep(folder)
     temporary, new = _create(folder, _mode(old, executable))
     try:

@@ -201,6 +201,8 @@ class Root:
             self.origins.writing(pin.real),
             pin.parent(path, self._fd, self._opener, make=True) as (folder, name),
         ):
+            # Looked up by name in the open folder; `pin.require` then compares it with what was
+            # judged.
             old = look_if_there(folder, name)
             # Under the folder's descriptor, so the entry that was judged is the entry that is
             # replaced.
@@ -215,6 +217,8 @@ class Root:
 
     def delete(self, path: str) -> None:
         """Delete a file, a link (not what it leads to) or an empty folder."""
+        # Deleting a link must remove the link, not its target, so the last name is not resolved,
+        # and the pin of the call, which is the target's, cannot be used.
         real = self._real(path, follow_last=False)
         self._refuse_protected(path, real)
         with (

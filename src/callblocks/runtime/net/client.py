@@ -131,6 +131,7 @@ class Client:
 
         history: list[Hop] = []
         while len(history) <= self.limits.redirects:
+            # Not for the first URL, which the gate has judged already.
             if check is not None and history and (why := check(str(request.url))):
                 raise ToolError("policy_denied", why)
             if enter is not None:

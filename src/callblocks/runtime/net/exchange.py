@@ -74,6 +74,8 @@ async def exchange(
 
     `tls` holds the trusted certificates; http needs none.
     """
+    # A new pool for each request: a reused connection would skip the guard, and an answer could
+    # leak into another request.
     pool = httpcore2.AsyncConnectionPool(tls, max_connections=1, network_backend=guard)
     try:
         async with pool, pool.stream(**_arguments(request, limits)) as response:

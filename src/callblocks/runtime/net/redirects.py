@@ -47,6 +47,8 @@ def read_redirect(request: Request, status: int, location: str | None) -> Redire
     body, headers = request.body, request.headers
     if method != request.method:
         body, headers = b"", _without_content(headers)
+    # Another origin did not earn the caller's trust: it gets no body, no unsafe method and no
+    # credentials.
     if url.origin != request.url.origin:
         if body or method not in _SAFE_METHODS or _leaves_tls(request.url, url):
             return Redirect(url)

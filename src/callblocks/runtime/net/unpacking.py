@@ -83,6 +83,8 @@ class Unpacker:
                 if not (self._gzip and piece.startswith(_GZIP_START)):
                     return  # what follows the end is padding
                 self._begin(piece)
+            # One byte more than the limit is enough to know that it is exceeded; the rest is never
+            # produced.
             self._add(self._inflater.decompress(piece, self._limit - self._size + 1))
             piece = self._inflater.unused_data
 

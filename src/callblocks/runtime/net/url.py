@@ -74,6 +74,8 @@ def read_url(text: str) -> Url:
             "leave it out, and send an Authorization header if it is needed",
         )
     host, port = _read_authority(text, authority)
+    # Proxies and servers differ on whether they resolve dot segments, so a policy on the path could
+    # be bypassed.
     if any(_DOTS.fullmatch(segment) for segment in path.split("/")):
         refuse_url(text, "its path has a segment '.' or '..'; write the path that it leads to")
     return Url(scheme, host, port or _PORTS[scheme], _encode(path + query))

@@ -111,6 +111,7 @@ class Marks:
 
     def put(self, resources: Iterable[str], reason: str, *, contained: bool) -> None:
         """Mark resources, on disk when this returns."""
+        # The reason is only shown to people; a huge one from a hostile page must not fill the disk.
         words = reason[:_LONGEST].encode(errors="replace").decode()
         rows = [(_key(one), words, int(contained)) for one in resources]
         with self._made() as store, _changing(store):
@@ -153,6 +154,8 @@ class Marks:
                 return None
             found = store.execute(query, [_key(one) for one in resources]).fetchall()
             if file is not None:
+                # Second lookup, by identity: the file may have been renamed or hard-linked since it
+                # was marked.
                 found += store.execute(
                     "select resource, contained from origins"
                     " where inode = ? and device = ? and changed = ?",

@@ -95,6 +95,7 @@ class Origins:
             return why
         if path == HERE:
             return "files of others in the workspace" if self.holds_foreign() else None
+        # A prefix with the slash: `notes` must not match `notes-old/a.md`.
         below = self._told(lambda: self._marks.find_below(f"file:{path}/"), path)
         return below or (self._of_moved(path) if self._is_folder(path) else None)
 
@@ -104,6 +105,8 @@ class Origins:
 
     def holds_foreign(self) -> bool:
         """Return whether a command in the workspace may read text of others, or that is unknown."""
+        # The foreign locations are top-level folders, so one level suffices to see whether any
+        # exists.
         walk = Walk(self._folder, self._opener, depth=1, scan=self._limits.scan)
         if any(is_foreign(entry.path, self._foreign) for entry in walk.below(HERE)):
             return True
@@ -155,6 +158,8 @@ class Origins:
         if running_context() is None:
             yield
             return
+        # A single lookup is a race in either order: another call may write and mark the file
+        # between the lookup and the read, or between the read and the lookup.
         before = self.of_file(path)
         yield
         self._saw((before, self.of_file(path)))

@@ -77,6 +77,7 @@ def _cover(early: Patterns, late: Patterns, one_covers: Covers) -> bool:
 def _name_covers(wide: str, narrow: str) -> bool:
     if is_exact(narrow):
         return holds_text(wide, narrow)
+    # Only `prefix*` is compared with other patterns; any other shape counts as not covering.
     start = wide.removesuffix("*")
     return wide == narrow or (start != wide and is_exact(start) and narrow.startswith(start))
 

@@ -68,6 +68,7 @@ def gather(
     """
     given = tool.with_defaults(input)
     hosts = tuple(host_of(url) for url in _values(tool, given, URLS))
+    # A command with a network can reach hosts that appear nowhere in its arguments.
     anywhere = _reaches_any_host(tool, given)
     traits = reaching_out(tool.traits) if anywhere else tool.traits
     return Facts(

@@ -26,6 +26,7 @@ def path_refusal(policy: Policy, facts: Facts, path: str) -> str | None:
     Nobody is asked in the middle of a call: an "ask" is a refusal, unless the call as a whole was
     asked about.
     """
+    # A person who approved the call as a whole also approved that it reads what it finds.
     was_asked = policy.decide(facts).asked
     for decision in _decisions(policy, facts, path):
         if decision.verdict != "allow" and not (decision.asked and was_asked):

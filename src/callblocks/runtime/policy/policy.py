@@ -101,6 +101,7 @@ class Policy(msgspec.Struct, frozen=True):
     @property
     def digest(self) -> str:
         """Return a digest of everything that decides, without the explanations: 64 hex digits."""
+        # The explanations are left out, so that correcting a word does not void every approval.
         rules = [{**msgspec.to_builtins(rule), "because": ""} for rule in self.rules]
         form = msgspec.json.encode([self.enabled, rules], order="deterministic")
         return hashlib.sha256(b"callblocks policy 1\n" + form).hexdigest()
@@ -124,6 +125,7 @@ def _decided(rule: Rule, number: int, facts: Facts) -> Decision:
         )
     if rule.decide == "ask":
         return _ask(facts, rule, number, reason)
+    # Only an allow can be in doubt: an ask already asks, and a deny already denies.
     doubt = _doubt(rule, facts)
     if doubt:
         asked = _ask(facts, rule, number, f"{said}, but {doubt}{_aside(rule, facts)}")

@@ -113,6 +113,7 @@ def _trait_holds(rule: Rule, facts: Facts) -> bool:
 def _argument_holds(rule: Rule, facts: Facts) -> bool:
     if not rule.argument:
         return True
+    # Strict only for an allow: for a deny, the looser match catches more, which is the safe side.
     strict = rule.decide == "allow" and facts.traits.kind == "exec"
     holds = holds_command if strict else holds_text
     return all(
@@ -141,6 +142,8 @@ def _fit(rule: Rule, patterns: Patterns, texts: tuple[str | None, ...], holds: H
     """Return whether texts match: all of them, and at least one, for an allow; any for an ask or a
     deny.
     """
+    # The asymmetry that makes doubts harmless: an allow needs every value to fit and at least one
+    # value; an ask or a deny needs a single hit, and an unreadable value counts as a hit.
     if rule.decide == "allow":
         return bool(texts) and all(
             text is not None and _fits(patterns, text, holds) for text in texts

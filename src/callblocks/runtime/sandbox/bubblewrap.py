@@ -108,6 +108,8 @@ class Bubblewrap:
             fds.append(
                 memory_file("options", "\0".join(_options(run, self._options)).encode() + b"\0")
             )
+            # The report pipe under a second number: bubblewrap writes its info there, before the
+            # shell does.
             fds.append(os.dup(fds[1]))
             fds += [memory_file(name, text.encode()) for name, text in inside.etc(run.job).items()]
         except OSError:
@@ -139,6 +141,8 @@ def _send(run: Run, sink: int) -> None:
 
 def _options(run: Run, known: frozenset[str]) -> list[str]:
     user = str(inside.USER)
+    # The order matters to bubblewrap: mounts are made in the order of the options, and a later one
+    # covers an earlier one.
     options = ["--unshare-user", "--unshare-all", "--die-with-parent"]
     options += ["--share-net"] if run.job.network else []
     # Older versions lack this option. The seccomp filter refuses new user namespaces as well.
@@ -174,6 +178,8 @@ def _workspace(run: Run) -> list[str]:
         real = os.path.join(folder, path)
         if os.path.lexists(real):
             covered = f"{inside.WORKSPACE}/{path}"
+            # A folder is covered by an empty tmpfs, a file by /dev/null: a bind mount must match
+            # the type of its target.
             over = (
                 _sized(covered, 0) if os.path.isdir(real) else ["--ro-bind", "/dev/null", covered]
             )

@@ -62,6 +62,8 @@ class Collector:
         """Take the content of an admitted file, and the time of its last write."""
         note = self._notes.get(path)
         same = note is not None and note.executable == executable
+        # A watched file was given an old time on the way in, so a newer time proves a write even if
+        # the content is the same.
         again = note is not None and note.modified is not None and modified > note.modified
         if again or not (same and note and note.digest == hashlib.sha256(content).digest()):
             self._written.append(Written(path, content, executable))

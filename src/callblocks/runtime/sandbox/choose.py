@@ -126,6 +126,8 @@ def _options(program: str) -> frozenset[str]:
 
 async def _try(sandbox: Sandbox) -> str:
     """Return the fault of a sandbox, or "": a job must run, and must not see a file of the host."""
+    # A random word that only the file has: finding it in the output proves that the host's files
+    # are readable, whatever the sandbox claims.
     word = secrets.token_hex(16)
     said: list[bytes] = []
     with tempfile.NamedTemporaryFile("w") as secret:

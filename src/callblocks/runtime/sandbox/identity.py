@@ -31,6 +31,7 @@ def stranger() -> int | None:
 
 def choose_user(ranges: list[tuple[int, int]]) -> int | None:
     """Return a user id within the ranges of `(first, count)` of a namespace."""
+    # Random, not counted: two programs that run sandboxes at once must not choose the same user.
     wanted = _FIRST + secrets.randbelow(_COUNT)
     if any(first <= wanted < first + count for first, count in ranges):
         return wanted

@@ -141,6 +141,7 @@ class Landlock:
         )
 
     def _rules(self, place: Scratch, shown: str | None) -> list[tuple[str, int]]:
+        # Everything but creating devices and ioctl on devices: the job's own folders need no more.
         work = every_right(self._version) & ~(MAKE_CHARACTER | MAKE_BLOCK | DEVICE_CONTROL)
         rules = [(path, work) for path in (place.workspace, place.temporary)]
         rules += [(path, _LOOK) for path in _SYSTEM if os.path.isdir(path)]
@@ -161,6 +162,8 @@ async def _guard_disk(run: Run, place: Scratch) -> None:
     The free space of the whole disk is cheap to read; only when it shrinks are the files counted.
     """
     limit = run.room
+    # Free space is a number of the whole disk, which others use too; it only raises suspicion, and
+    # the exact count decides.
     before = os.statvfs(place.workspace)
     while True:
         await asyncio.sleep(_WATCH_SECONDS)

@@ -72,6 +72,8 @@ def _stay_as_guardian(plan: dict[str, Any]) -> None:
         return
     # Pipes reach end-of-file only when every copy of the write end is closed.
     os.closerange(0, max([_SPARE, *plan["fds"]]) + 1)
+    # SIGTERM is the death of the host (PDEATHSIG); SIGCHLD is any child, so the program must be
+    # looked up among the reaped ones.
     while signal.sigwait(heard) is not signal.SIGTERM:
         status = _reap(program)
         if status is not None:
@@ -100,6 +102,8 @@ def _end_all(user: int | None) -> None:
     import time
 
     while True:
+        # A child does it, because only a process of that user may kill them all at once, and the
+        # guardian needs its own rights for the next round.
         if user is not None and not os.fork():
             _kill_all_of(user)
         for pid in _children():

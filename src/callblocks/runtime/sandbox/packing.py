@@ -51,6 +51,7 @@ def pack(folder: str, entries: tuple[Entry, ...], sink: int, notes: dict[str, No
                 _pack_entry(root, entry, stream, notes)
         finally:
             os.close(root)
+        # The end marker of tar. A stream that was cut short lacks it, and the unpacking side fails.
         stream.write(bytes(2 * _BLOCK))
 
 

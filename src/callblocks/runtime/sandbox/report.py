@@ -77,6 +77,7 @@ class Report:
         """Process a piece; never raises."""
         while piece and not self.refused and self.exit_code is None:
             line, newline, rest = piece.partition(b"\n")
+            # Bounded: a job that finds the pipe could send a line without end.
             self._line += line[: _LINE + 1]
             if len(self._line) > _LINE:
                 self._refuse("the report is not readable")

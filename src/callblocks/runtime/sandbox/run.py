@@ -99,6 +99,7 @@ class Run:
     def _known(self, pid: int) -> None:
         # A pidfd refers to this process for good; the number could be reused after its death.
         with contextlib.suppress(ProcessLookupError):
+            # A pidfd names this very process; a pid could be reused by the time it is waited for.
             self.first = os.pidfd_open(pid)
 
     def _ready(self) -> None:

@@ -65,6 +65,8 @@ async def to_its_end(run: Coroutine[Any, Any, T], watch: Watch) -> T:
     """Wait for a run. When cancelled, tell it to stop, wait all the same, and raise then."""
     task = asyncio.ensure_future(run)
     cancelled = False
+    # A loop, because each further cancellation interrupts the wait again; none may abandon the
+    # task.
     while not task.done():
         try:
             await asyncio.wait((task,))
@@ -97,6 +99,8 @@ async def supervise(
         exited, child.wait(), _give(child, stdin), *beside
     )
     try:
+        # Only the exit of the child or the stop ends the wait; the readers may go on as long as a
+        # daemon of the job holds the pipes open.
         await watch.during(exited)
     finally:
         watch.release()

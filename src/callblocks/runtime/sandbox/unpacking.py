@@ -101,11 +101,14 @@ class Unpacker:
             self._zeros += 1
             self._expect("end" if self._zeros == 2 else "header", _BLOCK)
             return
+        # A single zero block followed by a header is how two archives are glued together; parsers
+        # disagree on which one counts.
         if self._zeros or not _sum_is_right(block):
             raise Refused("the archive is damaged")
         self._start_member(block, kind=block[156:157], size=_octal(block[124:136]))
 
     def _start_member(self, block: bytes, kind: bytes, size: int) -> None:
+        # Counted before it is read: headers without content would otherwise cost nothing.
         self._collector.count()
         self._padding = -size % _BLOCK
         if kind in (b"L", b"K"):

@@ -38,6 +38,8 @@ def walk(top: str, skip: Callable[[str], bool] = lambda path: False) -> Iterator
 
     Entries that vanish meanwhile or cannot be read are skipped. Raise `OSError` for the top.
     """
+    # The stack holds one open descriptor per level, so its depth is bounded by DEPTH, and with it
+    # the number of open files.
     opened = [_open(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), "")]
     try:
         while opened:

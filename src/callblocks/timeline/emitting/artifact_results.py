@@ -30,6 +30,7 @@ def artifact_results(ended: Ended, artifacts: Iterable[Artifact], hidden: set[st
     """Return the blocks of artifacts; those with a digest in `hidden` show no content."""
     notices: list[Notice] = []
     results: list[Block] = []
+    # By digest: a tool may have kept the same content under two names.
     for artifact in {one.digest: one for one in artifacts}.values():
         content = ended.holdings.content(artifact)
         path = artifact_path(ended.stamp.turn, ended.stamp.call, artifact)

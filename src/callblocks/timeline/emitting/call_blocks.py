@@ -77,6 +77,7 @@ def call_blocks(
     params = _params(stamp, call, shape, ran)
     kept: list[Artifact] = []
     text = _payload(stamp, params)
+    # Only as a last resort: the call is the record, and a resumed turn needs its whole input.
     if not fits(text):
         text = _payload(stamp, _smaller(stamp, params, keep, kept))
     meta: dict[str, Any] = {"input": input_digest(call)}
@@ -194,6 +195,7 @@ def _params(stamp: Stamp, call: Call, shape: Shape, ran: Call) -> dict[str, Any]
         elsewhere["content"] = _short(call.input["content"], _written_at(stamp, ran))
     if is_own and shape == "exec" and (code := code_of(ran)) is not None:
         elsewhere["code"] = _short(code, stamp.code_path)
+    # Removed before redaction, so that a large content is not scanned for secrets here.
     given = {**call.input, **dict.fromkeys(elsewhere)}
     return {**without_secrets(plain(given)), **elsewhere}
 

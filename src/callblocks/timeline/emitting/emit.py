@@ -94,6 +94,7 @@ def result_blocks(
     shown = tuple(block for block in brought if block.type not in RECORDS)
     ran = as_run(call, checked)
     ended = Ended(call=ran, outcome=outcome, stamp=stamp, holdings=holdings, brought=shown)
+    # Shapes decide what is shown; the bound below applies to everything that they return.
     emitted = _RESULTS[shape](ended)
     others = _artifacts(ended, emitted)
     results, cut_short = _bounded((*emitted.results, *others.results))

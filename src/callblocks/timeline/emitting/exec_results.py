@@ -158,6 +158,7 @@ def _not_made(ended: Ended, path: FilePath) -> _Fault | None:
     given = whole_output(ended)
     answer = cast("Mapping[str, Any]", given if isinstance(given, Mapping) else {})
     produced: Any = answer.get("produced")
+    # Without a declaration any file at the path counts; with one, only the declared files do.
     if not isinstance(produced, list) or path.physical in cast("list[Any]", produced):
         return None
     problems: Any = answer.get("problems")

@@ -118,6 +118,7 @@ def _shown(
     told: tuple[Notice, ...] = ()
     file = ended.holdings.keep(path, content, written.mime)
     if isinstance(file, Notice):
+        # The file exists and is shown, although no copy of it could be kept.
         told = (msgspec.structs.replace(file, code=manner.not_kept),)
         file = TurnFile(path=path, content=content, mime=written.mime)
     fields = {

@@ -42,6 +42,8 @@ def cut(text: str, size: int) -> str:
 
 def shown(text: str, size: int = TEXT) -> str:
     """Return the text without secrets, cut like this; the rest is not scanned."""
+    # Redacted with a margin beyond the cut, which is removed afterwards: a secret that the cut
+    # would split is still recognized as a whole.
     window = text[: size + _MARGIN]
     safe = redact(window)
     if len(window) == len(text):

@@ -61,6 +61,8 @@ def attachment_blocks(
     mime = mime_of(path.name, content)
     kept = holdings.keep(path, content, mime)
     if isinstance(kept, Notice):
+        # The message must not fail because a copy could not be kept; the file itself is in its
+        # turn.
         kept = TurnFile(path=path, content=content, mime=mime)
     digest = stamp.block(
         "user.attachment",

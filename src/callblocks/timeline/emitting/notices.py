@@ -112,6 +112,7 @@ def _few(texts: dict[str, str]) -> list[str]:
     """Return at most so many texts in their order, by their codes."""
     if len(texts) <= MOST:
         return list(texts)
+    # A stable sort: failures first, otherwise the order in which they came.
     first = sorted(texts, key=lambda text: texts[text] not in ERROR_NOTICES)[:MOST]
     told, more = set(first), len(texts) - MOST
     rest = Notice(code="more_notices", message=f"{more} more notices of this call are not told")

@@ -59,6 +59,8 @@ def _fitting(
     ended: Ended, output: Any, mime: str
 ) -> tuple[str, tuple[Notice, ...], tuple[Artifact, ...]]:
     """Return the output as text, or the start of one that is too long; all of it is kept then."""
+    # The size is judged before redaction, which is expensive on a text that is not shown whole
+    # anyway.
     raw = json_text(output) if mime == JSON else whole(output)
     if len(raw) <= TEXT:
         safe = json_text(without_secrets(plain(output))) if mime == JSON else shown(raw)

@@ -31,6 +31,8 @@ def whole_output(ended: Ended) -> Any:
     """Return the output as the tool gave it, where it can be recovered; else what is left of it."""
     output = ended.outcome.output
     for artifact in ended.outcome.artifacts:
+        # Only JSON can be restored to the value that the tool returned; a text has lost nothing but
+        # length.
         if artifact.mime == JSON and is_spilled(output, artifact):
             content = ended.holdings.content(artifact)
             try:

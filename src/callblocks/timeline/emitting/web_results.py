@@ -50,6 +50,8 @@ def search_results(ended: Ended) -> Emitted:
         return plain_results(ended)
     pool = ended.holdings.pool
     given_rows = _rows(given)
+    # Bounded before they enter the pool: the pool is a record on the timeline, which is read at
+    # every start.
     sids = pool.add(_bounded(pool.read(row)) for row in given_rows[:MOST_ROWS])
     if not sids:
         return content_results(ended, given)
@@ -140,6 +142,7 @@ def _texts(record: str) -> list[str]:
         return [record]
     groups: list[list[msgspec.Raw]] = [[]]
     size = 0
+    # Rows are moved as raw JSON: decoding and encoding them again could change their bytes.
     for row in msgspec.json.decode(record, type=list[msgspec.Raw]):
         if size + len(bytes(row)) > ROOM // 2:
             groups.append([])

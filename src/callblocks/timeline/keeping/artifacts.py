@@ -57,6 +57,8 @@ class Artifacts:
             shelf = stack.enter_context(open_folder(top, digest[:2], make=True))
             place = stack.enter_context(open_folder(shelf, digest, make=True))
             self._sweep(top)
+            # Compared byte by byte, not trusted by its name: damage on disk is repaired by writing
+            # anew.
             there = read_file(place, kept, range(size, size + 1))
             if there != content and not _link(place, kept, content):
                 put(top, place, kept, content)
@@ -122,6 +124,7 @@ class Artifacts:
             except (FileNotFoundError, NotADirectoryError):
                 return None
             for _, content in regular_files(place, range(MAX_ARTIFACT + 1)):
+                # Several names may exist, and one of them may be damaged; any intact one serves.
                 if content is not None and hashlib.sha256(content).hexdigest() == digest:
                     return content
                 is_wrong = True

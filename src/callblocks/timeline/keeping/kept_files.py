@@ -75,6 +75,8 @@ def _read(folder: int, name: str, sizes: range) -> tuple[bool, bytes | None]:
         found = os.fstat(opened)
         if not stat.S_ISREG(found.st_mode):
             return False, None
+        # Before reading: a sparse file of a terabyte takes no room on the disk and all of the
+        # memory.
         if found.st_size not in sizes:
             return True, None
         with open(opened, "rb", closefd=False) as file:
@@ -92,6 +94,8 @@ def put(top: int, folder: int, name: str, content: bytes) -> None:
             while left:
                 left = left[os.write(new, left) :]
             os.fsync(new)
+            # Synced before the rename, so that the name never refers to an empty file after a power
+            # cut.
             os.rename(temporary, name, src_dir_fd=top, dst_dir_fd=folder)
         except BaseException:
             with suppress(OSError):

@@ -50,6 +50,7 @@ def mime_of(name: str, content: bytes) -> str:
     named = named_type(name)
     if not content:
         return named or _PLAIN
+    # Content before name: a page that is served as `photo.png` must be treated as HTML.
     if told := content_type(content):
         return told
     if named == "application/pdf" and b"%PDF-" in content[:1024]:
@@ -127,6 +128,7 @@ def _is_utf8(content: bytes) -> bool:
         return False
     if content.isascii():
         return True
+    # Piece by piece, so that a large file is not held in memory a second time as text.
     decode = codecs.getincrementaldecoder("utf-8")().decode
     try:
         for at in range(0, len(content), _PIECE):

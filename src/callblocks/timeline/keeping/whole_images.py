@@ -58,6 +58,7 @@ def _jpeg_fault(content: bytes) -> str:
         if marker == _SCAN:
             return _scan_fault(content, at, framed)
         framed = framed or marker in _FRAMES
+        # Markers without a length, and fill bytes between markers.
         alone = marker in _ALONE or marker == 0xFF
         at += (1 if marker == 0xFF else 2) if alone else 2 + _length(content, at)
     return "it has too many parts"

@@ -71,6 +71,8 @@ def _parts_fault(opened: Zip, first: tuple[str, ...] = ()) -> str:
     """Return the fault of a part, as far as `UNPACKED` bytes go; `first` must be within that."""
     left = UNPACKED
     for name in dict.fromkeys((*first, *opened.parts)):
+        # Encrypted or unusual parts cannot be judged and are no fault; the required ones in `first`
+        # must be readable.
         if name not in first and (left <= 0 or not opened.parts[name].is_readable):
             continue
         size = opened.measure(name, max(0, left))

@@ -96,6 +96,9 @@ class Zip:
         content = self._content
         if part.start < 0 or part.start + _LOCAL.size > len(content):
             return None
+        # Only the lengths of name and extra field are read from the local header. Sizes and
+        # checksum come from the directory: a file whose two copies differ is a known attack on
+        # scanners.
         sign, *_, name, extra = _LOCAL.unpack_from(content, part.start)
         start = part.start + _LOCAL.size + name + extra
         if sign != b"PK\x03\x04" or start + part.packed > len(content):
@@ -150,6 +153,8 @@ def _rows(content: bytes) -> Iterator[tuple[str, Part]]:
 
 def _table(content: bytes) -> tuple[int, int, int]:
     """Return the number of rows, the place of the first, and the offset of prepended data."""
+    # The last one within the longest possible comment, as all programs do; a comment may contain
+    # another signature.
     end = content.rfind(b"PK\x05\x06", max(0, len(content) - _END.size - _COMMENT))
     if end < 0:
         raise ValueError("no end of a table of contents")
@@ -161,6 +166,7 @@ def _table(content: bytes) -> tuple[int, int, int]:
         if row[0] != b"PK\x06\x06":
             raise ValueError("the end of the table of contents is damaged")
         count, size, start = row[7:10]
+    # Data before the zip (a self-extracting program) shifts every offset by the same amount.
     shift = end - size - start
     if shift < 0 or size > len(content):
         raise ValueError("the table of contents is cut off")

@@ -55,6 +55,7 @@ def _json_list(text: str) -> list[str] | None:
 
 
 def _on_line(line: str, known: Callable[[str], bool]) -> Iterator[str]:
+    # A file name may contain blanks and commas, so a whole line that is a known path is not split.
     if known(line):
         yield line
         return

@@ -114,11 +114,15 @@ class Finder(msgspec.Struct, frozen=True, kw_only=True):
                 return self._newest(str(path))
 
     def _file(self, path: FilePath) -> Found:
+        # A file that merely lies in the folder could have been put there by anyone; it is not part
+        # of what happened, and is not shown.
         if not is_named(path, self.state, self.stamp.turn):
             return Found(missing=(str(path),))
         about = digest_of(path, self.state)
         content = self.holdings.read(path)
         if content is None:
+            # The digest that the timeline recorded decides what counts as the same file; a
+            # recovered content is compared with it.
             noted = noted_digest(path, self.state) or str(about.get("sha256", ""))
             content = recovered(path, noted, self.state, self.holdings)
             if content is None and noted:
@@ -180,6 +184,8 @@ class Finder(msgspec.Struct, frozen=True, kw_only=True):
         found: list[Found] = []
         tokens = size = 0
         for at, row in enumerate(rows):
+            # Checked before each file is loaded: a selector such as 1-999 must not read a thousand
+            # files.
             if tokens >= MAX_TOKENS or size >= MAX_SIZE:
                 rest = rows_path(one.sid for one in rows[at:])
                 return [*found, Found(left_out=(rest,))]

@@ -43,6 +43,7 @@ def _fields(lines: list[str], keys: Collection[str]) -> dict[str, list[str]]:
     values: list[str] | None = None
     for line in filter(_says_something, lines):
         item, pair = _ITEM.fullmatch(line), _LINE.fullmatch(line)
+        # A list item belongs to the last key; before the first key it is a fault.
         if item and values is not None:
             values.append(_bare(item[1]))
         elif pair and pair[1] in keys:

@@ -51,6 +51,7 @@ def hide(path: str, *, state: State, tokens: Tokens, stamp: Stamp) -> Hidden:
     """Judge whether the blocks at a path may be hidden; `stamp` is of the call that hides."""
     asked = path_of(path)
     ways = spellings(asked, state) if asked else ()
+    # The spelling at which blocks exist becomes the path of the record, so that it covers them.
     known = next((way for way in ways if state.at(way)), None)
     if known is None:
         return _refused(path, "not_found")

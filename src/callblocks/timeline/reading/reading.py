@@ -89,6 +89,7 @@ class _Tray:
         cost = self._finder.cost(piece)
         if self._is_seen(piece):
             self._exists.append(piece.path)
+        # The first piece passes whatever it costs: otherwise a large file could never be read.
         elif self._tokens and self._tokens + cost > MAX_TOKENS:
             self._left_out.append(piece.path)
         else:
@@ -142,6 +143,7 @@ def _is_same(seen: Block, new: Block) -> bool:
     """Return whether a visible block shows what a new one would: the same, or more of the same."""
     if _content(seen) == _content(new):
         return True
+    # A new copy that would be cut shorter than what is visible already adds nothing.
     cut_short = seen.text is not None and new.text is not None and new.text.endswith(TRUNCATED)
     return cut_short and (seen.text or "").startswith((new.text or "").removesuffix(TRUNCATED))
 

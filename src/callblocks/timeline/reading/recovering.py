@@ -33,6 +33,7 @@ def recovered(path: FilePath, digest: str, state: State, holdings: Holdings) -> 
     try:
         content = holdings.artifacts.read(digest)
     except (TimelineError, OSError):
+        # Newest first. The digest decides: a block may hold a cut or redacted text of the file.
         contents = (_content(entry.block) for entry in reversed(state.at(str(path))))
         same = (one for one in contents if one and sha256(one).hexdigest() == digest)
         content = next(same, None)

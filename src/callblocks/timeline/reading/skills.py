@@ -158,6 +158,7 @@ def _words(error: OSError | ValueError) -> str:
 
 def _read(folder: int, name: str, file: str) -> Skill:
     with open(os.open(name, _READ, dir_fd=folder), "rb") as opened:
+        # Checked on the descriptor, because the name may have changed since the folder was listed.
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
             raise ValueError("it is no regular file")
         content = opened.read(_SIZE + 1)

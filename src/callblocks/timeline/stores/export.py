@@ -67,6 +67,8 @@ def export_lines(
     gap. Blocks appended meanwhile are left out. If the store breaks on the way, the last line is
     written nevertheless, and then the error is raised: everything readable is in the export.
     """
+    # The end is read first and bounds the export, so blocks appended meanwhile do not contradict
+    # it.
     head = store.head(name)
     yield _line(Header(format=FORMAT, version=VERSION, name=name))
     fault = None

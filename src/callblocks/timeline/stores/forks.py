@@ -76,6 +76,7 @@ def _inherit() -> None:
         return
     import ctypes
 
+    # The set is weak and may change while it is iterated, hence the copy.
     for owned in tuple(_owned):
         _inherited_files.update(key for file in owned.files() if (key := _key(file)))
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(owned))

@@ -95,6 +95,8 @@ class Group:
         """Have a request committed, together with those of others or alone."""
         try:
             self._waiting.append(request)
+            # A lone caller skips the wait and takes the lock at once: no wake-up, no context
+            # switch.
             if len(self._waiting) > 1 or self._lock.locked():
                 self._wait(request)
             if not request.is_answered:
@@ -147,6 +149,8 @@ class Group:
         batch = self._next_batch()
         if not batch:
             return
+        # Set before the commit: from here on an interrupt leaves a trace, and the batch is refused
+        # instead of being committed a second time.
         self._begun = batch
         try:
             self._commit(batch)
@@ -161,6 +165,8 @@ class Group:
         """
         batch: list[Request] = []
         size = 0
+        # A copy, because other threads append to the queue while it is read; only its front is ever
+        # removed, and only under the lock.
         for request in self._waiting.copy():
             if request.is_over:
                 continue

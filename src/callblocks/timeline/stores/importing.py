@@ -101,6 +101,8 @@ def read_export(file: BinaryIO) -> tuple[str, Iterator[tuple[Block, int]]]:
 def _blocks(lines: Iterator[bytes], hash: str) -> Iterator[tuple[Block, int]]:
     count = 0
     for line in lines:
+        # Only the last line has no `seq`. Line numbers are two ahead of the count: the header, and
+        # counting from 1.
         if _read(line, _Any, count + 2).seq is None:
             _check_end(_read(line, End, count + 2), count, hash)
             if next(lines, None) is not None:
@@ -116,6 +118,8 @@ def _append(store: Store, name: str, file: BinaryIO, count: int) -> Head:
     head = Head(0, genesis(name))
     for part in _parts(file):
         try:
+            # Conditional: if somebody else writes to the name meanwhile, the import stops instead
+            # of mixing.
             last = store.append(name, part, expected=head.count)[-1]
         except TimelineError as error:
             if error.code == "conflict" and not head.count:

@@ -62,6 +62,8 @@ class Log(Owned, ABC):
 
     def _rows(self, name: str, after: int) -> Iterator[Row]:
         page = self._try_page(name, after)
+        # Pages while the database can read them; after damage, row by row, so that one bad page
+        # costs only its own blocks.
         while page:
             yield from page
             after = page[-1].seq

@@ -49,6 +49,8 @@ def place(name: str, head: Head, requests: Iterable[Request]) -> Placed:
     placed = Placed(name, head, head, [], [], [])
     count, last = head.count, head.hash
     for request in requests:
+        # Judged against the count after the requests before it in the same batch: within a batch
+        # the order of the queue is the order of the timeline.
         if request.expected is not None and request.expected != count:
             placed.refused.append((request, count))
             continue

@@ -37,6 +37,8 @@ async def follow_entries(
     try:
         while not is_closed():
             try:
+                # LISTEN before the first read: an entry that is written in between is then both
+                # read and notified, never lost.
                 connection = connection or await _listen(address, name)
                 page = await _read(connection, name, after)
                 well = monotonic()

@@ -104,6 +104,8 @@ class PostgresWriter:
                 return
             except psycopg.Error as error:
                 self._heads.clear()
+                # The batch may have been committed although its answer was lost. The next try takes
+                # the careful way, which looks for the batch id.
                 if is_lost(error, connection):
                     self.close()
                 elif not was_undone(error):
@@ -151,6 +153,8 @@ class PostgresWriter:
         if not work.left:
             return
         with connection.transaction():
+            # Row locks on all timelines of the batch, taken in one statement; `was_undone` covers a
+            # deadlock with another writer that has them in another order.
             heads = self._lock(connection, list(work.left))
             sent = list(work.sent.values())
             there = [placed for placed in sent if self._is_there(connection, placed, work)]
@@ -170,6 +174,8 @@ class PostgresWriter:
     def _lock(self, connection: _Connection, names: list[str]) -> dict[str, Head]:
         """Return the true ends; nobody else writes there until the transaction is over."""
         rows = connection.execute(_LOCK, (names,)).fetchall()
+        # Sorted, so that two writers create the same new names in the same order and cannot
+        # deadlock.
         missing = sorted(set(names) - {row[0] for row in rows})
         if missing:
             connection.execute(_ADD, (missing, [genesis(name) for name in missing]))
@@ -179,6 +185,8 @@ class PostgresWriter:
 
     def _is_there(self, connection: _Connection, placed: Placed, work: _Work) -> bool:
         last = placed.rows[-1]
+        # The last row suffices: a batch is written in one statement, so either all of its rows are
+        # there or none.
         values = (self._ids[placed.name], last.seq, last.hash, work.batch)
         return connection.execute(_LOOK, values).fetchone() is not None
 

@@ -41,6 +41,8 @@ class Ends:
 
     def find(self, writer: sqlite3.Connection, name: str) -> tuple[int | None, Head]:
         """Return the number of a timeline, `None` for a new one; and its end."""
+        # Valid only after `refresh` within the same write transaction, which excludes other
+        # writers.
         if known := self.known.get(name):
             return known
         found = writer.execute(HEAD, (name,)).fetchone()

@@ -178,6 +178,7 @@ def _tighten(file: str | Path) -> None:
     """Remove the rights of others on a file of ours; a group that may read it stays."""
     with suppress(OSError):
         found = os.stat(file)
+        # Files of other users and special files are left alone: changing them is not ours to do.
         is_ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
         if is_ours and found.st_mode & _EVERYBODY:
             os.chmod(file, 0o600)

@@ -120,6 +120,8 @@ class SqliteStore(Log):
         try:
             writer = self._open_writer()
             writer.execute("begin immediate")
+            # After BEGIN IMMEDIATE: from here on nobody else can write, so the cached ends cannot
+            # become stale before the commit.
             self._ends.refresh(writer)
             done = [self._write(writer, name, some) for name, some in by_name(batch).items()]
             writer.execute("commit")
@@ -129,6 +131,7 @@ class SqliteStore(Log):
             if isinstance(error, (sqlite3.Error, UnicodeDecodeError)):
                 raise fault(self.path, error) from error
             raise
+        # Answered only after the commit: an answer means that the blocks are on disk.
         for placed in done:
             placed.settle()
         self._wake()
@@ -153,6 +156,7 @@ class SqliteStore(Log):
             now = _said(int(time()))
             if id is None:
                 (id,) = writer.execute(_ADD, (name, now, now)).fetchone()
+            # All blocks of a timeline are neighbours in the B-tree, in their order.
             start = id << SEQ_BITS
             values = [(start + row.seq, row.hash, row.body) for row in placed.rows]
             writer.executemany(_INSERT, values)

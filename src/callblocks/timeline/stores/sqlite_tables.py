@@ -26,6 +26,8 @@ def check_tables(path: Path, connection: sqlite3.Connection) -> None:
         for schema, name, kind, *_ in connection.execute("pragma table_list")
         if schema == "main"
     }
+    # Checked when the file is opened, before the first append: a trigger could drop or change what
+    # is written.
     triggers = "select count(*) from sqlite_schema where type = 'trigger'"
     if connection.execute(triggers).fetchone() != (0,):
         raise _damaged(path, "has a trigger, and we make none")

@@ -79,6 +79,8 @@ class _Check:
             )
             self.known.clear()
             return
+        # After a break the true predecessor is unknown, so every candidate is tried; a row that
+        # fits one of them ends the uncertainty.
         right = {link(previous, row.seq, row.body) for previous in self.known}
         if right and row.hash not in right:
             yield _broken(row.seq)
