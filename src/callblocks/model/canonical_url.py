@@ -50,6 +50,7 @@ def canonical_url(text: str) -> str:
     """
     text = text.strip(_AROUND)
     shape = _SHAPE.fullmatch(_DROPPED.sub("", text))
+    # An invalid host leaves the whole text as it is: a wrong guess could merge two pages into one.
     authority = _authority(shape[1].lower(), shape[2]) if shape else None
     if shape is None or authority is None:
         return text

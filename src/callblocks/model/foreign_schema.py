@@ -46,6 +46,8 @@ def to_json_schema(schema: object) -> Any:
 
 
 def _part(key: str, value: Any) -> Any:
+    # The keys of these are names chosen by the author, so a property called `type` is not
+    # converted.
     if key in _MAPS and isinstance(value, Mapping):
         named = cast("Mapping[str, object]", value)
         return {name: to_json_schema(one) for name, one in named.items()}

@@ -23,6 +23,7 @@ def without_managed(value: Any) -> Any:
 
     An error of a tool may contain that of another one, which it called.
     """
+    # Recursion is safe: details pass through `plain`, which bounds their depth.
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value).items()
         return {key: without_managed(item) for key, item in fields if key != "managed"}

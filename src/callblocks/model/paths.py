@@ -188,6 +188,7 @@ def file_path(turn: str, name: str, place: Place = "files") -> FilePath:
     return FilePath(turn, normal_name(name, name.rstrip(_BLANKS)), place)
 
 
+# A hash of turn and id, so that the same id in two turns gives two segments.
 def call_segment(turn: str, id: str) -> str:
     """Return a call's id as paths and headers write it: itself, or `tc_` and 12 hex digits.
 

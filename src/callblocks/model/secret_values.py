@@ -99,6 +99,8 @@ class _Masking:
         counts: dict[str, int] = {}
         for key, item in given.items():
             shown = self._take(mask(key))
+            # Two different names may be equal once masked; dropping one would hide an argument from
+            # the person.
             while shown in kept:
                 counts[shown] = counts.get(shown, 1) + 1
                 shown = f"{mask(key).text} ({counts[shown]})"
@@ -144,6 +146,7 @@ class _Masking:
 
     def _items(self, items: list[Any]) -> Iterator[Any]:
         """Mask items of a list; a pair may be a name and its value, and so may neighbours."""
+        # `-u` means a login to curl only; for other programs it is usually a user name.
         is_curl = bool(items) and isinstance(items[0], str) and items[0].endswith("curl")
         before: Any = None
         for item in items:

@@ -33,5 +33,6 @@ def parse_toml(
         raise fault(f"{where}not TOML: {error}") from error
     except RecursionError as error:
         raise fault(f"{where}nested too deep to be a {noun}") from error
+    # Raised by `read`: the same error with the file's name before it.
     except fault as error:
         raise fault(f"{where}{error}") from error

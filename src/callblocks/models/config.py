@@ -339,6 +339,7 @@ def _check_settings(where: str, entry: ModelEntry) -> None:
     Variables are checked when this model is opened: a wrong variable is no fault of the file, and
     all other models can be used.
     """
+    # Without the environment, so that one missing variable does not make the whole file unusable.
     bare = msgspec.structs.replace(entry, key_env="", headers_env={})
     try:
         located = locate(entry.address, _asked(bare, bare.settings()), environment={})
@@ -386,6 +387,7 @@ def _wrong_type(where: str, problem: str) -> str:
         return f'{where}: has no address; write address = "http://HOST/v1", or another form of -m'
     if key == "mode":
         return f"{where}, mode: is none of {', '.join(CALL_MODES)}"
+    # msgspec quotes no value, only types; the place is translated to the key of the file.
     wanted = _WANTED.search(said)
     words = _WORDS.get(wanted[1], wanted[1]) if wanted else said
     return f"{where}, {key}: is not {words}"

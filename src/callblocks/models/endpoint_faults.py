@@ -266,6 +266,7 @@ def _code_of(error: Any) -> str:
         number = given.get(name)
         if isinstance(number, int) and 400 <= number < 600:
             return code_of_status(number)
+    # Numbers first, words second: the words of servers overlap, numbers do not.
     kind = " ".join(str(given.get(name)) for name in ("type", "code", "error_type"))
     return next((code for pattern, code in _TYPES if pattern.search(kind)), "model_failed")
 

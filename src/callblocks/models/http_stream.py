@@ -145,6 +145,8 @@ class HttpStream:
         pieces = response.aiter_bytes()
         try:
             with suppress(TimeoutError, httpx2.HTTPError):
+                # The body of an error is read for its message only: bounded in size and time, and
+                # optional.
                 async with asyncio.timeout(self.settings.stall_seconds), aclosing(pieces):
                     async for piece in pieces:
                         body += piece

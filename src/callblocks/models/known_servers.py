@@ -93,6 +93,7 @@ SERVERS: dict[str, KnownServer] = {
 }
 
 
+# Only a guess by port, used for hints in messages and for nothing else.
 def server_at(base_url: str) -> KnownServer | None:
     """Return the server that usually listens at this port of this machine."""
     from callblocks.models.endpoint import is_loopback

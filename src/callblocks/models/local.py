@@ -105,6 +105,7 @@ class LocalModel:
         self, request: Request, hand: Callable[[_Handed], None], closed: threading.Event
     ) -> None:
         """Write a reply, in the worker thread; pass an exception on like a piece."""
+        # Closed while it waited for the worker: nothing is computed for a reader that has gone.
         if closed.is_set():
             return
         try:

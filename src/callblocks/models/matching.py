@@ -62,6 +62,7 @@ def read_pattern(text: str) -> Pattern:
     return Regex(text) if is_regex else Phrase(text)
 
 
+# The best single pattern, not the sum: a script with many synonyms must not win by their number.
 def best_cover(patterns: Iterable[Pattern], said: str) -> int:
     """Return the number of words that the best of several patterns covers."""
     return max((pattern.cover(said) for pattern in patterns), default=0)

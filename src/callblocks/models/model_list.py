@@ -65,6 +65,7 @@ async def list_models(settings: EndpointSettings) -> tuple[str, ...]:
         return await ask_models(client, settings)
 
 
+# A thread of its own runs the coroutine, because the caller's thread may already run an event loop.
 def models_at(settings: EndpointSettings) -> tuple[str, ...]:
     """Ask, and block for the answer; also where an event loop runs in this thread."""
     with ThreadPoolExecutor(1) as worker:

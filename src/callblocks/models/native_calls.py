@@ -78,6 +78,8 @@ class CallSlots:
             name = name or (slot.repeated if slot and slot.is_complete else "")
             slot = _Slot(self._count)
             self._count += 1
+        # A name without further input after complete arguments: remembered, because only the next
+        # delta tells whether it opens another call.
         elif slot.is_complete:
             slot.repeated = name
         # Registered four ways, under index and id, so that a later delta may omit either of them.

@@ -114,6 +114,7 @@ def locate(
     kind, _, rest = spec.partition(":")
     if server := SERVERS.get(kind):
         base_url, model = server.base_url(environment), rest
+        # Only where the person did not choose another field.
         if own.tokens_field == EndpointSettings().tokens_field:
             own = msgspec.structs.replace(own, tokens_field=server.tokens_field)
     else:
@@ -165,6 +166,7 @@ def _only_model(settings: EndpointSettings) -> str:
     except ModelError as error:
         words = f"{error.message}. It was asked which models it has; or name one: {way}"
         raise ModelError(error.code, words, **error.details) from None
+    # With several models a choice by us would be arbitrary, and could cost money.
     if len(names) == 1:
         return names[0]
     if not names:

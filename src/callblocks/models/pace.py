@@ -40,6 +40,8 @@ async def paced(text: str, pace: float = NATURAL) -> AsyncGenerator[str, None]:
             # long stall is not made up by a burst.
             due = max(due, clock() - _LATE) + len(piece) / pace * jitter.uniform(0.5, 1.5)
             await asyncio.sleep(max(0.0, due - clock()))
+        # Without pauses the loop must still get a turn now and then, or one reply would block all
+        # others.
         elif number % _BREATH == 0:
             await asyncio.sleep(0)
 

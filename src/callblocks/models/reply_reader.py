@@ -106,6 +106,7 @@ class ReplyReader:
         yield from _content(said.content)
         if said.refusal:
             yield Spoken(said.refusal)
+        # Some servers send null entries to keep the indexes aligned.
         for call in filter(None, said.tool_calls or ()):
             yield self._slots.take(call)
         if said.function_call is not None:

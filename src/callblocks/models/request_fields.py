@@ -41,6 +41,7 @@ def request_body(
     return {name: value for name, value in body.items() if value is not None}
 
 
+# Refused rather than dropped: a caller that asks for a grammar relies on the form of the reply.
 def _put_grammar(body: dict[str, Any], grammar: str, field: str, faults: Faults) -> None:
     if not field:
         raise faults.error(

@@ -71,6 +71,7 @@ def read_script(name: str, text: str) -> Script:
 
 
 def _split(text: str) -> tuple[dict[str, Any], str]:
+    # A file without front matter is a script too: its name is the phrase.
     if text.partition("\n")[0].rstrip() != "---":
         return {}, text
     found = _FRONT.match(text)

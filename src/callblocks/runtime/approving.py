@@ -79,6 +79,8 @@ class Approving:
             required = _required(weighed, "and nobody can be asked here")
             return _unrunnable(weighed, preview) if isinstance(preview, Failure) else required
         try:
+            # One question at a time: parallel calls of a batch would otherwise show several
+            # questions at once, and a person could answer the wrong one.
             async with self._one_at_a_time:
                 # The previous question may have been open for a long time; the turn may be over by
                 # now.
@@ -210,6 +212,8 @@ class Approving:
 
 async def _answer(asking: Awaitable[Answer | None], turn: Turn) -> Answer | None:
     """Return the person's answer, or `None` once the turn is stopped."""
+    # Awaited also after cancellation, so that the asker's own cleanup (closing a dialog) runs
+    # before the turn goes on.
     task = asyncio.ensure_future(asking)
     try:
         return task.result() if await turn.wait(task) else None

@@ -32,6 +32,8 @@ def main(file: str, name: str, answer_to: str) -> None:
 
 def _answer(file: str, name: str, given: dict[str, Any]) -> Answer:
     try:
+        # The whole answer is built before the pipe is opened, so that a failure while converting
+        # the value is still an answer.
         value = _run(file, name, given)
         if inspect.isawaitable(value):
             value = asyncio.run(_wait(value))

@@ -108,6 +108,8 @@ class Gate:
         says so.
         """
         decision = weighed.decision
+        # An allow is not judged again: its paths are pinned, so the tool uses the files that were
+        # judged, however long the call waits for a slot.
         if decision.verdict == "allow":
             return None
         if not decision.asked:

@@ -43,6 +43,7 @@ async def invoke(
         code, why = ("cancelled", "stopped") if turn.stopped else ("timeout", f"{seconds:g} s")
         raise ToolError(code, _WORDS[code].format(name=tool.name, why=why))
     finally:
+        # Set even on success: a thread that the tool left behind sees that nobody waits any more.
         context.cancelled = True
         await _end(task)
 

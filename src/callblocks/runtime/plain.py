@@ -42,6 +42,7 @@ def _known(value: Any) -> Any:
     """
     if isinstance(value, PurePath):
         return str(value)
+    # By duck typing: pydantic may not be installed where this runs.
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         return dump(mode="json")

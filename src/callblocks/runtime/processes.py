@@ -20,6 +20,8 @@ def this_process() -> str:
 def lives(process: str) -> bool:
     """Return whether the process that `this_process` named is still alive."""
     pid = int(process.partition(":")[0])
+    # With a start time the answer is exact; a pid alone may have been reused, which errs towards
+    # "alive".
     if ":" in process:
         return _process(pid) == process
     try:

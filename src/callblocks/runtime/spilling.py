@@ -35,6 +35,7 @@ def spill(output: Any, name: str, limit: int, keep: Keep | None) -> Spilled:
     content = text.encode()
     try:
         artifact = keep(f"{name}.{ending}", content, mime)
+    # Losing the output would be worse than a long outcome, so it stays whole.
     except OSError as error:
         told = f"the whole output could not be kept: {error.strerror or error}"
         return Spilled(output, notices=(Notice(code="not_kept", message=told),))

@@ -71,6 +71,7 @@ class Turn:
         done.
         """
         loop = asyncio.get_running_loop()
+        # A turn may be resumed in another event loop; a future belongs to one.
         if self._signal is None or self._signal.get_loop() is not loop:
             self._signal = loop.create_future()
         if not self.stopped and not work.done():

@@ -27,6 +27,8 @@ def settings_text(tokens: Tokens, cache: CacheSettings) -> str:
 
 def settings_block(turn: str, ts: str, text: str, owner: str = "") -> Block:
     """Return the record, which stands before the first block that it applies to."""
+    # A record, not a file beside the store: whoever has the timeline has the settings by which its
+    # counts and cache points were made.
     return Block(
         type="timeline.settings",
         author="timeline",

@@ -30,6 +30,7 @@ class Tokens:
         self._count = count
         self.name = name or ("chars/4" if count is None else "custom")
 
+    # At least one token for a text that is not empty: a budget of zero-cost blocks would never end.
     def text(self, text: str) -> int:
         """Return the tokens of a text; a text that is not empty has at least one."""
         if self._count is not None:

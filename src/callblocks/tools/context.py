@@ -45,6 +45,8 @@ class Context:
         self.cancelled = False
         self.artifacts: list[Artifact] = []
         self.notices: list[Notice] = []
+        # Read by the runtime after the run, and by stores during it: what a call stores is marked
+        # by what it has read so far.
         self.taints: list[str] = []
         self._report = report
         self._keep = keep

@@ -48,6 +48,7 @@ def combine(execution: Failure | None, tool: Failure | None) -> Failure | None:
         code=execution.code,
         message=f"{execution.message}; the tool said {tool.code}: {tool.message}",
         where=execution.where or tool.where,
+        # Nothing is lost: the tool's own failure stays readable inside the one of the run.
         details={**execution.details, "tool_error": tool.payload()},
         managed=execution.managed and tool.managed,
     )

@@ -149,6 +149,7 @@ def _read_json(text: str) -> object:
     return read if next(odd_values(read), None) is None else None
 
 
+# Two equal keys: readers differ on which one counts, so such JSON is not repaired.
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     read = dict(pairs)
     if len(read) < len(pairs):

@@ -36,6 +36,7 @@ def load_tools(module: str | os.PathLike[str]) -> tuple[Tool, ...]:
     found = _found(_load(name), name)
     try:
         tools = Registry(found).tools
+    # The file's name goes before the message, because several files may be loaded.
     except (BadTool, BadSpec) as error:
         raise BadTool(f"{name}: {error}") from error
     if not tools:
@@ -44,6 +45,7 @@ def load_tools(module: str | os.PathLike[str]) -> tuple[Tool, ...]:
 
 
 def _load(name: str) -> ModuleType:
+    # A path wins over a module name: what the person can see in the folder is what they mean.
     if name.endswith(".py") or os.sep in name or Path(name).is_file():
         return _load_file(Path(name))
     return _run(name, lambda: importlib.import_module(name), name)

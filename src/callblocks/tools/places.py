@@ -109,6 +109,8 @@ def values_of_format(root: Schema, given: Any, formats: Iterable[str]) -> tuple[
 def formats_of(schema: object, root: Schema) -> frozenset[str]:
     """Return the formats of all values that a schema describes, at any depth."""
     waiting = list(branches((schema,), root))
+    # By identity: equal schemas at two places are cheap to visit twice, and a recursive one must
+    # end.
     seen: set[int] = set()
     found: set[str] = set()
     while waiting:
@@ -150,6 +152,7 @@ def _parts(schema: Schema, part: str | int) -> Iterator[object]:
     yield from _values(schema.get("patternProperties"))
 
 
+# Only pointers within the same schema: nothing outside is ever fetched.
 def _pointed(reference: str, root: Schema) -> object:
     if not reference.startswith("#"):
         return None

@@ -103,6 +103,7 @@ def _problem(value: object) -> str:
             return f"must be a JSON value, got a {type(value).__name__}"
 
 
+# Judged by bits: converting a huge integer to text, only to count its digits, takes quadratic time.
 def _number_problem(value: float) -> str:
     if isinstance(value, int):
         return "has too many digits" if value.bit_length() > _MAX_BITS else ""

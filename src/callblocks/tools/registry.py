@@ -85,6 +85,7 @@ class Registry:
             raise BadTool(f"{brief(tool)} is {len(made)} tools; `Registry(…)` takes them")
         return self._add(made[0])
 
+    # A second tool of a name is refused, never replaced: a policy that names a tool must mean one.
     def _add(self, added: Tool) -> Tool:
         known = self._tools.get(added.name)
         if known is not None and _made(known, added.name) is not added:
@@ -190,6 +191,8 @@ class _Later:
         return self._made
 
     def _make_all(self) -> dict[str, Tool]:
+        # Checked against the announced names: a kit that makes other tools would break lookups
+        # silently.
         made = {tool.name: tool for tool in self._make()}
         if made.keys() != set(self.names):
             odd = ", ".join(sorted(made.keys() ^ set(self.names)))

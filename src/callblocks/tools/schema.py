@@ -85,6 +85,8 @@ class _Inliner:
         first = {key: parts.pop(key) for key in _ORDER if key in parts}
         return {**first, **parts}
 
+    # Keywords beside a `$ref` override its target, as in JSON Schema 2020-12; older drafts ignored
+    # them, and pydantic relies on the newer rule for descriptions.
     def _resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Follow a `$ref` that ends; keywords beside it override those of its target."""
         while self.inlined <= _MAX_INLINED:

@@ -52,6 +52,7 @@ def read_signature(function: Callable[..., Any], scope: Mapping[str, Any]) -> Si
     hints = _hints(function, scope)
     given = inspect.signature(function).parameters.values()
     contexts = [one.name for one in given if _is_context(hints.get(one.name))]
+    # Two would be ambiguous for the runtime, which passes exactly one.
     if len(contexts) > 1:
         raise _bad(function, f"takes more than one Context: {', '.join(contexts)}")
     plain = tuple(_parameter(function, one, hints) for one in given if one.name not in contexts)

@@ -85,6 +85,8 @@ class TypedCheck:
         self, given: dict[str, Any], text: bytes
     ) -> tuple[dict[str, Any], dict[str, Any]] | Iterator[FieldFault]:
         try:
+            # From the JSON text, not from the Python value: strict mode then accepts dates and sets
+            # in their JSON form, and only there.
             values = self._adapter.validate_json(text, strict=True)
             return {**self._defaults, **values}, self._taken(given, values)
         except ValidationError as error:

@@ -73,6 +73,8 @@ class TypedInput:
             self._require_still(field.name, properties[field.shown])
         return schema
 
+    # A type that looks at the disk would tell a model whether a file exists, before any policy was
+    # asked.
     def _require_still(self, name: str, schema: dict[str, Any]) -> None:
         form = schema.get("format")
         if form in _LOOKING:

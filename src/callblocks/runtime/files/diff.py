@@ -61,6 +61,8 @@ def _compare(before: list[str], after: list[str]) -> Iterable[str]:
 
 
 def _replace(before: list[str], after: list[str]) -> Iterable[str]:
+    # A common prefix and suffix are found in linear time; everything between them counts as
+    # replaced.
     start = _count_same(before, after)
     rest = _count_same(before[start:][::-1], after[start:][::-1])
     gone, come = before[start : len(before) - rest], after[start : len(after) - rest]

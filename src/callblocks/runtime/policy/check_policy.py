@@ -60,6 +60,7 @@ def findings(policy: Policy, tools: Iterable[Tool] = ()) -> tuple[Finding, ...]:
     known = tuple(tools)
     found = [_finding(code, 0, "") for code in _of_all(policy)]
     for number, rule in enumerate(policy.rules, 1):
+        # The first match decides, so only earlier rules can make a rule unreachable.
         ahead = policy.rules[: number - 1]
         reaching = any(_may_reach(tool) and _is_for(rule, tool) for tool in known)
         never = _never(rule, ahead, reaching)

@@ -43,6 +43,8 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
     name = os.fspath(path)
     try:
         with open(path, "rb") as file:
+            # One byte more than allowed tells that the file is too large, without reading all of
+            # it.
             content = file.read(LARGEST + 1)
         if len(content) > LARGEST:
             raise BadPolicy(f"{name}: larger than {LARGEST} bytes, which no policy is")

@@ -26,6 +26,8 @@ def redirect_refusal(policy: Policy, facts: Facts, url: str) -> str | None:
         input={name: _led(value, facts, url) for name, value in facts.input.items()},
         person=False,
     )
+    # The whole policy is asked again, with the new host: an allow for one host is no allow for
+    # another.
     decision = policy.decide(led)
     if decision.verdict == "allow" or (decision.asked and _was_asked(policy, facts, url)):
         return None

@@ -29,6 +29,7 @@ def taint_by(tool: Tool, traits: Traits, why: str) -> str:
     With a network a command may have brought in anything, so its taint is not contained. Data from
     a file with a contained taint has a contained taint.
     """
+    # A network in the sandbox voids the containment: the command may have fetched any text.
     contained = isinstance(why, ContainedTaint) or tool.is_sandboxed
     return ContainedTaint(why) if contained and not traits.open_world else str(why)
 

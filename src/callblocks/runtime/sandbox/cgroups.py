@@ -29,6 +29,7 @@ class Group:
     def set_up(self, memory: int, processes: int) -> None:
         for folder in self._unique():
             folder.mkdir()
+        # Without the first group of files there is no limit at all, so their failure is an error.
         must, may = _settings(self._version, memory, processes)
         for name, value in must.items():
             self._write(name, value)

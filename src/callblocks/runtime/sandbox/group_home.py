@@ -102,6 +102,8 @@ def _version_1(mount: Path, ours: dict[str, str]) -> GroupHome | None:
 
 def _version_2(mount: Path, ours: str) -> GroupHome | None:
     start = _our_folder(mount, ours)
+    # Version 2 forbids processes in a group that delegates controllers, so a usable parent may be
+    # several levels up.
     for folder in (start, *start.parents):
         if not folder.is_relative_to(mount):
             break

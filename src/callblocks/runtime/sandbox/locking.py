@@ -54,6 +54,8 @@ def lock_in(*, read: Iterable[str], write: Iterable[str] = (), parent: int | Non
     version = landlock_version()
     if version < OLDEST or not machine_is_known():
         return False
+    # No right to execute in the writable folder: a file that hostile data made us write cannot be
+    # run.
     work = every_right(version) & ~(EXECUTE | MAKE_CHARACTER | MAKE_BLOCK | DEVICE_CONTROL)
     rules = [(path, work) for path in write if os.path.isdir(path)]
     rules += [(path, READ | LIST) for path in read if os.path.isdir(path)]

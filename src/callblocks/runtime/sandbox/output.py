@@ -59,6 +59,8 @@ class Output:
         self._dropped += len(piece) - len(kept)
         if not kept:
             return
+        # Output before `ready` comes from bubblewrap or the shell: it explains a failed start, and
+        # is not the job's.
         if self._held is not None:
             self._held.append((stream, kept))
         else:

@@ -75,6 +75,8 @@ async def start(plan: Plan, *, stdin: bool) -> Process:
     from asyncio.subprocess import DEVNULL, PIPE
 
     fds = [*plan.fds]
+    # The launcher compares this with its actual parent, to notice that the host died before it was
+    # tied to it.
     steps = msgspec.structs.asdict(plan) | {"parent": os.getpid()}
     try:
         fds.append(memory_file("plan", marshal.dumps(steps)))

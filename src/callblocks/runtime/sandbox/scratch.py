@@ -35,6 +35,8 @@ class Scratch:
         self.temporary = os.path.join(top, "tmp")
 
     def set_up(self) -> None:
+        # Others may pass through but not list it: the job needs to reach its two folders and
+        # nothing else.
         os.chmod(self._top, 0o711)
         for path in (self.workspace, self.temporary):
             os.mkdir(path, 0o700)

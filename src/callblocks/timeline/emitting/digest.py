@@ -39,5 +39,6 @@ def digest_text(**fields: Any) -> str:
     return json_text({name: fields[name] for name in names if not _is_empty(fields.get(name))})
 
 
+# 0 is a fact (a size, a count) and stays; False, "" and empty lists say nothing.
 def _is_empty(value: object) -> bool:
     return value is None or value is False or value in ("", [], (), {})

@@ -41,6 +41,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
         output = self.outcome.output
         return cast("Mapping[str, Any]", output) if isinstance(output, Mapping) else {}
 
+    # By the failure's code and its time: the runtime gives no other sign, and a call recorded by
+    # another program has only these.
     @property
     def has_run(self) -> bool:
         """Return whether the tool was begun at all; a call that did not run made no file.

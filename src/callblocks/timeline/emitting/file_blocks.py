@@ -95,6 +95,8 @@ def file_digest(
     """Return the digest of a file, with further fields."""
     text = file.text
     size = len(file.content)
+    # The cost of the whole file, not of the part that is shown: the model decides by it whether to
+    # read the file again.
     cost = tokens.binary(size, file.mime) or None if text is None else tokens.text(text)
     about = {
         "artifact_path": str(file.path),
@@ -121,6 +123,7 @@ def content_block(
     base64 = None
     if text is not None:
         text = _shown_text(text, file, text_limit)
+    # A file that is too large keeps its block, without content, so that its path stays known.
     elif is_shown and not is_left_out(file):
         base64 = b64encode(file.content).decode()
     return stamp.block(

@@ -36,6 +36,7 @@ class Holdings(msgspec.Struct, frozen=True, kw_only=True):
         except (OSError, ToolError):
             return None
 
+    # A notice instead of an exception: recording an outcome must not fail because a disk is full.
     def keep(self, path: FilePath, content: bytes, mime: str) -> TurnFile | Notice:
         """Keep a file of a turn; return a notice if that fails."""
         try:

@@ -38,6 +38,7 @@ SHAPES: dict[str, Shape] = {
 }
 
 
+# Precedence: the caller's table, the tool's own declaration, the name, `plain`.
 def shape_of(
     tool: str, shapes: Mapping[str, Shape] | None = None, checked: CheckedCall | None = None
 ) -> Shape:

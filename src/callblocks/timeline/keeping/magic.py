@@ -108,6 +108,8 @@ def _pdf(content: bytes) -> str:
 
 def _in_boxes(head: bytes) -> str:
     """Return the type of a container that declares its kind some bytes in."""
+    # RIFF, ISO media, Ogg and Matroska are containers: the outer signature alone does not tell
+    # sound from film or image.
     if head.startswith(b"RIFF"):
         return _RIFF.get(head[8:12], "")
     if head[:1] == b"\0" and head[4:8] == b"ftyp":

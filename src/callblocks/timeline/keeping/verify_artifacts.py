@@ -32,6 +32,7 @@ def _digests(block: Block) -> Iterator[str]:
 
 def verify_artifacts(entries: Iterable[Entry], artifacts: Artifacts) -> Iterator[Finding]:
     """Yield the faults of artifacts, at the first block that names each."""
+    # Each artifact is read and hashed once, however many blocks name it.
     seen: set[str] = set()
     for entry in entries:
         for digest in _digests(entry.block):

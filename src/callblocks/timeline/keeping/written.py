@@ -34,6 +34,8 @@ class Written(msgspec.Struct, frozen=True):
     error: Failure | None = None
 
 
+# Judged by the claimed type: a `.docx` that holds plain text is a failure of the tool, even though
+# the text itself is readable.
 def check_written(name: str, content: bytes | None) -> Written:
     """Check the file that a tool wrote as `name`; `None` is a file that does not exist."""
     mime = mime_of(name, content or b"")

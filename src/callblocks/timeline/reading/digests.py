@@ -35,6 +35,7 @@ def digest_of(path: FilePath, state: State) -> dict[str, Any]:
     return next(well, nothing)
 
 
+# A file may have been edited since: facts about its content only hold while the digest is the same.
 def fields_kept(digest: dict[str, Any], sha256: str) -> dict[str, Any]:
     """Return the fields of a digest that also hold for the file with this content."""
     is_same = digest.get("sha256") == sha256

@@ -20,6 +20,7 @@ from callblocks.timeline.state import State
 __all__ = ("is_named",)
 
 
+# Only the one field that is needed, so that decoding skips the rest of a digest.
 class _Digest(msgspec.Struct):
     artifact_path: str = ""
 

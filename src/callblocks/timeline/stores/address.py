@@ -33,6 +33,7 @@ def server_address(target: str) -> str | None:
         address = f"postgresql://{target[found.end() :].strip()}"
         _check(address)
         return address
+    # A mistyped address taken for a path would create a folder whose name holds the password.
     if _SECRET.search(target) or (not target.startswith(("/", ".")) and _ODD.match(target)):
         raise _unreadable()
     return None

@@ -43,6 +43,7 @@ def missing_words(first: int, last: int) -> str:
 
 def _gap(first: int, last: int) -> Entry:
     words = missing_words(first, last)
+    # Made on the fly and never stored: a gap is a fact about the store, not part of the record.
     block = Block(
         type="timeline.damaged",
         author="timeline",

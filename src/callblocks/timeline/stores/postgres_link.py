@@ -132,6 +132,8 @@ def place_of(address: str) -> str:
 
 def prepare(address: str) -> None:
     """Create the tables if they do not exist; refuse newer ones."""
+    # The version is read before and after: another process may have created the tables, possibly of
+    # a newer version, while this one waited for the lock.
     with told(address), connect(address) as connection:
         version = _version(connection)
         if version is None:

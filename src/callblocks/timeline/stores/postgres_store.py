@@ -91,6 +91,8 @@ class PostgresStore(Log):
 
     def _read(self, query: LiteralString, *values: Any) -> list[Any]:
         self.check_owner()
+        # One reader connection, used by one thread at a time: psycopg connections are not
+        # concurrent, and reads are short.
         with self._reading, told(self.address):
             self._check_open()
             if self._reader is None:

@@ -20,6 +20,7 @@ def page_of(found: Iterable[tuple[int, Any, Any]]) -> list[Row]:
     rows: list[Row] = []
     size = 0
     for seq, body, hash in found:
+        # Exact types: SQLite's columns hold any type, and a damaged page may give any of them.
         if type(body) is bytes and type(hash) is str:
             rows.append(Row(seq, body, hash))
             size += len(body)
