@@ -3,7 +3,7 @@
     Block(type="react.notes", author="assistant", turn_id="turn_1", ts="2030-01-31T12:00:00Z",
           path="ar:turn_1.react.notes.abc", text="Drafting the summary")
 
-A block has `text` or `base64`, or neither. What is empty is not written.
+A block has `text` or `base64`, or neither. Empty fields are not written.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ Type: TypeAlias = Literal[
 ]
 Author: TypeAlias = Literal["user", "assistant", "tool", "timeline"]
 
+# Every type of a block, with its meaning.
 TYPES: dict[str, str] = {
     "user.prompt": "what the person wrote",
     "user.attachment": "a file that the person gave: a digest, then its content",
@@ -47,8 +48,8 @@ TYPES: dict[str, str] = {
     "timeline.turn": "a record: a turn is over; its meta says how, and what it cost",
     "timeline.damaged": "stands where a block can no longer be read; never written",
 }
-"""Every type of a block, and what it is."""
 
+# Types of blocks that describe other blocks, and are not shown themselves.
 RECORDS = (
     "timeline.approval",
     "timeline.hidden",
@@ -56,11 +57,10 @@ RECORDS = (
     "timeline.settings",
     "timeline.turn",
 )
-"""The types that say something of other blocks, and are not shown themselves."""
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One entry. `author` is who it comes from; `ts` is ISO 8601 with a Z.
+    """One entry. `author` is its origin; `ts` is ISO 8601 with a Z.
 
     `meta` holds what is not for the model: hosting, the digest, the channel.
     """
@@ -79,7 +79,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A block where it stands: its number from 1, and the hash of all up to it, in hex."""
+    """A block in its place: its number from 1, and the hash of all blocks up to it, in hex."""
 
     seq: int
     block: Block

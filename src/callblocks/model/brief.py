@@ -1,4 +1,4 @@
-"""A value in a message: the start of what it looks like, whatever it is."""
+"""Short texts of arbitrary values, for messages."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ __all__ = ("brief",)
 
 
 def brief(value: object, width: int = 80) -> str:
-    """Say a value in at most `width` characters; one that cannot say itself is named by its type.
+    """Return a value in at most `width` characters; its type name if it has no `repr`.
 
-    What is nested too deep, or a number of too many digits, has no `repr`.
+    A value that is nested too deep, or a number of too many digits, has no `repr`.
     """
     try:
         said = repr(value)

@@ -1,4 +1,4 @@
-"""A call that a model wrote, and what came of it."""
+"""Calls that a model wrote, and their results."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import msgspec
 
 __all__ = ("Call", "CheckedCall", "Item", "Result", "ResultKind", "Span", "Thought")
 
+# A range in the whole input: `(start, end)` in characters.
 Span: TypeAlias = tuple[int, int]
-"""Where something stands in the whole input: `(start, end)` in characters."""
 
 
+# The kind of a tool's outcome on a timeline: any output, a file, a document, code with a contract,
+# blocks that were read again, blocks that were hidden, rows that become sources, pages that do.
 ResultKind: TypeAlias = Literal[
     "plain", "write", "rendering", "exec", "read", "hide", "search", "fetch"
 ]
-"""What a tool's outcome is on a timeline: any output, a file, a document, code with a contract,
-what was brought back, what was hidden, rows that become sources, pages that do."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call: which tool, with what input.
+    """A tool call: the tool and its input.
 
-    `extra` holds the fields that the dialect keeps beside the input. `ended` is false
-    where the text stopped before the call did, so that a policy can refuse to run it.
+    `extra` holds the fields that the dialect keeps beside the input. `ended` is false where the
+    text stopped before the call did, so that a policy can refuse to run it.
     """
 
     id: str
@@ -36,11 +36,11 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call as its tool gets it: what a policy judged, a person was asked about, and ran.
+    """A call as its tool gets it: the value that a policy judged, a person approved, and that ran.
 
-    `name` is the tool, also where the call was written with one that stands for it. `input` is
-    complete: each value as the tool takes it, and the defaults of what was not given. `result` is
-    what the tool says of its results; `None` where it does not.
+    `name` is the tool, also where the call was written with an alias of it. `input` is complete:
+    each value as the tool takes it, and the defaults of parameters that were not given. `result` is
+    the tool's declared kind of result; `None` where it declares none.
     """
 
     name: str
@@ -49,7 +49,7 @@ class CheckedCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call gave, by the call's id: an output, or the text of an error."""
+    """The result of a call, by the call's id: an output, or the text of an error."""
 
     id: str
     output: Any = None
@@ -57,10 +57,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Thought(str):
-    """Text that the model thought. Wherever it goes, it is never prose."""
+    """Text that the model marked as thinking. Wherever it goes, it is never prose."""
 
     __slots__ = ()
 
 
+# An item that a dialect writes: prose (or a `Thought`), a call, or a result.
 Item: TypeAlias = str | Call | Result
-"""What a dialect writes: prose (or a `Thought`), a call, or a result."""

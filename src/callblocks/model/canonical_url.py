@@ -1,17 +1,17 @@
-"""One spelling for each page on the web, so that a source is known again.
+"""Canonical URLs: one spelling for each web page, so that a source is recognized again.
 
     HTTPS://Example.COM:443/a/../b/?utm_source=x&q=1#top   https://example.com/b?q=1
     http://bücher.example                                  http://xn--bcher-kva.example/
     https://me:pw@example.com/%7euser/%e4                  https://example.com/~user/%E4
 
-Scheme and host in lower case; no user, no usual port, no tracking parameters, no dot segments, no
-slash at the end; `%XX` only where it is needed. No fragment: it is a place on the page. Only
-`#/…` and `#!…` stay, by which pages of one program are told apart.
+Scheme and host in lower case; no user, no default port, no tracking parameters, no dot segments, no
+trailing slash; `%XX` only where it is needed. The fragment is dropped, because it is a place on the
+page; only `#/…` and `#!…` stay, which single-page programs use as routes.
 
-Parameters keep their order, and http is not https: two numbers for one page do less harm than
-one number for two. Tabs and line breaks inside are dropped, as every client does. An address
-with a backslash before its query stays as it is: some clients take it for a slash, and so for the
-end of the host. So does what is no http or https address; both without blanks around them.
+Parameters keep their order, and http is not https: two numbers for one page do less harm than one
+number for two pages. Tabs and line breaks inside are dropped, as every client does. A URL with a
+backslash before its query stays as it is, because some clients read a slash there, and thus another
+host. So does any text that is no http or https URL; both without surrounding blanks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import re
 
 __all__ = ("canonical_url",)
 
-# ASCII: otherwise the long s of `httpſ` would be an s.
+# ASCII: with Unicode case folding the long s of `httpſ` would match an s.
 _SHAPE = re.compile(
     r"(https?)://([^/?#\\]*)([^?#\\]*)(?:\?([^#]*))?(?:#(.*))?",
     re.ASCII | re.IGNORECASE | re.DOTALL,
@@ -33,7 +33,7 @@ _NAME = re.compile(r"[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?")
 _PORTS = {"http": "80", "https": "443"}
 _LONGEST_HOST = 255
 
-# Parameters that say where a reader came from, not what is read.
+# Parameters that identify where a reader came from, not what is read.
 _TRACKING = re.compile(
     r"utm_.*|_?gcl(?:id|src)|[dg]clid|[gw]braid|fbclid|msclkid|ttclid|twclid|yclid|ysclid|igshid"
     r"|igsh|srsltid|mc_[ce]id|mkt_tok|_hs(?:enc|mi)|__hs(?:fp|sc|tc)|hsctatracking|_openstat"
@@ -45,21 +45,25 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 
 
 def canonical_url(text: str) -> str:
-    """The one spelling of an http or https address; any other text without blanks around it."""
+    """Return the canonical form of an http or https URL; any other text without surrounding
+    blanks.
+    """
     text = text.strip(_AROUND)
     shape = _SHAPE.fullmatch(_DROPPED.sub("", text))
+    # An invalid host leaves the whole text as it is: a wrong guess could merge two pages into one.
     authority = _authority(shape[1].lower(), shape[2]) if shape else None
     if shape is None or authority is None:
         return text
     query = _query(shape[4] or "")
     fragment = shape[5] or ""
+    # Single-page programs put the page into the fragment.
     route = f"#{_coded(fragment)}" if fragment.startswith(_ROUTES) else ""
     page = f"{shape[1].lower()}://{authority}{_path(shape[3])}"
     return f"{page}{'?' if query else ''}{query}{route}"
 
 
 def _authority(scheme: str, text: str) -> str | None:
-    """Host and port without the user; `None` where that is no host."""
+    """Return host and port without the user; `None` where the text is no host."""
     parts = _AUTHORITY.fullmatch(text.rpartition("@")[2])
     host = _host(parts[1]) if parts else None
     if parts is None or host is None:
@@ -97,7 +101,7 @@ def _to_ascii(name: str) -> str:
 
 
 def _path(text: str) -> str:
-    """The path without `.` and `..`, and without slashes at its end."""
+    """Return the path without `.` and `..`, and without trailing slashes."""
     kept: list[str] = []
     for segment in _coded(text).split("/")[1:]:
         if segment == "..":
@@ -115,7 +119,7 @@ def _query(text: str) -> str:
 
 
 def _coded(text: str) -> str:
-    """Each character itself where it may stand so, else `%XX` of its bytes, in capitals."""
+    """Return each character as it is where that is allowed, otherwise `%XX` of its bytes."""
     return _CODED.sub(_code, text)
 
 

@@ -1,4 +1,4 @@
-"""The tool types that scissors-cat knows by itself, whatever else a caller has."""
+"""Tool types that scissors-cat knows by itself, whatever else a caller has."""
 
 from __future__ import annotations
 

@@ -53,11 +53,11 @@ __all__ = (
 
 
 class CallblocksError(Exception):
-    """The root of all."""
+    """The root of all exceptions of callblocks."""
 
 
 class CallerError(CallblocksError):
-    """The caller's mistake: the message names the value and the way out."""
+    """The caller's mistake: the message names the value and a correction."""
 
 
 class ToolError(CallblocksError):
@@ -126,7 +126,7 @@ class BadSpec(CallerError, ValueError):
 
 
 class BadTool(CallerError, TypeError):
-    """A function or module that gives no tool; the message says which, and what it lacks."""
+    """A function or module that gives no tool; the message says which one, and what it lacks."""
 
 
 class UnknownTool(CallerError, LookupError):
@@ -145,7 +145,7 @@ class UnknownTool(CallerError, LookupError):
 
 
 class BadPolicy(CallerError, ValueError):
-    """A policy that is none; the message names the rule and the key."""
+    """An invalid policy; the message names the rule and the key."""
 
 
 class BadPath(CallerError, ValueError):
@@ -168,7 +168,7 @@ class TurnRunning(CallerError):
 
 
 class Unwritable(CallerError, ValueError):
-    """A dialect cannot say this value; the message names it."""
+    """A dialect cannot express this value; the message names it."""
 
     def __init__(self, dialect: str, what: str) -> None:
         super().__init__(f"{dialect} cannot write {what}")
@@ -177,4 +177,4 @@ class Unwritable(CallerError, ValueError):
 
 
 class Unsupported(CallerError):
-    """The dialect does not do this at all."""
+    """The dialect does not have this feature at all."""

@@ -1,9 +1,9 @@
-"""What a parser says while text arrives.
+"""Events of a parser while text arrives.
 
-Events are plain and frozen: two runs over the same text give equal lists, however the
-text was cut. The spans of all events, in order, tile the input: every character belongs
-to exactly one event. An event's text may be shorter than its span where part of the span
-is markup (a delimiter, a tag, the newline before a fence).
+Events are plain and frozen: two runs over the same text give equal lists, however the text was cut.
+The spans of all events, in order, tile the input: every character belongs to exactly one event. An
+event's text may be shorter than its span where part of the span is markup (a delimiter, a tag, the
+newline before a fence).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Reasoning(msgspec.Struct, frozen=True, gc=False, tag="reasoning"):
 class CallStarted(msgspec.Struct, frozen=True, gc=False, tag="call-started"):
     """A block has begun and its name is known.
 
-    `id` is null where the block itself may still say it; `CallReady` always knows it.
+    `id` is null where the block itself may still give it; `CallReady` always has it.
     """
 
     index: int
@@ -63,7 +63,7 @@ class CallInput(msgspec.Struct, frozen=True, gc=False, tag="call-input"):
 
 
 class CallReady(msgspec.Struct, frozen=True, tag="call-ready"):
-    """The block ended and its input was read."""
+    """The block ended and its input was parsed."""
 
     index: int
     call: Call
@@ -93,10 +93,10 @@ class Malformed(msgspec.Struct, frozen=True, gc=False, tag="malformed"):
 
 
 class Problem(msgspec.Struct, frozen=True, gc=False, tag="problem"):
-    """Something worth knowing about text that was read all the same.
+    """A diagnosis of text that was parsed nevertheless.
 
-    It owns no text: its `span` is empty and says when it was noticed; `place` is what it
-    is about.
+    It owns no text: its `span` is empty and marks the time of the diagnosis; `place` is its
+    subject.
     """
 
     code: str
@@ -114,8 +114,9 @@ Event: TypeAlias = (
 def join(events: list[Event]) -> list[Event]:
     """Join neighbouring `Text`, `Reasoning`, and `CallInput` of one block.
 
-    How a text was cut shows only in where these are cut, so joined lists are equal.
+    The cutting of the input affects only where these are cut, so joined lists are equal.
     """
+    # Grouped first and joined once per group: joining pairwise would copy the text quadratically.
     groups: list[list[Event]] = []
     for event in events:
         if groups and _continues(groups[-1][-1], event):

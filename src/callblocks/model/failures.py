@@ -1,7 +1,7 @@
-"""Every code that a failed call may have, and what it means.
+"""Codes of failed calls, with their meaning.
 
-The code is for programs and stays; the message beside it is for the model and the person.
-A tool of a caller may use codes of its own.
+The code is for programs and is stable; the message beside it is for the model and the person. A
+caller's own tool may use codes of its own.
 """
 
 from __future__ import annotations

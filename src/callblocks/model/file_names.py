@@ -1,11 +1,11 @@
-r"""The name of a file below a folder of a turn: `report.md`, `charts/rain 2030.png`.
+r"""Names of files below a folder of a turn: `report.md`, `charts/rain 2030.png`.
 
     ./charts//a.png     charts/a.png    empty and `.` segments are dropped
     ..  a/../b  /etc/x  a\b             refused: unsafe_path
-    a line break, a control, an invisible or a half character, a blank at the end: refused
+    a line break, a control, an invisible character, a surrogate, a trailing blank: refused
 
-A name is otherwise kept as written, also its Unicode form: `é` in one character and in two are
-two files on disk, and the one that is there must be found. The limits are those of a disk.
+A name is otherwise kept as written, also its Unicode form: `é` in one character and in two are two
+files on disk, and the existing one must be found. The limits are those of a disk.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from callblocks.model.errors import BadPath
 
 __all__ = ("MAX_LENGTH", "MAX_NAMES", "MAX_SEGMENT", "normal_name")
 
+# The most bytes between two slashes that file systems accept.
 MAX_SEGMENT = 255
-"""Bytes between two slashes: what file systems take."""
 
+# The most bytes in all: with the turn and its folder, still a path that the kernel accepts.
 MAX_LENGTH = 3900
-"""Bytes in all: with the turn and its folder, still a path that the kernel takes."""
 
+# The most segments: deeper trees are hard to copy and to remove.
 MAX_NAMES = 120
-"""Segments in all: deeper trees are hard to copy and to clear away."""
 
-# Controls, line ends, half characters, and the separator of other systems.
+# Controls, line ends, surrogates, and the separator of other systems.
 _ODD = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\\\\]")
 
 
 def normal_name(text: str, name: str) -> str:
-    """The one spelling of `name`; what leads out or is none is an `unsafe_path` of `text`."""
+    """Return the normal form of `name`; raise `unsafe_path` naming `text` for an invalid one."""
     segments = [segment for segment in name.split("/") if segment not in ("", ".")]
     fault = _fault(name, segments)
     if fault:
@@ -40,7 +40,9 @@ def normal_name(text: str, name: str) -> str:
 
 
 def _fault(name: str, segments: list[str]) -> str:
-    """Why this is no name of a file, in words; "" if it is one."""
+    """Return why this is no name of a file, in words; "" if it is one."""
+    # All conditions are cheap, so the table is evaluated whole; the first fault in its order is
+    # reported.
     faults = (
         (name.startswith("/"), "is absolute; write it from the folder on, without a leading /"),
         (".." in segments, "leaves its folder; write it without .."),

@@ -1,12 +1,12 @@
-"""Schemas of other dialects of JSON Schema, put into plain JSON Schema.
+"""Conversion of schemas in other dialects of JSON Schema to plain JSON Schema.
 
     {"type": "STRING", "nullable": true}        {"type": ["string", "null"]}
     {"type": "ARRAY", "minItems": "1"}          {"type": "array", "minItems": 1}
     {"properties": null, "required": null}      {}
 
-Gemini writes types in capitals, whole numbers as text, and OpenAPI's `nullable`; SDKs of typed
-languages write null for what is not there. Plain JSON Schema has no such thing, so it stays as
-it is. Only schemas are looked into: a default or a property that is named `type` is a value.
+Gemini writes types in capitals, integers as text, and OpenAPI's `nullable`; SDKs of typed languages
+write null for absent keywords. Plain JSON Schema has none of these, so it is unchanged. Only schema
+positions are converted: a default, or a property named `type`, is a value.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INNER = (
 
 
 def to_json_schema(schema: object) -> Any:
-    """Return the schema in plain JSON Schema; what is no schema comes back as it is."""
+    """Return the schema in plain JSON Schema; return anything else as it is."""
     if isinstance(schema, list | tuple):
         return [to_json_schema(one) for one in cast("list[object]", schema)]
     if not isinstance(schema, Mapping):
@@ -46,6 +46,8 @@ def to_json_schema(schema: object) -> Any:
 
 
 def _part(key: str, value: Any) -> Any:
+    # The keys of these are names chosen by the author, so a property called `type` is not
+    # converted.
     if key in _MAPS and isinstance(value, Mapping):
         named = cast("Mapping[str, object]", value)
         return {name: to_json_schema(one) for name, one in named.items()}
@@ -64,7 +66,7 @@ def _type(name: object) -> object:
 
 
 def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Let a schema take null, where it says which values it takes."""
+    """Let a schema accept null, where it restricts the accepted values."""
     kind = schema.get("type")
     if isinstance(kind, str) and kind != "null":
         schema["type"] = [kind, "null"]

@@ -1,10 +1,10 @@
-"""What running a call gave: an output or a failure, files, and things to be told.
+"""Outcomes of calls: an output or a failure, files, and notices.
 
     Outcome(id="c1", name="ls", output="a.py")
     Outcome(id="c2", name="rm", error=Failure(code="policy_denied", message="…"))
 
-A failure is a value with a stable code: it reaches the model as a result it can act on, and
-the person as the same words.
+A failure is a value with a stable code: it reaches the model as a result it can act on, and the
+person as the same words.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ __all__ = ("Artifact", "Failure", "Notice", "Outcome", "without_managed")
 
 
 def without_managed(value: Any) -> Any:
-    """Return what is told of a failure without the fields `managed`, however deep they are.
+    """Remove the fields `managed` from the details of a failure, at any depth.
 
-    An error of a tool may hold that of another one, which it called.
+    An error of a tool may contain that of another one, which it called.
     """
+    # Recursion is safe: details pass through `plain`, which bounds their depth.
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value).items()
         return {key: without_managed(item) for key, item in fields if key != "managed"}
@@ -32,9 +33,10 @@ def without_managed(value: Any) -> Any:
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a call gave no output: a stable code, words for the model, and where it happened.
+    """The reason why a call gave no output: a stable code, words for the model, and where it
+    happened.
 
-    `managed` says that the tool handled the fault itself; it is never shown.
+    `managed` means that the tool handled the fault itself; it is never shown.
     """
 
     code: str
@@ -44,7 +46,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     managed: bool = False
 
     def payload(self) -> dict[str, Any]:
-        """What a timeline and a model see: nothing empty, and not `managed`."""
+        """Return the fields for a timeline and a model: nothing empty, and not `managed`."""
         payload: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.where:
             payload["where"] = self.where
@@ -54,7 +56,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
-    """Something the model should know beside the output: a path rewritten, a file left out."""
+    """A fact for the model beside the output: a path rewritten, a file left out."""
 
     code: str
     message: str
@@ -62,7 +64,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Artifact(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that a call made, kept with its SHA-256 digest."""
+    """A file that a call made, stored with its SHA-256 digest."""
 
     path: str
     size: int
@@ -71,7 +73,7 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one call."""
+    """The outcome of one call."""
 
     id: str
     name: str
@@ -83,11 +85,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ok(self) -> bool:
-        """Whether the call did what it was asked."""
+        """Return whether the call succeeded."""
         return self.error is None
 
     def result(self) -> Result:
-        """The outcome as a dialect writes it: an output, or `code: message` as the error."""
+        """Return the outcome as a dialect writes it: an output, or `code: message` as the error."""
         if self.error is None:
             return Result(id=self.id, output=self.output)
         return Result(id=self.id, error=f"{self.error.code}: {self.error.message}")

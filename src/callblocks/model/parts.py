@@ -1,7 +1,7 @@
-"""The parts of a message to a model: text, images and documents, in their order.
+"""Parts of a message to a model: text, images and documents, in their order.
 
-`cache` marks the end of what a provider may keep: everything up to that part is the same text
-in the next view.
+`cache` marks the end of a prefix that a provider may cache: everything up to that part is the same
+text in the next view.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import msgspec
 
 __all__ = ("ESCAPE", "DocumentPart", "ImagePart", "Part", "TextPart", "binary_line", "text_of")
 
+# The sign that disarms a marker in a text for a model; it is removed from what the model copies.
 ESCAPE = "␛"
-"""The sign in a text for a model that keeps it from acting; a copy of the text comes without it."""
 
 
 class TextPart(msgspec.Struct, frozen=True, tag="text"):
-    """Text; it ends with the end of a line."""
+    """Text; it ends with a line end."""
 
     text: str
     cache: bool = False
@@ -43,13 +43,13 @@ Part: TypeAlias = TextPart | ImagePart | DocumentPart
 
 
 def text_of(parts: list[Part]) -> str:
-    """The text of all parts; an image or a document stands as one line."""
+    """Return the text of all parts, with one line for an image or a document."""
     return "".join(
         part.text if isinstance(part, TextPart) else f"{binary_line(part)}\n" for part in parts
     )
 
 
 def binary_line(part: ImagePart | DocumentPart) -> str:
-    """The line that stands for an image or a document where there is only text."""
+    """Return the line that represents an image or a document where only text is possible."""
     kind = "image" if isinstance(part, ImagePart) else "document"
     return f"<{kind} media_type={part.mime} b64_len={len(part.base64)}>"

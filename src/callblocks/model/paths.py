@@ -1,4 +1,4 @@
-"""What a timeline calls its things: one grammar, both ways.
+"""Logical paths of a timeline: one grammar, both ways.
 
     ar:<turn>.user.prompt                ar:<turn>.assistant.completion
     ar:<turn>.react.notes.<call>
@@ -9,9 +9,9 @@
     so:sources_pool[1,3-5]
     sk:<namespace.id>
 
-`parse_path` reads one, `str()` writes it, and what is read is written the same again. Blanks
-around a path are dropped. A path that could not be read again cannot be made: each class checks
-its parts. The name of a turn has no dot, so the id of a call may have some.
+`parse_path` reads a path, `str()` writes it, and the two are inverse. Surrounding blanks are
+dropped. A path that could not be parsed again cannot be constructed: each class checks its parts.
+The name of a turn has no dot, so the id of a call may have some.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ __all__ = (
 )
 
 _TURN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-# ASCII: two ids that look alike are not both written as they are.
+# ASCII: of two ids that look alike, at most one is written as it is.
 _CALL = re.compile(r"[\w:+~@-][\w.:+~@-]{0,119}", re.ASCII)
-# Ids that a parser made: another text of the same turn has them again, for other calls.
+# Ids that a parser made: another text of the same turn reuses them for other calls.
 _MADE = re.compile(r"tool-call-[0-9]+(?:-[0-9]+)?")
 _SKILL = re.compile(r"[A-Za-z0-9][\w.-]{0,199}", re.ASCII)
 _POOL = re.compile(r"sources_pool\[([^\]]*)\]")
@@ -76,7 +76,7 @@ class _OfCall(_OfTurn, frozen=True):
 
 
 class MessagePath(_OfTurn, frozen=True):
-    """What the person wrote, or the answer."""
+    """The person's message, or the answer."""
 
     message: Message
 
@@ -85,7 +85,7 @@ class MessagePath(_OfTurn, frozen=True):
 
 
 class NotesPath(_OfCall, frozen=True):
-    """What the model said before a call."""
+    """The model's text before a call."""
 
     def __str__(self) -> str:
         return f"ar:{self.turn}.react.notes.{self.call}"
@@ -108,9 +108,9 @@ class CodePath(_OfCall, frozen=True):
 
 
 class FilePath(_OfTurn, frozen=True):
-    """A file that a tool made (`files`), or that the person gave (`attachments`).
+    """A file that a tool made (`files`), or that the person attached (`attachments`).
 
-    The name is in its normal form; `file_path` brings any name into it.
+    The name is in its normal form; `file_path` normalizes any name.
     """
 
     name: str
@@ -123,7 +123,7 @@ class FilePath(_OfTurn, frozen=True):
 
     @property
     def physical(self) -> str:
-        """Where it is on disk, below the folder of the timeline."""
+        """Return the path on disk, below the folder of the timeline."""
         return f"{self.turn}/{self.place}/{self.name}"
 
     def __str__(self) -> str:
@@ -161,7 +161,7 @@ Path: TypeAlias = MessagePath | NotesPath | CallPath | FilePath | CodePath | Sou
 
 
 def parse_path(text: str) -> Path:
-    """Read a path; what is none raises `BadPath`."""
+    """Parse a path; raise `BadPath` for any other text."""
     scheme, colon, rest = text.strip(_BLANKS).partition(":")
     read = _SCHEMES.get(scheme) if colon else None
     if read is None:
@@ -170,12 +170,12 @@ def parse_path(text: str) -> Path:
 
 
 def normalize_path(text: str) -> str:
-    """The one spelling of a path; what is none raises `BadPath`."""
+    """Return the normal form of a path; raise `BadPath` for any other text."""
     return str(parse_path(text))
 
 
 def parse_physical(text: str) -> FilePath:
-    """A path on disk, such as `turn_1/files/a.md`, as what it is; else `BadPath`."""
+    """Parse a path on disk, such as `turn_1/files/a.md`; raise `BadPath` for any other text."""
     turn, _, rest = text.strip(_BLANKS).partition("/")
     place, slash, name = rest.partition("/")
     if place not in ("files", "attachments") or not slash:
@@ -184,15 +184,16 @@ def parse_physical(text: str) -> FilePath:
 
 
 def file_path(turn: str, name: str, place: Place = "files") -> FilePath:
-    """The path of a file by the name that someone gave it: `./a//b` is `a/b`."""
+    """Return the path of a file by a name as given: `./a//b` is `a/b`."""
     return FilePath(turn, normal_name(name, name.rstrip(_BLANKS)), place)
 
 
+# A hash of turn and id, so that the same id in two turns gives two segments.
 def call_segment(turn: str, id: str) -> str:
-    """A call's id as paths and headers write it: itself, or `tc_` and 12 hex digits for it.
+    """Return a call's id as paths and headers write it: itself, or `tc_` and 12 hex digits.
 
-    Those stand for an id that no path can hold, and for `tool-call-1`, which says nothing
-    outside of its text. Two ids may share a segment, if hardly ever: a recorder tells them apart.
+    The digits replace an id that no path can hold, and ids such as `tool-call-1`, which are not
+    unique outside of their text. Collisions are improbable; a recorder resolves them.
     """
     if _CALL.fullmatch(id) and not _MADE.fullmatch(id):
         return id
@@ -201,7 +202,7 @@ def call_segment(turn: str, id: str) -> str:
 
 
 def is_turn_id(text: str) -> bool:
-    """Whether a text can name a turn: letters, digits, `_` and `-`."""
+    """Return whether a text can name a turn: letters, digits, `_` and `-`."""
     return _TURN.fullmatch(text) is not None
 
 

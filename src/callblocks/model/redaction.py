@@ -38,20 +38,20 @@ __all__ = ("REDACTED", "Masked", "cover", "is_secret_key", "mask", "redact", "re
 
 Kept: TypeAlias = Callable[[re.Match[str]], str | None]
 
+# The mask: it replaces each word of a secret and always has the same width.
 REDACTED = "••••••••"
-"""The mask: what stands in place of each word of a secret, however long the word is."""
 
 
 class Masked(NamedTuple):
-    """A text whose secrets are covered; `is_whole` says that nothing else is."""
+    """A text whose secrets are masked; `is_whole` means that nothing else is."""
 
     text: str
     is_whole: bool
 
 
-# Inside JSON a line break is the two characters `\n`, and its letter is no part of a word.
+# Inside JSON a line break is the two characters `\n`, and its letter is not part of a word.
 _EDGE = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
-# Whole names, up to `token`, of what says where a list goes on or what has been seen of it.
+# Names ending in `token` that are cursors of a list and no secrets.
 _PLACES = (
     *("page", "next page", "prev page", "previous page", "start page", "new start page"),
     *("sync", "next sync", "next", "continuation", "next continuation"),
@@ -59,7 +59,9 @@ _PLACES = (
 
 
 def _ways(words: str) -> list[str]:
-    """All ways to write words as one name before another word; each of a fixed length."""
+    """Return all spellings of words as one name before another word; each of a fixed length,
+    because a lookbehind needs one.
+    """
     ways = [""]
     for word in words.split():
         ways = [f"{way}{word}{between}" for way in ways for between in ("", "[_-]")]
@@ -78,7 +80,7 @@ _KEY = (
 _IS = r"\\*[\"']?\]?[ \t]{0,8}(?::=|=>|[:=])[ \t]{0,8}"
 _BREAK = r"(?:\r?\n|(?:\\r)?\\n)"
 _SYNTAX = r";|&<>()$`{}\[\]*?\"'\\"
-# One word: no blank, no control, no invisible character, nothing that a shell acts on.
+# One word: no blank, no control, no invisible character, nothing that a shell interprets.
 _WORD = rf"[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff{_SYNTAX}]"
 _SHAPES = (
     r"sk-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{10,}+",
@@ -102,8 +104,8 @@ _BARE = (
 _VALUE = rf"(?:(\")(?:[^\"\\\n]++|\\.)+|(')(?:[^'\\\n]++|\\.)+|(\\+[\"'])[^\"'\\\n]++|{_BARE})"
 
 
-# How a key, and a shape, can start: a fixed text first, which `re` finds fast, and none that
-# could overlap itself, of which `finditer` would pass over the second.
+# Possible starts of a key, and of a shape. Each begins with a fixed text, which `re` finds fast,
+# and none can overlap itself, because `finditer` would skip the second occurrence.
 _KEY_STARTS = (
     *(rf"{word}(?=[_-]?key)" for word in ("api", "access", "private", "signing", "encryption")),
     *("secret", "token", "authorization", "credential", "passw", "passphrase", "-pass", "_pass"),
@@ -124,17 +126,18 @@ def _name(match: re.Match[str]) -> str:
 
 
 def _name_and_quote(match: re.Match[str]) -> str | None:
-    """Return the name and the opening quote; what is called is no value."""
+    """Return the name and the opening quote; `None` for a function call, which is no value."""
     if match["call"]:
         return None
     return "".join(part or "" for part in match.group(1, 2, 3, 4))
 
 
 class _Rule(NamedTuple):
-    """A pattern, what stays of a match before its secret, and patterns of how a match starts.
+    """A pattern, the part of a match that stays before its secret, and patterns of its possible
+    starts.
 
-    With `any_case` the starts are in small letters, and stand for large ones too. `needs` stands
-    in every match.
+    With `any_case` the starts are in lower case and also match upper case. `needs` occurs in every
+    match.
     """
 
     starts: tuple[str, ...]
@@ -171,7 +174,7 @@ _RULES = (
     _Rule(("bearer",), rf"\b((?i:bearer)[ \t]{{1,8}}){_BEARER}", _name),
     _Rule(("://",), r"(://[^\s/:@]{0,64}:)[^\s/@]{1,256}+(?=@)", _name, any_case=False),
     _Rule(_KEY_STARTS, rf"((?i:{_KEY}){_IS}){_VALUE}", _name_and_quote),
-    # An option of a command takes its value after a blank; a cookie is what a login left.
+    # An option of a command takes its value after a blank; a cookie is a login's secret.
     _Rule(
         (_OPTION_START,),
         rf"(--(?i:{_KEY})[ \t]{{1,8}})(?!-){_WORD}{{4,256}}+",
@@ -200,7 +203,7 @@ _RULES = (
         # A shell takes the tags for redirections, and the secret for the name of a file.
         place="none",
     ),
-    # A name alone before the host is a name; with a digit, or long, it is a token.
+    # A name alone before the host is a user name; with a digit, or long, it is a token.
     _Rule(
         ("://",),
         r"(?:(?<=http)|(?<=https))(://)(?:(?=[^\s/:@?#]{0,255}[0-9])[^\s/:@?#\"'<>]{8,256}+"
@@ -223,7 +226,7 @@ _RULES = (
         _name,
         place="option",
     ),
-    # A working directory has the same name, and is a path.
+    # A working directory has the same name (pwd), and is a path.
     _Rule(
         ("pwd=",),
         r"((?i:pwd)=\\*[\"']?)(?![/~.$<{%\[=]|[A-Za-z]:|[\w.]{0,64}[(\[])(?:(?!,)"
@@ -231,20 +234,20 @@ _RULES = (
         _name,
     ),
 )
-# No secret is missed for being cut, if it starts this far before the cut: those of open
-# length are recognised by how they start.
+# A secret that starts this far before a cut is still recognized: secrets of open length are
+# recognized by their start.
 _MARGIN = 512
 
 
-# An escape stays: inside JSON, `\n` is a line end.
+# An escape stays visible: inside JSON, `\n` is a line end.
 _COVERED = re.compile(rf"(\\[\s\S])|{_WORD}+")
 _AFTER_SCHEME = re.compile(rf"{SCHEME}[ \t]{{1,8}}(?=\S)")
-# A value that names nothing else: no path, no option, no file to be sent, no address.
+# A value that denotes nothing else: no path, no option, no file to be sent, no URL.
 _VALUE_ALONE = re.compile(r"(?![/.~@-])(?:(?!\.\.|://)[\w.+/=~%^!@:,•-])+")
 
 
 def cover(secret: str) -> Masked:
-    """Cover each word of a secret; the name of a scheme stays: `Basic ••••••••`."""
+    """Mask each word of a secret; the name of a scheme stays: `Basic ••••••••`."""
     scheme = _AFTER_SCHEME.match(secret)
     start = scheme.end() if scheme else 0
     rest = secret[start:]
@@ -253,18 +256,21 @@ def cover(secret: str) -> Masked:
 
 
 def redact(text: str) -> str:
-    """Cover every obvious secret in `text`, keeping the names and quotes around it."""
+    """Mask every obvious secret in `text`, keeping the names and quotes around it."""
     return _mask(text, None)
 
 
 def mask(text: str) -> Masked:
-    """Cover every obvious secret, and say whether only plain values were covered."""
+    """Mask every obvious secret, and report whether only plain values were masked."""
     judge = Judge(text)
     masked = _mask(text, judge)
     return Masked(masked, masked is text or judge.end())
 
 
 def _mask(text: str, judge: Judge | None) -> str:
+    # Strategy: trying all patterns at every character would dominate the cost of a turn. Each rule
+    # lists fixed starts; a rule runs only where one of its starts occurs. The lower-case copy and
+    # the found starts are cached until a rule changes the text, which invalidates both.
     small = ""
     found: dict[tuple[str, ...], list[str]] = {}
     for rule in _RULES:
@@ -284,8 +290,10 @@ def _mask(text: str, judge: Judge | None) -> str:
 def redact_start(text: str, length: int) -> str:
     """Redact enough of `text` to show `length` characters of it, and to know if there are more.
 
-    The rest of a long text is not looked at.
+    The rest of a long text is not scanned.
     """
+    # Redaction can shorten a text, so the window grows until enough is left. It grows by a factor,
+    # which keeps the total work linear.
     window = length * 4 + _MARGIN
     while window < len(text):
         start = redact(text[:window])
@@ -296,20 +304,24 @@ def redact_start(text: str, length: int) -> str:
 
 
 def is_secret_key(key: str) -> bool:
-    """Whether a value under this name is a secret by its name alone: `api_key`, `dbPassword`."""
+    """Return whether a value under this name is a secret by its name alone: `api_key`,
+    `dbPassword`.
+    """
     return re.search(rf"{_KEY}\Z", key, re.IGNORECASE) is not None
 
 
 def _replace(rule: _Rule, firsts: list[str], text: str, looked: str, judge: Judge | None) -> str:
-    """Cover every match, as `re.sub` would; `firsts` are sought in `looked`.
+    """Mask every match, as `re.sub` would; `firsts` are searched in `looked`.
 
-    The very same text comes back where nothing matches, and where all that does is masked already.
+    Return the same object where nothing matches, and where every match is masked already.
     """
     if not firsts:
         return text
     pattern = _compiled(rule.pattern)
     parts: list[str] = []
     said = tried = 0
+    # The candidates of all starts in one ascending order; a candidate inside an earlier match is
+    # skipped, as `re.sub` would.
     for at in merge(*(_places(start, looked) for start in firsts)):
         if at < tried:
             continue
@@ -335,10 +347,10 @@ def _places(start: str, text: str) -> Iterator[int]:
 
 
 def _in_small_letters(text: str) -> str:
-    """The text in small letters, each at its place.
+    """Return the text in lower case with every character at its position.
 
-    A pattern that takes any case takes a few more characters for an i or an s, and one letter
-    becomes two when it is made small.
+    `str.lower` turns some letters into two, and case-insensitive patterns match a few more
+    characters for an i or an s.
     """
     if text.isascii():
         return text.lower()

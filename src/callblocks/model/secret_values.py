@@ -1,4 +1,4 @@
-"""Secrets in values: what a name says of the value beside it, in all the ways to put the two.
+"""Secrets in structured values: a name that marks the value beside it, in every arrangement.
 
     {"password": ["hunter2"]}                           {"password": ["••••••••"]}
     ["login", "--password", "hunter2"]                  ["login", "--password", "••••••••"]
@@ -6,8 +6,8 @@
     {"name": "Authorization", "value": "Basic dTpw"}    {"name": "Authorization", "value": …}
     {"Cookie": "sid=38afes7a8"}                         {"Cookie": "••••••••"}
 
-Every text in the value is masked by its look too. Truth values, null and empty texts stay: they
-say that there is no secret. Names that are equal once masked are counted: `… (2)`.
+Every text in the value is also masked by its own shape. Booleans, null and empty texts stay: they
+show that there is no secret. Names that are equal once masked are numbered: `… (2)`.
 """
 
 from __future__ import annotations
@@ -33,37 +33,39 @@ _OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 _LOGIN = re.compile(r"([^:/]{1,64}:)(.+)", re.DOTALL)
 _COOKIE = re.compile(r"(?:.*[_-])?cookies?", re.IGNORECASE | re.DOTALL)
 _PAIR = re.compile(r"[\w.-]{1,64}=\S{3}")
-# A working directory has the same name, and is a path.
+# A working directory has the same name (pwd), and is a path.
 _PWD = re.compile(r"(?:(?s:.*)[^A-Za-z]|[a-z]+(?=P))?(?:pwd|PWD|Pwd)")
-# What stands under the address of a page is the page, also where it is about passwords.
+# The value under the URL of a page is the page, even if the page is about passwords.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PLACE = re.compile(r"[/~.$\\]|[A-Za-z]:|\Z")
 
 
 class MaskedValue(NamedTuple):
-    """A plain value whose secrets are covered; `is_whole` says that nothing else is."""
+    """A plain value whose secrets are masked; `is_whole` means that nothing else is."""
 
     value: Any
     is_whole: bool
 
 
 def without_secrets(value: Any) -> Any:
-    """Return a plain value with every obvious secret covered."""
+    """Return a plain value with every obvious secret masked."""
     return mask_secrets(value).value
 
 
 def mask_secrets(value: Any) -> MaskedValue:
-    """Cover every obvious secret in a plain value, and say whether only plain values were."""
+    """Mask every obvious secret in a plain value, and report whether only plain values were
+    masked.
+    """
     masking = _Masking()
     masked = masking.value(value)
     return MaskedValue(masked, masking.is_whole and not (masking.is_covering and _refers(value)))
 
 
 class _Masking:
-    """Covers the secrets of one value; `is_whole` until a mask covers more than a value.
+    """The masking of one value; `is_whole` until a mask covers more than a value.
 
-    A word of a list can be a command or the name of a file, and one that is deep inside of a
-    secret can be anything: neither is a mere value.
+    A word of a list can be a command or the name of a file, and one deep inside of a secret can be
+    anything: neither is a mere value.
     """
 
     def __init__(self) -> None:
@@ -81,7 +83,7 @@ class _Masking:
 
     def _text(self, text: str) -> str:
         masked = mask(text)
-        # JSON in a text is judged by what it says.
+        # JSON inside a text is judged by its content.
         if masked.text is not text and (said := read_json(text)) is not None:
             self.value(said)
         return self._take(masked)
@@ -97,6 +99,8 @@ class _Masking:
         counts: dict[str, int] = {}
         for key, item in given.items():
             shown = self._take(mask(key))
+            # Two different names may be equal once masked; dropping one would hide an argument from
+            # the person.
             while shown in kept:
                 counts[shown] = counts.get(shown, 1) + 1
                 shown = f"{mask(key).text} ({counts[shown]})"
@@ -114,7 +118,7 @@ class _Masking:
         return self.value(value)
 
     def _hidden(self, value: Any) -> Any:
-        """Cover a secret: all of it, in whatever it is wrapped."""
+        """Mask a secret: all of it, in whatever structure."""
         if isinstance(value, dict):
             given = cast("dict[str, Any]", value)
             self.is_whole = False
@@ -128,7 +132,7 @@ class _Masking:
         return value if value is None or isinstance(value, bool) else REDACTED
 
     def _cookies(self, value: Any) -> Any:
-        """Cover what stands under `cookie`: a header, or names and values; else it is food."""
+        """Mask a value under `cookie`: a header, or names and values; any other text is food."""
         if isinstance(value, str):
             return self._take(cover(value) if _PAIR.search(value) else mask(value))
         if isinstance(value, list):
@@ -141,7 +145,8 @@ class _Masking:
         return self._object(said | hidden)
 
     def _items(self, items: list[Any]) -> Iterator[Any]:
-        """Cover items of a list; one of two may be a name and its value, and so may neighbours."""
+        """Mask items of a list; a pair may be a name and its value, and so may neighbours."""
+        # `-u` means a login to curl only; for other programs it is usually a user name.
         is_curl = bool(items) and isinstance(items[0], str) and items[0].endswith("curl")
         before: Any = None
         for item in items:
@@ -162,7 +167,7 @@ class _Masking:
 
 
 def _refers(value: Any) -> bool:
-    """Return whether a text in the value may stand for another one."""
+    """Return whether a text in the value may stand for another value."""
     if isinstance(value, str):
         return is_reference(value)
     if isinstance(value, dict):
@@ -171,7 +176,7 @@ def _refers(value: Any) -> bool:
 
 
 def _is_schema(value: Any) -> bool:
-    """Return whether a value describes a parameter of that name."""
+    """Return whether a value is the schema of a parameter of that name."""
     return isinstance(value, dict) and cast("dict[str, Any]", value).get("type") in _TYPES
 
 

@@ -1,10 +1,10 @@
-"""Numbers and ranges, as sources are picked and cited: `1,3-5`.
+"""Selectors of numbers and ranges, by which sources are picked and cited: `1,3-5`.
 
     1, 3 - 5      1,3-5        spaces are allowed
     5-3,1,2       1-5          a reversed range is swapped; neighbours join, smallest first
 
-A range is never written out: it is held against the numbers that there are, so that
-`1-999999999` costs nothing.
+A range is never expanded: it is compared with the existing numbers, so that `1-999999999` costs
+nothing.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import TypeAlias
 
 __all__ = ("Ranges", "chosen", "joined", "parse_selector", "ranges_of", "selector_text")
 
+# First and last number of each range.
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
-"""First and last number of each range."""
 
 _PART = re.compile(r"\s*([0-9]{1,15})\s*(?:[-–]\s*([0-9]{1,15})\s*)?")
 
 
 def parse_selector(text: str) -> Ranges | None:
-    """The fewest ranges that a selector names; `None` for what is none."""
+    """Parse a selector into the fewest ranges; `None` for an invalid one."""
     found: list[tuple[int, int]] = []
     for part in text.split(","):
         numbers = _PART.fullmatch(part)
@@ -34,12 +34,12 @@ def parse_selector(text: str) -> Ranges | None:
 
 
 def selector_text(ranges: Ranges) -> str:
-    """The ranges as they are written."""
+    """Return the ranges as a selector."""
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
 def joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """The fewest ranges that name the same numbers, smallest first."""
+    """Return the fewest ranges that contain the same numbers, smallest first."""
     found: list[tuple[int, int]] = []
     for first, last in sorted((min(pair), max(pair)) for pair in ranges):
         if found and first <= found[-1][1] + 1:
@@ -50,13 +50,14 @@ def joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def chosen(ranges: Ranges, known: Iterable[int]) -> list[int]:
-    """The known numbers that the ranges name, once each, smallest first."""
+    """Return the known numbers in the ranges, once each, smallest first."""
     picked: list[int] = []
+    # A merge of two sorted sequences: each range and each number is visited once.
     waiting = iter(joined(ranges))
     first, last = next(waiting, (1, 0))
     for number in sorted(set(known)):
         while number > last:
-            # Past all ranges: no number is above infinity, and none is in (inf, inf).
+            # Past all ranges: no number exceeds infinity, and none lies in (inf, inf).
             first, last = next(waiting, (float("inf"), float("inf")))
         if first <= number:
             picked.append(number)
@@ -64,5 +65,5 @@ def chosen(ranges: Ranges, known: Iterable[int]) -> list[int]:
 
 
 def ranges_of(numbers: Iterable[int]) -> Ranges:
-    """The fewest ranges that name these numbers."""
+    """Return the fewest ranges that contain exactly these numbers."""
     return joined((number, number) for number in numbers)

@@ -1,14 +1,14 @@
-r"""How a call, its result and prose stand in chat text.
+r"""Calls, results and prose as chat text.
 
     shown     read_file(path=a&b.txt)           what a person reads, one line, cut to size
     written   read_file(path=a&amp;b.txt)       the same inside `<tool>…</tool>`
 
-Showing redacts, then cuts; writing escapes what is left, so a cut never falls inside an
-escape. Written text has no `<` of its own and no `@` that would mention someone. Each
-`unescape_…` is the exact inverse of its `escape_…`, for any string.
+Showing redacts, then cuts; writing escapes the rest, so a cut never falls inside an escape. Written
+text has no `<` of its own and no `@` that would mention someone. Each `unescape_…` is the exact
+inverse of its `escape_…`, for any string.
 
-A failed call's result is written `❌ message`. A result that merely starts with ❌ has
-that character as a reference, so the two are never confused.
+A failed call's result is written `❌ message`. A result that merely starts with ❌ has that
+character as a reference, so the two are never confused.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ __all__ = (
     "unescape_shown",
 )
 
+# The most characters of a result in chat text.
 MAX_TOOL_RESULT_DISPLAY_CHARS = 500
-"""How much of a result stands in chat text."""
 
 _VALUE_LIMIT = 250
 _ARGUMENTS_LIMIT = 1_200
@@ -56,7 +56,7 @@ _ZERO_WIDTH_SPACE = "\u200b"
 _LINE_BREAKS = str.maketrans("\r\n", "  ")
 _CUT = re.compile(r"… \(truncated, ([0-9]+(?:\.[0-9])?[KM]?B)\)\Z")
 
-# What `html.escape` writes, its decimal twin for `'`, and the references of this module.
+# The references that `html.escape` writes, its decimal twin for `'`, and those of this module.
 _REFERENCES = {
     "&amp;": "&",
     "&lt;": "<",
@@ -73,8 +73,8 @@ _REFERENCES = {
 _REFERENCE = re.compile("|".join(_REFERENCES))
 _ID_REFERENCES = str.maketrans({"@": "&#64;", "\n": "&#10;", "\r": "&#13;"})
 
-# What would read as a block if prose said it: our tags, and the legacy Markdown markers.
-# Letters are ASCII and blanks are bounded, so that a reader of pieces can decide the same.
+# Prose that would parse as a block: our tags, and the legacy Markdown markers. Letters are ASCII
+# and blanks are bounded, so that an incremental parser can decide the same.
 _TAG = r"/?(?ai:tool|validation)"
 _STARS = r"\ufe0f?[^\S\n]{0,100}\*\*[^\S\n]{0,100}"
 _LEGACY_CALL = rf"{_STARS}(?ai:tool call)"
@@ -89,13 +89,13 @@ _PROSE_MARKS = {reference: mark for mark, reference in _PROSE_REFERENCES.items()
 
 
 def show_call(name: str, input: Mapping[str, object] | None) -> tuple[str, bool]:
-    """Say a call in one line, `name(key=value, …)`, and whether something was cut."""
+    """Return a call in one line, `name(key=value, …)`, and whether something was cut."""
     arguments, truncated = show_arguments(input)
     return f"{name.translate(_LINE_BREAKS)}({arguments})", truncated
 
 
 def show_arguments(input: Mapping[str, object] | None) -> tuple[str, bool]:
-    """Say the arguments alone, `key=value, …`, and whether something was cut."""
+    """Return the arguments alone, `key=value, …`, and whether something was cut."""
     values = [(str(key), *_show_value(str(key), value)) for key, value in (input or {}).items()]
     joined = ", ".join(f"{key.translate(_LINE_BREAKS)}={value}" for key, value, _ in values)
     shown, truncated = _cut(joined, _ARGUMENTS_LIMIT, "…")
@@ -103,9 +103,9 @@ def show_arguments(input: Mapping[str, object] | None) -> tuple[str, bool]:
 
 
 def show_result(result: object, limit: int = MAX_TOOL_RESULT_DISPLAY_CHARS) -> tuple[str, bool]:
-    """Say a result, at most `limit` characters and then its whole size, and whether it was cut.
+    """Return a result of at most `limit` characters with its whole size, and whether it was cut.
 
-    Nothing (`None` or an empty string) is an empty text.
+    `None` and an empty string give an empty text.
     """
     whole = "" if result is None else to_compact_text(result)
     size = len(whole.encode("utf-8", "surrogatepass"))
@@ -113,13 +113,13 @@ def show_result(result: object, limit: int = MAX_TOOL_RESULT_DISPLAY_CHARS) -> t
 
 
 def split_cut(shown: str) -> tuple[str, str | None]:
-    """Take a shown result apart: what is left of it, and its whole size if it was cut."""
+    """Split a shown result into its text, and its whole size if it was cut."""
     mark = _CUT.search(shown, max(0, len(shown) - 64))
     return (shown[: mark.start()], mark[1]) if mark else (shown, None)
 
 
 def to_compact_text(value: object) -> str:
-    """Say any value in text: a string as it is, others as JSON, or else as `str` says them."""
+    """Return any value as text: a string as it is, others as JSON, or else by `str`."""
     if isinstance(value, str):
         return value
     try:
@@ -129,7 +129,7 @@ def to_compact_text(value: object) -> str:
 
 
 def format_size(size: int) -> str:
-    """Say a number of bytes: `512B`, `2.3KB`, `10.0MB`."""
+    """Format a number of bytes: `512B`, `2.3KB`, `10.0MB`."""
     if size < _KILO:
         return f"{size}B"
     # Rounded first: 1048575 bytes are 1.0MB, not 1024.0KB.
@@ -141,66 +141,66 @@ def format_size(size: int) -> str:
 
 
 def neutralise_mentions(text: str) -> str:
-    """Put a zero-width space after each `@`, so that no chat takes it for a mention."""
+    """Insert a zero-width space after each `@`, so that no chat takes it for a mention."""
     return text.replace("@", "@" + _ZERO_WIDTH_SPACE)
 
 
 def restore_mentions(text: str) -> str:
-    """Take away one zero-width space after each `@`."""
+    """Remove one zero-width space after each `@`."""
     return text.replace("@" + _ZERO_WIDTH_SPACE, "@")
 
 
 def escape(text: str) -> str:
-    """Write text for inside a tag: `&`, `<`, `>` and both quotes as references."""
+    """Escape text for inside a tag: `&`, `<`, `>` and both quotes as references."""
     return html.escape(text)
 
 
 def unescape(raw: str) -> str:
-    """Read what `escape` wrote; references that are not ours stay as they are."""
+    """Invert `escape`; references that are not ours stay as they are."""
     return _REFERENCE.sub(lambda found: _REFERENCES[found[0]], raw)
 
 
 def escape_shown(text: str) -> str:
-    """Write shown text: no markup in it, no mentions."""
+    """Escape shown text: no markup in it, no mentions."""
     return escape(neutralise_mentions(text))
 
 
 def unescape_shown(raw: str) -> str:
-    """Read what `escape_shown` wrote."""
+    """Invert `escape_shown`."""
     return restore_mentions(unescape(raw))
 
 
 def escape_name(name: str) -> str:
-    """Write a tool's name on one line; its own `(` is a reference, so the first `(` ends it."""
+    """Escape a tool's name on one line; its own `(` is a reference, so the first `(` ends it."""
     return escape_shown(name.translate(_LINE_BREAKS)).replace("(", "&#40;")
 
 
 def escape_call(name: str, arguments: str | None) -> str:
-    """Write a call's line from its name and shown arguments; without arguments, the name alone."""
+    """Return a call's line from its name and shown arguments; without arguments, the name alone."""
     if arguments is None:
         return escape_name(name)
     return f"{escape_name(name)}({escape_shown(arguments.translate(_LINE_BREAKS))})"
 
 
 def unescape_call(raw: str) -> tuple[str, str | None]:
-    """Read a call's line: its name, and its arguments as shown or `None` if it has no `(`."""
+    """Parse a call's line: its name, and its arguments as shown or `None` if it has no `(`."""
     name, paren, arguments = raw.partition("(")
     shown = unescape_shown(arguments.removesuffix(")")) if paren else None
     return unescape_shown(name), shown
 
 
 def escape_id(id: str) -> str:
-    """Write an id for inside `id="…"`, on one line, without mentions."""
+    """Escape an id for inside `id="…"`, on one line, without mentions."""
     return escape(id).translate(_ID_REFERENCES)
 
 
 def unescape_id(raw: str) -> str:
-    """Read what `escape_id` wrote."""
+    """Invert `escape_id`."""
     return unescape(raw)
 
 
 def escape_result(text: str, failed: bool) -> str:
-    """Write a shown result, or the message of a failed call."""
+    """Escape a shown result, or the message of a failed call."""
     raw = escape_shown(text)
     if failed:
         return _FAILED + raw
@@ -208,23 +208,23 @@ def escape_result(text: str, failed: bool) -> str:
 
 
 def unescape_result(raw: str) -> tuple[str, bool]:
-    """Read what `escape_result` wrote: the text, and whether the call failed."""
+    """Invert `escape_result`: return the text, and whether the call failed."""
     failed = raw.startswith(_FAILED)
     return unescape_shown(raw.removeprefix(_FAILED) if failed else raw), failed
 
 
 def escape_prose(text: str) -> str:
-    """Write prose so that no tag and no legacy marker in it reads as a block.
+    """Escape prose so that no tag and no legacy marker in it parses as a block.
 
-    Only what looks like one is touched: `<tool` becomes `&lt;tool`, and what already was
-    `&lt;tool` becomes `&amp;lt;tool`, one level more. Escape whole prose, not pieces of it: a
-    tag can be cut in two.
+    Only text that looks like one is changed: `<tool` becomes `&lt;tool`, and text that already was
+    `&lt;tool` becomes `&amp;lt;tool`, one level more. Escape whole prose, not pieces of it: a tag
+    can be cut in two.
     """
     return _PROSE_MARK.sub(lambda found: _PROSE_REFERENCES[found[0]], text)
 
 
 def unescape_prose(raw: str) -> str:
-    """Read what `escape_prose` wrote, taking exactly one level off."""
+    """Invert `escape_prose`, removing exactly one level."""
     return _ESCAPED_MARK.sub(lambda found: _PROSE_MARKS[found[0]], raw)
 
 
@@ -238,7 +238,7 @@ def _show_value(key: str, value: object) -> tuple[str, bool]:
 def _cut(text: str, limit: int, mark: str) -> tuple[str, bool]:
     if len(text) <= limit:
         return text, False
-    # A surrogate pair kept as two characters is one character to every reader after us.
+    # A surrogate pair kept as two characters is one character to every later reader.
     pair = "\ud800" <= text[limit - 1] <= "\udbff" and "\udc00" <= text[limit] <= "\udfff"
     return text[: limit - pair] + mark, True
 

@@ -2,12 +2,12 @@
 
     Source(sid=1, url="https://example.com/rain", title="Rain", text="It rains.")
 
-A source is a page or a file. A page is known by the canonical form of its URL and by nothing else,
-a file by its `fi:` path; what is neither, by its title and text. Of a URL that holds a secret, or
-is very long, only a part is shown, and a digest of all of it says which page it is.
+Identity: a page is identified by its canonical URL and nothing else, a file by its `fi:` path,
+anything else by its title and text. Of a URL that holds a secret, or is very long, only a part is
+shown, and a digest of all of it identifies the page.
 
-`merged` joins what two rows say of one source: nothing that is known is lost, an empty field is
-filled, and a longer text of a page replaces a shorter one (the snippet of a search).
+`merged` joins two rows about one source: nothing known is lost, an empty field is filled, and a
+longer text of a page replaces a shorter one (the snippet of a search).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from callblocks.model.redaction import redact
 
 __all__ = ("HasFile", "Source", "merged", "rows_text", "source_of")
 
+# Return whether there is a file at a `fi:` path.
 HasFile: TypeAlias = Callable[[str], bool]
-"""Whether there is a file at a `fi:` path."""
 
 _HALF = re.compile("[\ud800-\udfff]")
-# A password before the host is no part of a page, and is not written down.
+# A password before the host is not part of a page, and is never stored.
 _USER = re.compile(r"(?i:\A(https?://))[^/?#\\]*@")
 _AROUND = "".join(map(chr, range(0x21)))
 _LONGEST_URL = 10_000
-# What tools call the fields of a row.
+# The names that tools use for the fields of a row.
 _NAMES = {
     "url": ("url", "link", "href"),
     "path": ("path", "artifact_path", "physical_path"),
@@ -47,7 +47,7 @@ _TRUNCATED = "...[truncated]"
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One row of the pool. `meta` holds what else a tool said, and is not for the model.
+    """One row of the pool. `meta` holds other fields of a tool's row, and is not for the model.
 
     `digest` is of the whole canonical URL, where `url` is not all of it.
     """
@@ -63,24 +63,25 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def key(self) -> str:
-        """What it is known by: its URL, else its path, else its title and text."""
+        """Return the identity: the URL, else the path, else the title and text."""
         if self.url:
             return f"url:{self.digest or canonical_url(self.url)}"
         return f"file:{self.path}" if self.path else f"text:{_digest(self.title, self.text)}"
 
 
 def source_of(row: Source | Mapping[str, Any], has_file: HasFile | None = None) -> Source:
-    """A row as a source without a number; its own `sid` does not count.
+    """Return a row as a source without a number; its own `sid` does not count.
 
-    A row that a tool gave may say `link` for `url`, `snippet` for `text` and the like; fields
-    that are none of these go to `meta`. It is about a file only if `has_file` knows that: a page
-    may say anything of itself. A file may be named by its path on disk, and in `url`. What a
-    person attached says itself what it holds: title and text of a row do not count.
+    A tool's row may say `link` for `url`, `snippet` for `text` and the like; unknown fields go to
+    `meta`. The row is about a file only if `has_file` confirms that, because a page may claim
+    anything of itself. A file may be named by its path on disk, and in `url`. For a person's
+    attachment, title and text of a row do not count: the attachment itself is there to be read.
     """
     if isinstance(row, Source):
         return msgspec.structs.replace(row, sid=0, **({} if row.digest else _url(row.url)))
     said = {field: _first(row, names) for field, names in _NAMES.items()}
     url = said["url"].strip(_AROUND)
+    # A path in `url` counts as a file, too: many tools have only one field for both.
     files = (_file(said["path"]), _file(url))
     url = "" if files[1] else url
     file = None if url else next((one for one in files if one and _has(has_file, one)), None)
@@ -91,8 +92,8 @@ def source_of(row: Source | Mapping[str, Any], has_file: HasFile | None = None) 
 
 
 def merged(known: Source, row: Source) -> Source:
-    """What both say of one source, whose key both have, under the number of the first."""
-    # What was said of a file first stays: the file itself is there to be read.
+    """Merge two rows with the same key, under the number of the first."""
+    # The first description of a file stays, because the file itself can be read.
     is_longer = len(row.text) > len(known.text) and not (known.text and known.path)
     return msgspec.structs.replace(
         known,
@@ -104,7 +105,7 @@ def merged(known: Source, row: Source) -> Source:
 
 
 def rows_text(sources: Iterable[Source], limit: int | None = None) -> str:
-    """The rows as a model reads them: JSON, nothing empty; each text cut after `limit`."""
+    """Return the rows as a model reads them: JSON, nothing empty; each text cut after `limit`."""
     return msgspec.json.encode([_shown(source, limit) for source in sources]).decode()
 
 
@@ -121,7 +122,7 @@ def _shown(source: Source, limit: int | None) -> dict[str, Any]:
 
 
 def _first(row: Mapping[str, Any], names: Iterable[str]) -> str:
-    """The first of these fields that says something, as text."""
+    """Return the first of these fields that is not empty, as text."""
     for name in names:
         value = row.get(name)
         if isinstance(value, str) and value.strip():
@@ -130,7 +131,7 @@ def _first(row: Mapping[str, Any], names: Iterable[str]) -> str:
 
 
 def _url(text: str) -> dict[str, str]:
-    """An address as it may be shown, and the digest of it, if that is not all."""
+    """Return a URL as it may be shown, and its digest, if that is not all of it."""
     whole = _USER.sub(r"\1", text.strip(_AROUND))
     shown = redact(whole[:_LONGEST_URL])
     return {"url": shown, "digest": "" if shown == whole else _digest(canonical_url(whole))}
@@ -141,7 +142,7 @@ def _has(has_file: HasFile | None, file: FilePath) -> bool:
 
 
 def _file(path: str) -> FilePath | None:
-    """The file of a turn that a path names, by its `fi:` path or its path on disk."""
+    """Return the file of a turn that a path names, by its `fi:` path or its path on disk."""
     for parse in (parse_path, parse_physical):
         try:
             read = parse(path)
@@ -152,7 +153,7 @@ def _file(path: str) -> FilePath | None:
 
 
 def _meta(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What the row says beside the fields, as far as JSON can say it."""
+    """Return the other fields of the row, as far as JSON can express them."""
     inner = row.get("meta")
     extra = {name: value for name, value in row.items() if name not in _TAKEN}
     if isinstance(inner, Mapping):

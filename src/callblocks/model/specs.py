@@ -1,8 +1,8 @@
-"""What a dialect needs to know of a tool: its name, what it is for, what it takes.
+"""Specifications of tools: name, purpose and parameters, as a dialect needs them.
 
-A specification is the shape that OpenAI's `tools` list has, plus the parameter that takes
-a block's body where a dialect has bodies. Tools come in other shapes too, and whatever takes
-tools takes them all, mixed in one list, or one of them alone:
+A specification has the shape of an entry in OpenAI's `tools` list, plus the parameter that takes a
+block's body where a dialect has bodies. Tools come in other shapes too, and every function that
+takes tools takes them all, mixed in one list, or one of them alone:
 
     ToolSpec(…)                                                 as it is
     @tool, an object with a `spec`                              its specification
@@ -15,7 +15,7 @@ tools takes them all, mixed in one list, or one of them alone:
     {"toolSpec": {"name": …, "inputSchema": {"json": …}}}       Bedrock
     an object with `model_dump()`                               what it dumps: one of the dicts
 
-A dict whose keys are none of these is one of names: `{"ls": …}`.
+A dict with none of these keys maps names to tools: `{"ls": …}`.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ __all__ = (
     "specs_by_name",
 )
 
+# The shapes of a tool, for messages.
 KNOWN_SHAPES = (
     "a ToolSpec, a @tool, a typed function, a pydantic model, or a dict of OpenAI, Anthropic, "
     "Gemini or MCP"
 )
-"""What a tool may be, for messages."""
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
     """A tool as a model sees it. `parameters` is a JSON Schema of type object.
 
-    A schema that says nothing (`None`, `True`) is an empty one.
+    An absent schema (`None`, `True`) is an empty one.
     """
 
     name: str
@@ -64,7 +64,7 @@ class ToolSpec(msgspec.Struct, frozen=True):
     body: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no dialect could read a call by."""
+        """Refuse a specification by which no dialect could read a call."""
         schema = _object_schema(self.parameters)
         if schema is not self.parameters:
             msgspec.structs.force_setattr(self, "parameters", schema)
@@ -73,18 +73,18 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
     @property
     def properties(self) -> dict[str, Any]:
-        """The schema of each parameter, in order; one that says nothing of it is empty."""
+        """Return the schema of each parameter, in order; an absent one is empty."""
         given: dict[str, Any] = self.parameters.get("properties", {})
         return {name: schema if isinstance(schema, dict) else {} for name, schema in given.items()}
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The parameters that a call must give."""
+        """Return the required parameters."""
         return tuple(self.parameters.get("required", ()))
 
     @property
     def body_is_lines(self) -> bool:
-        """Whether the body is for a list of strings, one on each line."""
+        """Return whether the body is for a list of strings, one on each line."""
         schema = self.properties.get(self.body or "", {})
         items = schema.get("items")
         of_strings = (
@@ -94,13 +94,13 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
     @property
     def body_is_json(self) -> bool:
-        """Whether the body is for another list or an object, as JSON."""
+        """Return whether the body is for another list or an object, as JSON."""
         kind = self.properties.get(self.body or "", {}).get("type")
         return kind in ("array", "object") and not self.body_is_lines
 
 
 def _fault(parameters: object) -> str:
-    """Why a schema cannot be that of a tool's parameters, or ""; what it holds may be odd."""
+    """Return why a schema cannot be that of a tool's parameters, or ""."""
     if not isinstance(parameters, Mapping):
         return f"its parameters are a JSON Schema, an object, not {parameters!r:.60}"
     schema = cast("Mapping[str, object]", parameters)
@@ -113,6 +113,7 @@ def _fault(parameters: object) -> str:
     if odd := [name for name in names if not isinstance(name, str)]:
         return f"a parameter's name is text, not {odd[0]!r:.60}"
     try:
+        # Only to find cycles and excessive depth before any recursive code walks the schema.
         json.dumps(parameters, skipkeys=True, default=repr)
     except (ValueError, RecursionError):
         return "its schema contains itself, or is nested too deep; use `$ref`"
@@ -120,7 +121,7 @@ def _fault(parameters: object) -> str:
 
 
 def _object_schema(schema: Any) -> Any:
-    """Return the schema of an input: one that says nothing is empty, and null says nothing."""
+    """Return the schema of an input: an absent one is empty, and null counts as absent."""
     if schema is None or schema is True:
         return {}
     if schema is False:
@@ -136,11 +137,11 @@ def _object_schema(schema: Any) -> Any:
 
 @runtime_checkable
 class SpecBook(Protocol):
-    """Knows specifications by name, and need not have them all made."""
+    """An index of specifications by name, which need not have them all made."""
 
     @property
     def specs(self) -> Mapping[str, ToolSpec]:
-        """Each by its name."""
+        """Return each specification by its name."""
         ...
 
 
@@ -149,19 +150,19 @@ class HasSpec(Protocol):
 
     @property
     def spec(self) -> ToolSpec:
-        """What a model sees of it."""
+        """Return the specification that a model sees."""
         ...
 
 
+# A tool in any of the shapes; a class is a callable, too.
 ToolLike: TypeAlias = ToolSpec | HasSpec | Mapping[str, Any] | Callable[..., Any]
-"""A tool in any of the shapes; a class is a callable, too."""
+# Tools: a list of them in any shapes, mixed; a registry; one tool; or a dict of them by name.
 ToolSpecs: TypeAlias = Iterable[ToolLike] | SpecBook | ToolLike
-"""Tools: a list of them in any shapes, mixed; a registry; one tool; or a dict of them by name."""
 
 
 def specs_by_name(tools: ToolSpecs) -> Mapping[str, ToolSpec]:
-    """Index tools by name; a later one wins. What has an index already is not walked over."""
-    # Looking for the protocol costs more than all else that a parser is made of.
+    """Index tools by name; a later one wins. An existing index is not walked over."""
+    # `isinstance` with a protocol costs more than everything else in making a parser.
     is_plain = isinstance(tools, tuple | list)
     if not is_plain and isinstance(tools, SpecBook):
         return tools.specs
@@ -216,12 +217,12 @@ def read_annotated(entry: object, at: int) -> Iterator[tuple[ToolSpec, Mapping[s
 
 
 def is_declared(entry: object) -> TypeGuard[Callable[..., Any]]:
-    """Return whether only the signature or the fields of an entry say what it takes."""
+    """Return whether only the signature or the fields of an entry define its parameters."""
     return callable(entry) and _spec_of(entry) is None and not isinstance(_dumped(entry), Mapping)
 
 
 def _flat_entries(entry: Mapping[str, Any], at: int) -> Iterator[Mapping[str, Any]]:
-    """Take a dict out of what wraps it: each that is left has a name and a schema itself."""
+    """Unwrap a dict: each result has a name and a schema itself."""
     for key in _SEVERAL:
         several = entry.get(key)
         if isinstance(several, list | tuple):
@@ -248,7 +249,7 @@ _SCHEMAS = (
 
 
 def _mapped(tools: Mapping[object, object]) -> Iterable[object]:
-    """One tool, a list under `tools`, or tools by name."""
+    """Return the entries of a dict: one tool, a list under `tools`, or tools by name."""
     listed = tools.get("tools")
     if isinstance(listed, list | tuple):
         return cast("Iterable[object]", listed)
@@ -260,7 +261,7 @@ def _mapped(tools: Mapping[object, object]) -> Iterable[object]:
 
 
 def _named(name: object, entry: object, at: int) -> object:
-    """An entry that stands under its name; a dict need not say it again."""
+    """Return an entry with the name that it is filed under; a dict need not repeat it."""
     if isinstance(dumped := _dumped(entry), Mapping):
         entry = {"name": name, **cast("Mapping[str, Any]", dumped)}
     own = [spec.name for spec in read_entry(entry, at)]
@@ -275,14 +276,14 @@ def _spec_of(entry: object) -> ToolSpec | None:
 
 
 def _dumped(entry: object) -> object:
-    """What an object of an SDK dumps; anything else as it is."""
+    """Return the dump of an SDK's object; anything else as it is."""
     dump = None if isinstance(entry, type) else getattr(entry, "model_dump", None)
     return dump(by_alias=True, exclude_none=True) if callable(dump) else entry
 
 
 def _declared(entry: Callable[..., Any], at: int) -> ToolSpec:
-    # Functions and models are read by `tools`, which stands above this package and needs more
-    # than msgspec. It is found by its name, as a plug-in is, when the first of them comes.
+    # Functions and models are read by `tools`, a higher layer that needs more than msgspec. It is
+    # imported by name, like a plug-in, when the first of them comes.
     declare = import_module("callblocks.tools.declare")
     try:
         return declare.spec_of(entry)
@@ -307,7 +308,7 @@ def _read_flat(entry: Mapping[str, Any], at: int) -> ToolSpec:
 
 
 def _unwrapped(schema: object) -> object:
-    """Bedrock's schemas stand in `json`."""
+    """Unwrap Bedrock's schemas, which stand in `json`."""
     if not isinstance(schema, Mapping):
         return schema
     known = cast("Mapping[str, object]", schema)
@@ -315,7 +316,7 @@ def _unwrapped(schema: object) -> object:
 
 
 class _Schema(msgspec.Struct):
-    """The parts of a JSON Schema that we look into, as far as they have a fixed form."""
+    """The parts of a JSON Schema that are read here, as far as they have a fixed form."""
 
     type: str | list[str] = "object"
     properties: dict[str, _Schema | bool] = {}

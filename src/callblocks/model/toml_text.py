@@ -1,4 +1,4 @@
-"""Reads the text of a TOML file; every complaint names the file."""
+"""Parsing of TOML files; every error names the file."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def parse_toml(
     read: Callable[[dict[str, Any]], T],
     fault: type[CallerError] = CallerError,
 ) -> T:
-    """Return what `read` makes of the tables of a text.
+    """Return the result of `read` on the tables of a text.
 
-    `noun` says what the file is to be, and `name` stands before every complaint; each is a `fault`.
+    `noun` names the kind of file, and `name` prefixes every message; each error is a `fault`.
     """
-    # Few commands read such a file, and all must start at once.
+    # Imported here, because few commands read such a file and all must start fast.
     import tomllib
 
     where = f"{name}: " if name else ""
@@ -33,5 +33,6 @@ def parse_toml(
         raise fault(f"{where}not TOML: {error}") from error
     except RecursionError as error:
         raise fault(f"{where}nested too deep to be a {noun}") from error
+    # Raised by `read`: the same error with the file's name before it.
     except fault as error:
         raise fault(f"{where}{error}") from error

@@ -1,4 +1,4 @@
-"""What happens in a turn, as it happens: what the model says, and what becomes of its calls.
+"""Events of a turn as it happens: the model's text, and the progress of its calls.
 
     TurnBegan
       RoundBegan  ModelQueued*  Thought* Said*  CallOpened CallWriting* CallWritten | CallBroken  …
@@ -6,10 +6,10 @@
       RoundBegan  …
     TurnEnded
 
-A call is known by its `key`, a number in the turn, while it is being written, and by its `id` from
-`CallWritten` on; that id is the one on the timeline. Every call that was written has exactly one
-`CallEnded`; only where the turn is interrupted may one wait, and have it once the turn goes on.
-`member` names who speaks where several do.
+A call is identified by its `key`, a number in the turn, while it is being written, and by its `id`
+from `CallWritten` on; that id is the one on the timeline. Every call that was written has exactly
+one `CallEnded`; only where the turn is interrupted may a call lack it, and get it once the turn is
+resumed. `member` names the speaker where there are several.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ __all__ = (
     "TurnEvent",
 )
 
+# The end of a turn: with an answer, by the person, at a limit, by a fault, or with its program.
 Status: TypeAlias = Literal["answered", "stopped", "limited", "failed", "interrupted"]
-"""How a turn ended: with an answer, by the person, at a limit, by a fault, or with its program."""
 
 
 class _Happened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -64,7 +64,7 @@ class RoundBegan(_Happened, frozen=True, kw_only=True, tag="round-began"):
 
 
 class ModelQueued(_Happened, frozen=True, kw_only=True, tag="model-queued"):
-    """The turn waits for the model; `before` is how many others are served first."""
+    """The turn waits for the model; `before` is the number of turns served first."""
 
     before: int
 
@@ -76,7 +76,7 @@ class Said(_Happened, frozen=True, kw_only=True, tag="said"):
 
 
 class Thought(_Happened, frozen=True, kw_only=True, tag="thought"):
-    """A piece of what the model marked as thinking."""
+    """A piece of text that the model marked as thinking."""
 
     text: str
 
@@ -113,9 +113,11 @@ class CallBroken(_Happened, frozen=True, kw_only=True, tag="call-broken"):
 
 
 class CallAsked(_Happened, frozen=True, kw_only=True, tag="call-asked"):
-    """A person is asked whether a call may run; `preview` is what it would change, `input` what
-    the tool takes, both with secrets masked. Where masks hide more than values, it is `hidden`:
-    who sees only this cannot approve it."""
+    """A person is asked whether a call may run.
+
+    `preview` is the change, `input` the input of the tool, both with secrets masked. Where masks
+    hide more than values, it is `hidden`: a person who sees only this cannot approve it.
+    """
 
     id: str
     approval: str
@@ -129,7 +131,7 @@ class CallAsked(_Happened, frozen=True, kw_only=True, tag="call-asked"):
 class CallAnswered(_Happened, frozen=True, kw_only=True, tag="call-answered"):
     """The person answered, or nobody did in time: then it is not approved.
 
-    A yes for some minutes is a grant; `expires` is when it ends, in seconds since 1970.
+    An approval for some minutes is a grant; `expires` is its end, in seconds since 1970.
     """
 
     id: str
@@ -141,7 +143,7 @@ class CallAnswered(_Happened, frozen=True, kw_only=True, tag="call-answered"):
 
 
 class CallGranted(_Happened, frozen=True, kw_only=True, tag="call-granted"):
-    """A grant that the person gave before lets a call through; nobody is asked."""
+    """An earlier grant of the person lets a call through; nobody is asked."""
 
     id: str
     approval: str
@@ -150,20 +152,20 @@ class CallGranted(_Happened, frozen=True, kw_only=True, tag="call-granted"):
 
 
 class CallBegan(_Happened, frozen=True, kw_only=True, tag="call-began"):
-    """A call was let through, and its tool runs now."""
+    """A call was let through, and its tool has started."""
 
     id: str
 
 
 class CallTold(_Happened, frozen=True, kw_only=True, tag="call-told"):
-    """A tool that runs, or waits for a place to run, shows text; it is not its output."""
+    """Text that a running or queued tool shows; it is not its output."""
 
     id: str
     text: str
 
 
 class CallEnded(_Happened, frozen=True, kw_only=True, tag="call-ended"):
-    """What came of a call. `written` says that the text itself carried the result."""
+    """The outcome of a call. `written` means that the text itself carried the result."""
 
     outcome: Outcome
     written: bool = False
@@ -199,5 +201,5 @@ TurnEvent: TypeAlias = (
     | TurnEnded
 )
 
+# The frequent events, which need nothing but to be passed on.
 PROSE = (Said, Thought)
-"""The events that are many, and need nothing but to be passed on."""

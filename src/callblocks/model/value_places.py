@@ -1,4 +1,4 @@
-r"""Whether a masked word is a mere value: one that neither a shell nor the text around it runs.
+r"""Judgement of masks: is a masked word a mere value, which neither a shell nor a program runs?
 
     curl -H "Authorization: Basic x"    yes: it shares the quotes of its name
     login --token=x                     yes: it is joined to its name
@@ -7,8 +7,10 @@ r"""Whether a masked word is a mere value: one that neither a shell nor the text
     token= x                            no: a shell sets `token` to nothing and runs `x`
     token = "x"; os.system(token)       no: its name is used
 
-A text can be a command, a file, a message: nobody says which. So every text is read as a shell
-would read it, and what is in doubt is no mere value. Then nobody who sees only the mask says yes.
+The attack: a call hides its harmful part behind something that looks like a secret; the mask covers
+it, and a person approves what looks harmless. A text can be a command, a file or a message, and
+nothing tells which. So every text is read as a shell would read it, and a doubtful case is no mere
+value. Then a person who sees only the mask cannot approve the call.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ from typing import Literal, TypeAlias
 
 __all__ = ("SCHEME", "Judge", "Place", "is_reference", "read_json")
 
+# The places where a secret is a mere value: joined to its name, to the last word of that, to
+# anything that ends with `=` or `:`, or nowhere.
 Place: TypeAlias = Literal["named", "option", "joined", "none"]
-"""Where a secret is a mere value: joined to what names it, to the last word of that, to anything
-that ends with `=` or `:`, or nowhere."""
 
 SCHEME = r"(?i:basic|bearer|digest|token|apikey|negotiate|ntlm|hawk|oauth|aws4-hmac-sha256)"
 # Ways to run a value, or to read one without its name. A file may be run later.
@@ -38,7 +40,7 @@ _REFERENCE = re.compile(
 _NAME = re.compile(r"([A-Za-z_]\w{0,63})\\*[\"']?\]?[ \t]{0,8}(?::=|[:=])[ \t]{0,8}\\*[\"']?\Z")
 _NO_VALUE = r"(?!\\*[\"']?\]?[ \t]{0,8}(?::|=(?!=)))"
 # A name that starts its line takes the place of a command: what follows is its argument. Quotes
-# around the name come in pairs, for a quote that opened on a line before may end here.
+# around the name come in pairs, because a quote that opened on a previous line may end here.
 _LINE_START = re.compile(
     r"[ \t]*(?:-[ \t]+)?[{\[]?[ \t]*"
     rf"(?:(?P<quote>[\"']?)[\w.-]+(?P=quote)(?:[ \t]*:|[ \t]+(?::=|=))[ \t]*"
@@ -46,14 +48,14 @@ _LINE_START = re.compile(
 )
 _JOINED = re.compile(r"[=:][\"']?\Z")
 _QUOTATION = re.compile(r"\\[\s\S]|'[^']*+'?|\"[^\"\\]*+(?:\\[\s\S][^\"\\]*+)*\"?")
-# What changes how a shell reads the quotes behind it: comments, here-documents, arithmetic.
+# Syntax that changes how a shell reads the quotes behind it: comments, here-documents, arithmetic.
 _OTHER_QUOTING = re.compile(r"#|<<|\(\(")
-# How far from the start of a text its quotes are followed: the work is bounded.
+# Quotes are followed this far from the start of a text, which bounds the work.
 _REACH = 4096
 
 
 class Judge:
-    """Judges the masks of one text; `is_whole` until one hides more than a value."""
+    """The judge of the masks of one text; `is_whole` until one hides more than a value."""
 
     def __init__(self, text: str) -> None:
         self.is_whole = True
@@ -62,7 +64,7 @@ class Judge:
         self._names: set[str] = set()
 
     def add(self, text: str, start: int, secret: int, *, place: Place, is_value: bool) -> None:
-        """Judge a mask: the match starts at `start` of `text`, what is covered at `secret`."""
+        """Judge a mask: the match starts at `start` of `text`, the covered part at `secret`."""
         if not self.is_whole:
             return
         self.is_whole = is_value and place != "none"
@@ -78,6 +80,7 @@ class Judge:
         return self.is_whole
 
     def _uses_a_name(self) -> bool:
+        # One pattern for all names, so the text is searched once, however many masks it has.
         names = "|".join(map(re.escape, sorted(self._names)))
         return bool(names) and re.search(rf"\b(?:{names})\b{_NO_VALUE}", self._text) is not None
 
@@ -88,7 +91,7 @@ def is_reference(text: str) -> bool:
 
 
 def read_json(text: str) -> object:
-    """Return the mapping or list that the text is in JSON, otherwise `None`."""
+    """Return the mapping or list that the text encodes in JSON, otherwise `None`."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     import json
@@ -111,7 +114,7 @@ def _is_in_place(text: str, start: int, secret: int, place: Place) -> bool:
 
 
 def _is_path(text: str, at: int) -> bool:
-    """Return whether a word that goes on at `at` starts as the path of a file."""
+    """Return whether a word that continues at `at` starts like the path of a file."""
     before = re.split(r"[\s\"'=]", text[max(0, at - 256) : at])[-1]
     return "/" in before and "://" not in before and "?" not in before
 

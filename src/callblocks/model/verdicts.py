@@ -1,4 +1,4 @@
-"""Words for a call that did not run: who or what kept it from running, and why.
+"""Words for a call that did not run: who or what stopped it, and why.
 
     approval_denied: f did not run: a person said no: not today    denied by you: not today
     approval_expired: f did not run: nobody answered in 10 minutes not answered in 10 minutes
@@ -38,19 +38,19 @@ _LEADS = {
 }
 _UNANSWERED = re.compile(r"nobody (answered in \d+ (?:minute|second)s?)")
 _SAID_NO = "a person said no"
+# The codes whose message adds nothing to the lead.
 _ALONE = frozenset(("approval_expired", "approval_revoked"))
-"""The codes whose words say no more than the lead does."""
 
 
 class Verdict(NamedTuple):
-    """The words that come first, and the reason, or ""."""
+    """The lead, and the reason or ""."""
 
     lead: str
     why: str
 
     @property
     def text(self) -> str:
-        """Both in one line."""
+        """Return both in one line."""
         return f"{self.lead}: {self.why}" if self.why else self.lead
 
 
@@ -60,6 +60,8 @@ def verdict_of(error: str) -> Verdict | None:
     if found is None:
         return None
     code, message = found[1], found[2]
+    # The words of the gate decide, not the code alone: a tool may fail with `cancelled` after it
+    # ran.
     unrun = _DID_NOT_RUN.match(message)
     if unrun is None:
         return None

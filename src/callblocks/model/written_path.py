@@ -1,4 +1,4 @@
-r"""Where a file goes that a model writes: always into the files of the current turn.
+r"""The place of a file that a model writes: always the files of the current turn.
 
 In turn_1 (`turn_0` stands for any other turn):
 
@@ -38,14 +38,14 @@ _ELSEWHERE = re.compile(r"~|[A-Za-z]:|(?:ar|fi|sk|so|tc):|[A-Za-z][A-Za-z0-9+.-]
 
 
 class WrittenPath(msgspec.Struct, frozen=True):
-    """Where the file goes, and whether that is another place than the one written."""
+    """The path of the file, and whether that is another place than the one written."""
 
     path: FilePath
     rewritten: bool
 
 
 def written_path(text: str, turn: str, turns: Collection[str] = ()) -> WrittenPath:
-    """Read the path that a model gave for a file to write; what is unsafe raises `BadPath`."""
+    """Parse the path that a model gave for a file to write; raise `BadPath` for an unsafe one."""
     written = text.strip(" \t\r\n")
     if written.endswith(("/", "/.")):
         words = "names a folder; write the name of a file, such as report.md"
@@ -59,7 +59,7 @@ def written_path(text: str, turn: str, turns: Collection[str] = ()) -> WrittenPa
 
 
 def _logical(text: str, written: str, turn: str, turns: Collection[str]) -> str:
-    """The name in a `fi:` path; what only begins like one is read as a plain path."""
+    """Return the name in a `fi:` path; text that only begins like one is read as a plain path."""
     try:
         path = parse_path(written)
     except BadPath as error:
@@ -72,7 +72,7 @@ def _logical(text: str, written: str, turn: str, turns: Collection[str]) -> str:
 
 
 def _without_scheme(written: str, turn: str, turns: Collection[str]) -> FilePath | None:
-    """A file whose `fi:` was forgotten; what goes wrong in it is told of the plain path."""
+    """Return a file whose `fi:` was forgotten; faults in it are reported for the plain path."""
     if not _is_turn(written.partition(".")[0], turn, turns):
         return None
     try:
@@ -83,13 +83,14 @@ def _without_scheme(written: str, turn: str, turns: Collection[str]) -> FilePath
 
 
 def _plain(text: str, written: str, turn: str, turns: Collection[str]) -> tuple[str, bool]:
-    """The name below `files`, and whether the path said another place."""
+    """Return the name below `files`, and whether the path named another place."""
     whole = normal_name(text, written)
     if _ELSEWHERE.match(whole):
         raise BadPath(
             text, "is no place for a file; write a name, such as report.md", "unsafe_path"
         )
     first, _, rest = whole.partition("/")
+    # Only a known turn counts: `docs/files` is an ordinary folder.
     if rest and _is_turn(first, turn, turns):
         place, _, name = rest.partition("/")
         if place not in ("files", "attachments"):

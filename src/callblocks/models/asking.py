@@ -1,10 +1,10 @@
-"""A question to an OpenAI-compatible server, and the pieces of its reply.
+"""A request to an OpenAI-compatible server, and the pieces of its reply.
 
     async with aclosing(ask(stream, "chat/completions", body)) as pieces:
         async for piece in pieces: ...
 
-A reply is a stream of events, or one JSON object from a server that does not stream; which of the
-two is seen by how it begins, whatever the server says that it is.
+A reply is a stream of events, or one JSON object from a server that does not stream. The first byte
+decides, not the declared content type, which many servers get wrong.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BLANKS = b" \t\r\n\xef\xbb\xbf"
 async def ask(
     stream: HttpStream, path: str, body: dict[str, Any], reader: ReplyReader | None = None
 ) -> AsyncGenerator[Piece, None]:
-    """Send a body and give the reply as it arrives, `Stopped` last."""
+    """Send a body and yield the reply as it arrives, `Stopped` last."""
     reader = reader or ReplyReader(stream.faults, stream.settings.reply_limit)
     done = False
     async with stream.post(path, body) as arriving:
@@ -43,7 +43,7 @@ async def ask(
                     for piece in reader.feed(chunk) if chunk else ():
                         yield piece
             except ModelError:
-                # All of the reply is there; what broke after it is no loss.
+                # The reply is complete; a fault after its end is no loss.
                 if not reader.is_whole:
                     raise
         for piece in reader.close(done=done):
@@ -52,10 +52,12 @@ async def ask(
 
 
 async def _chunks(arriving: Arriving, stream: HttpStream) -> AsyncGenerator[Chunk | None, None]:
-    """The chunks, and `None` where the server says that this was all."""
+    """Yield the chunks, and `None` where the server marks the end."""
+    # Leading blanks are skipped: some servers send line breaks to keep the connection alive.
     start = b""
     while not start and (piece := await arriving.piece()):
         start = piece.lstrip(_BLANKS)
+    # A proxy or a wrong address answers with a web page.
     if start.startswith(b"<"):
         kind = arriving.kind or "of no type"
         raise stream.faults.unreadable(f"a page ({kind}) and no reply", _text(start))
@@ -98,7 +100,7 @@ def _read(event: ServerEvent, faults: Faults) -> Chunk | None:
 
 
 def _value(text: str) -> Any:
-    """What JSON says, or the text itself where it is none."""
+    """Return the decoded JSON, or the text itself where it is none."""
     try:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError):

@@ -3,13 +3,13 @@
     model = ChatEndpoint(EndpointSettings(base_url="http://127.0.0.1:8080/v1", model="qwen3-8b"))
 
 Tools go to the server as `tools`, and calls come back as `tool_calls`, or as text that the server
-did not read. In the mode `auto` the endpoint finds out whether the server has tools at all:
+did not parse. In the mode `auto` the endpoint finds out whether the server supports tools at all:
 
     it refuses the request because of them   `model_no_tools` is raised, and `mode` is text
-    it passes over them                      the reply ends with `ToolsUnheard`
+    it ignores them                          the reply ends with `ToolsUnheard`
 
-Whoever asks looks at `mode` before each request and writes it in that form. What was found out
-holds for as long as the program runs.
+The session reads `mode` before each request and writes it in that form. The finding holds for as
+long as the program runs.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from callblocks.models.request_fields import request_body
 
 __all__ = ("ChatEndpoint",)
 
-# What servers say that take no tools: Ollama ("does not support tools"), llama.cpp ("tools param
+# Messages of servers that take no tools: Ollama ("does not support tools"), llama.cpp ("tools param
 # requires --jinja flag"), vLLM ('"auto" tool choice requires --enable-auto-tool-choice'), routers
 # ("no endpoints found that support tool use"), and validators that name the field. A server that
-# complains about one call, or about a model with such a name, says nothing of the kind.
+# complains about one call, or about a model with such a name, must not match.
 _TOOLS = r"(?:tools?|tool[ _-]?(?:choice|use|calls?|calling)|function[ _-]?call(?:s|ing)?)"
 _NOT = r"(?:not|n't|no|un)\W{0,2}\s*(?:support|implement|permit|allow|recogni|known)"
 _FIELD = r"(?:field|argument|parameter|propert|input|key)\w*"
@@ -44,20 +44,20 @@ _NO_TOOLS = re.compile(
     rf"|\btools\b.{{0,40}}\bextra\b",
     re.IGNORECASE | re.DOTALL,
 )
-# Templates that have no place for results, or for a system message, as servers quote them.
+# Templates without a place for results, or for a system message, as servers quote them.
 _NO_RESULTS = re.compile(r"roles? must alternate|(?:unknown|unexpected) role\W+tool", re.IGNORECASE)
 _NO_SYSTEM = re.compile(
     r"system\b.{0,10}\brole\b.{0,20}\bnot\b|role\W+system\W.{0,20}\bnot\b", re.I
 )
-# Fields that a request can do without, where a server says that it does not know them.
+# Optional fields that are dropped where a server reports that it does not know them.
 _SPARE = "(stream_options|temperature)"
 _UNKNOWN_FIELD = re.compile(
     rf"{_FIELD}\W+(?:\w+\W+){{0,2}}{_SPARE}\b|\b{_SPARE}\W.{{0,40}}\b(?:extra|{_NOT})",
     re.IGNORECASE,
 )
 _REFUSALS = (400, 404, 405, 415, 422, 500, 501)
+# More characters than any tokenizer packs into a token, on average over a prompt.
 _CHARACTERS_A_TOKEN = 8
-"""More than any tokenizer packs into a token, on average over a prompt."""
 
 
 class ChatEndpoint:
@@ -73,19 +73,21 @@ class ChatEndpoint:
         self._has_no_system = False
         self._unknown_fields: set[str] = set()
         self._reasoning_field = ""
+        # The mode in which the next request is to be written.
         self.mode: UsedMode = "mixed" if settings.mode == "auto" else settings.mode
-        """How the next request is to be written."""
 
     def __repr__(self) -> str:
         return f"ChatEndpoint({self._settings!r})"
 
     @property
     def name(self) -> str:
-        """The model's name, as the server knows it."""
+        """Return the model's name, as the server knows it."""
         return self._settings.model
 
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Yield the reply as it arrives; closing it ends the request."""
+        # Each round of this loop removes one thing that the server refuses, and remembers it, so
+        # the loop ends. A refusal comes before any piece was yielded; repeating is therefore safe.
         while True:
             body = self._body(request)
             reader = ReplyReader(self._stream.faults, self._settings.reply_limit)
@@ -123,7 +125,7 @@ class ChatEndpoint:
         return request_body(request, self._settings, self._stream.faults, asked)
 
     def _adapts_to(self, error: ModelError, body: dict[str, Any]) -> bool:
-        """Return whether to ask again without what a server says that it cannot take.
+        """Return whether to ask again without a feature that the server refused.
 
         Only a refusal counts, which comes before any part of a reply.
         """
@@ -135,7 +137,7 @@ class ChatEndpoint:
             return True
         unknown = _UNKNOWN_FIELD.search(words)
         name = unknown[unknown.lastindex or 0] if unknown else ""
-        # What the settings demand is sent, or the error is the person's to mend.
+        # A field that the settings demand is sent; then the error is for the person to correct.
         if name not in body or name in self._settings.extra:
             return False
         self._unknown_fields.add(name)
@@ -156,7 +158,7 @@ def _refuses_tools(error: ModelError) -> bool:
 
 
 def _without_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Put what the system says before what the person says first."""
+    """Move the system message before the person's first message."""
     system, *rest = messages
     if system["role"] != "system" or not rest or not isinstance(rest[0]["content"], str):
         return messages
@@ -167,13 +169,15 @@ def _without_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _passes_over(body: dict[str, Any], piece: Piece) -> bool:
     """Return whether the prompt had too few tokens to hold the tools beside the messages.
 
-    A server that knows no `tools` takes the request all the same, and the model never hears of
-    them. The counts tell only where they are between the two: fewer than the messages alone could
-    have come from a cache or a cut prompt, and pictures cost what nobody knows. Where they do not
-    tell, the answer is no: the model then has what it needs, or says that it has no tools.
+    A server that does not know `tools` accepts the request nevertheless, and the model never sees
+    them. The counts are conclusive only between two bounds: fewer tokens than the messages alone
+    may come from a cache or a truncated prompt, and the cost of images is unknown. Where they are
+    not conclusive, the answer is no: the model then has its tools, or says that it has none.
     """
     tools, texts = body.get("tools"), [message["content"] for message in body["messages"]]
     if not tools or not isinstance(piece, Usage) or not all(isinstance(one, str) for one in texts):
         return False
+    # Characters are compared, with a generous ratio: the tokenizer is unknown, and only a gross
+    # mismatch may count.
     least, counted = sum(map(len, texts)), piece.tokens_in * _CHARACTERS_A_TOKEN
     return least <= counted < least + len(str(tools)) // 2

@@ -1,4 +1,4 @@
-"""Messages as the chat completions API takes them.
+"""Messages in the form of the chat completions API.
 
     text only     {"role": "user", "content": "Hello"}
     with images   {"role": "user", "content": [{"type": "text", …}, {"type": "image_url", …}]}
@@ -9,8 +9,8 @@
 A message of text is sent as a plain string, since small servers know only that. Only a person's
 message carries images and documents; in any other a line stands for each.
 
-An id that callblocks made goes out as nine letters and digits: the templates of Mistral's models
-refuse every other form, and no server minds this one.
+An id that callblocks made is sent as nine letters and digits: the templates of Mistral's models
+refuse every other form, and all servers accept this one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _MADE = "tc_"
 
 
 def chat_message(message: Message, reasoning_field: str = "") -> dict[str, Any]:
-    """Return one message; what led to its calls goes under `reasoning_field`, where it is named."""
+    """Return one message, with the reasoning behind its calls under `reasoning_field`, if named."""
+    # A plain string wherever possible: many small servers reject a list of parts.
     only_text = all(isinstance(part, TextPart) for part in message.parts)
     if only_text or message.role != "user":
         sent: dict[str, Any] = {"role": message.role, "content": text_of(list(message.parts))}

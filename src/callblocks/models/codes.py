@@ -1,4 +1,4 @@
-"""Every code of a `ModelError`, and what it means."""
+"""Codes of a `ModelError`, with their meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model behind a plain completions API: it goes on from one text.
+"""A model behind a plain completions API, which continues one text.
 
     CompletionEndpoint(EndpointSettings(base_url="http://127.0.0.1:8080/v1", model="base"), "plain")
 
@@ -23,7 +23,7 @@ _MOST_TOKENS = 2048
 
 
 class CompletionEndpoint:
-    """A `Model` that asks `{base_url}/completions`; `format` is how its messages are written."""
+    """A `Model` that asks `{base_url}/completions`; `format` is the form of its prompt."""
 
     writes_results = False
 
@@ -39,17 +39,19 @@ class CompletionEndpoint:
 
     @property
     def name(self) -> str:
-        """The model's name, as the server knows it."""
+        """Return the model's name, as the server knows it."""
         return self._settings.model
 
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
-        """The reply, as it arrives; closing it ends the request."""
+        """Yield the reply as it arrives; closing it ends the request."""
         asked = {
             "prompt": self._format.prompt(request.messages),
             "stop": list(dict.fromkeys((*self._format.stops, *request.stop))),
             self._settings.tokens_field: request.max_tokens or _MOST_TOKENS,
         }
         body = request_body(request, self._settings, self._stream.faults, asked)
+        # Blanks may come as pieces of their own, so trimming goes on until the first other
+        # character.
         at_start = self._format.trims
         async with aclosing(ask(self._stream, "completions", body)) as pieces:
             async for piece in pieces:

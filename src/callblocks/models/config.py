@@ -57,8 +57,8 @@ __all__ = (
     "read_config",
 )
 
+# The most bytes of the file.
 LARGEST = 1_000_000
-"""Bytes that the file may have."""
 
 VARIABLE = "CALLBLOCKS_CONFIG"
 
@@ -70,7 +70,7 @@ _SECRET_HEADERS = ("authorization", "proxy-authorization", "cookie", "x-api-key"
 _FILE: dict[str, type] = {"default": str, "models": dict}
 _WORDS = {"str": "a text", "float": "a number", "int": "a whole number", "object": "a table"}
 _WANTED = re.compile(r"Expected `(\w+)")
-# What only a server can be asked.
+# Keys that apply only to a model behind an address.
 _OF_ENDPOINTS = (
     *("model", "key_env", "mode", "temperature", "max_tokens", "extra", "headers", "headers_env"),
     *("tokens_field", "grammar_field", "first_seconds", "stall_seconds"),
@@ -112,7 +112,9 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return [name for name in named if name and name not in os.environ]
 
     def settings(self) -> EndpointSettings:
-        """Return how it is asked; a variable that is not set is a `CallerError`."""
+        """Return the settings of its endpoint; raise `CallerError` for a variable that is
+        not set.
+        """
         if missing := self.missing():
             raise CallerError(f"{missing[0]} is not set in the environment; export it")
         same = ("model", "mode", "context", "tokens_field", "grammar_field")
@@ -126,7 +128,7 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Config(msgspec.Struct, frozen=True):
-    """What the file says; `path` is where it is, "" where there is none."""
+    """The content of the file; `path` is its place, "" where there is none."""
 
     models: dict[str, ModelEntry] = {}
     default: str = ""
@@ -137,12 +139,12 @@ class Config(msgspec.Struct, frozen=True):
         return f"{self.path or 'config'}: models.{name}"
 
 
+# The config without a file.
 NO_CONFIG = Config()
-"""No file."""
 
 
 class Overrides(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command says about how a model is asked; it goes before the file."""
+    """Options of a command about how a model is asked; they override the file."""
 
     mode: CallMode | None = None
     temperature: float | None = None
@@ -150,20 +152,20 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def named(self) -> str:
-        """Return the option that was given and only a server obeys; "" where none was."""
+        """Return the given option that only a server obeys; "" where none was given."""
         given = ("mode", self.mode), ("temperature", self.temperature)
         return next((f"--{name}" for name, value in given if value is not None), "")
 
 
+# No option: everything as the file says.
 NO_OVERRIDES = Overrides()
-"""All as the file says."""
 
 
 class NamedModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that is open.
+    """An open model.
 
-    `spec` is its form with the file's names resolved. `name` is how the file calls it, and
-    `dialect` and `system` are what the file says; each is empty where it says nothing.
+    `spec` is its form with the file's names resolved. `name` is its name in the file, and `dialect`
+    and `system` come from the file; each is empty where the file has none.
     """
 
     model: Model
@@ -199,7 +201,8 @@ def open_named(
 
 
 def config_path() -> Path | None:
-    """Return where the file is, or would be; None on a machine without a home."""
+    """Return where the file is, or would be; `None` on a machine without a home."""
+    # Made absolute, so that a later change of the working directory does not change the file.
     if named := os.environ.get(VARIABLE):
         return Path(named).expanduser().absolute()
     folder = Path(os.environ.get("XDG_CONFIG_HOME", ""))
@@ -212,7 +215,7 @@ def config_path() -> Path | None:
 
 
 def read_config() -> Config:
-    """Read the file; nothing where there is none, unless a variable names it."""
+    """Read the file; return an empty config where there is none, unless a variable names it."""
     path = config_path()
     if path is None:
         return NO_CONFIG
@@ -236,7 +239,7 @@ def read_config() -> Config:
 
 
 def parse_config(text: str, path: str = "") -> Config:
-    """Return the config that a text describes; `path` stands before every complaint about it."""
+    """Parse the text of a config; `path` prefixes every message."""
     return parse_toml(text, "config", path, lambda found: _config(found, path))
 
 
@@ -267,6 +270,8 @@ def _entry(name: str, found: object) -> ModelEntry:
         raise CallerError(f"{where}: is not a table; write [{where}] and its keys below")
     table = cast("_Table", found)
     for key in table:
+        # Checked before unknown keys are reported, so that a key in the file gets the right advice,
+        # and its value is never shown.
         if key.lower() in _KEYS or (key not in ModelEntry.__struct_fields__ and is_secret_key(key)):
             raise CallerError(
                 f"{where}, {key}: no key stands in this file; put it into an environment variable "
@@ -293,7 +298,7 @@ def _check_keys(where: str, table: _Table, known: Iterable[str]) -> None:
 
 
 def _check_entry(where: str, table: _Table, entry: ModelEntry) -> None:
-    """Check all that can be known of a model before it is used."""
+    """Check everything that can be checked before a model is used."""
     _check_variables(where, entry)
     for name in entry.headers:
         if name.lower() in _SECRET_HEADERS or is_secret_key(name):
@@ -324,16 +329,17 @@ def _check_variables(where: str, entry: ModelEntry) -> None:
         if (key != "key_env" or variable) and (
             not _ENV_NAME.fullmatch(variable) or redact(variable) != variable
         ):
-            # It may be the key itself: it is not shown.
+            # The value may be the key itself, so it is not shown.
             raise CallerError(f"{where}, {key}: is no name of an environment variable")
 
 
 def _check_settings(where: str, entry: ModelEntry) -> None:
-    """Have the settings check what does not come from the environment.
+    """Check the settings that do not come from the environment.
 
-    What the environment says is for the one who opens this model: a wrong variable is no fault of
-    the file, and all other models can be used.
+    Variables are checked when this model is opened: a wrong variable is no fault of the file, and
+    all other models can be used.
     """
+    # Without the environment, so that one missing variable does not make the whole file unusable.
     bare = msgspec.structs.replace(entry, key_env="", headers_env={})
     try:
         located = locate(entry.address, _asked(bare, bare.settings()), environment={})
@@ -364,7 +370,7 @@ def _open(spec: str, settings: EndpointSettings, overrides: Overrides) -> Model:
 def _with(
     settings: EndpointSettings, temperature: float | None, tokens: int | None, spec: str
 ) -> EndpointSettings:
-    """Lay both over the body of each request: so they hold whoever asks the model."""
+    """Put both into the body of each request, so that they hold whoever asks the model."""
     if not is_endpoint(spec):
         return settings
     field = locate(spec, settings, environment={}).tokens_field
@@ -374,13 +380,14 @@ def _with(
 
 
 def _wrong_type(where: str, problem: str) -> str:
-    """Put what msgspec says about a value into the words of the file; values are not shown."""
+    """Translate a type error of msgspec into the words of the file; values are not shown."""
     said, _, place = problem.partition(" - at `$")
     key = place.strip("`.").partition("[")[0].partition(".")[0]
     if said.startswith("Object missing"):
         return f'{where}: has no address; write address = "http://HOST/v1", or another form of -m'
     if key == "mode":
         return f"{where}, mode: is none of {', '.join(CALL_MODES)}"
+    # msgspec quotes no value, only types; the place is translated to the key of the file.
     wanted = _WANTED.search(said)
     words = _WORDS.get(wanted[1], wanted[1]) if wanted else said
     return f"{where}, {key}: is not {words}"

@@ -1,6 +1,6 @@
-"""Whether a server refused a request because it does not fit into the model's context.
+"""Detection of a refusal because the request does not fit into the model's context.
 
-Each server says it in its own words, and few with a code:
+Each server has its own words for it, and few have a code:
 
     context_length_exceeded                                         OpenAI, Groq, DeepSeek
     This model's maximum context length is 4096 tokens …            OpenAI, vLLM, OpenRouter
@@ -8,8 +8,8 @@ Each server says it in its own words, and few with a code:
     prompt is too long: 210000 tokens > 200000 maximum              Anthropic
     The input token count (1200000) exceeds the maximum number …    Gemini
 
-A phrase counts only with a word for "too much" beside it: a server that does not know a field
-named `context_window` is none of these.
+A phrase counts only with a word for "too much" beside it, so that a server which does not know a
+field named `context_window` does not match.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _RATE = re.compile(r"per (?:second|minute|hour|day)|\b[tr]p[mdh]\b|rate.?limit",
 _LOOKED_AT = 4000
 
 
+# Words of servers, not codes: few servers have a code, and proxies often drop it.
 def is_context_full(words: str) -> bool:
-    """Whether an error's code and message say that the prompt, or the reply, is too long."""
+    """Return whether an error's code and message say that the prompt, or the reply, is too long."""
     start = words[:_LOOKED_AT]
     return _FULL.search(start) is not None and _RATE.search(start) is None

@@ -1,9 +1,9 @@
-"""Where a language model is served, and how it is asked.
+"""Settings of an endpoint: its address, and how its model is asked.
 
     EndpointSettings(base_url="http://127.0.0.1:8080/v1", model="qwen3-8b")
 
-The key, the values of headers and whatever stands before the `@` of an address are secrets: no
-`repr` and no error shows them.
+The key, the values of headers and a login before the `@` of an address are secrets: no `repr` and
+no error shows them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from callblocks.models.model import CALL_MODES, CallMode
 __all__ = ("EndpointSettings", "check_is_text", "is_loopback", "plain_url")
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-# Blanks and tabs stand in a header, but at neither end, and no key has any.
+# Blanks and tabs may stand inside a header, not at its ends; a key has none.
 _HEADER_VALUE = re.compile(r"(?:[!-~](?:[ -~\t]*[!-~])?)?")
 _KEY = re.compile(r"[!-~]*")
 _OURS = ("messages", "model", "prompt")
@@ -34,7 +34,7 @@ _POSITIVE = (
 
 
 class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How one model behind an address is asked.
+    """Settings for one model behind an address.
 
     `key`: "" is none, and `None` is what the environment has, where `open_model` opens the model.
     `extra` is laid over the body of each request (`{"temperature": 0.2}`); `None` takes a field
@@ -95,6 +95,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
         said = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
         return f"EndpointSettings({said})"
 
+    # Tracebacks and logs print these, so only names of headers and fields appear, never values.
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         return [
             ("base_url", self.shown_url),
@@ -106,11 +107,11 @@ class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown_url(self) -> str:
-        """The address without what may be secret in it."""
+        """Return the address without its possible secrets."""
         return plain_url(self.base_url)
 
     def secrets(self) -> Iterator[str]:
-        """Every text that no error may show."""
+        """Yield every text that no error may show."""
         yield self.key or ""
         yield from self.headers.values()
         address = urlsplit(self.base_url)
@@ -126,7 +127,7 @@ def check_is_text(mode: CallMode) -> None:
 
 
 def plain_url(url: str) -> str:
-    """An address without name and password, query and fragment; "" if it is none."""
+    """Return an address without login, query and fragment; "" if it is invalid."""
     try:
         address = urlsplit(url)
     except ValueError:
@@ -136,7 +137,7 @@ def plain_url(url: str) -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether the address is on this machine, by its name alone."""
+    """Return whether the address is on this machine, by its name alone."""
     try:
         host = urlsplit(url).hostname or ""
         if host == "localhost" or host.endswith(".localhost"):

@@ -1,10 +1,9 @@
-"""What goes wrong with a model's server, as a `ModelError` that a person can act on.
+"""Faults of a model's server, as a `ModelError` that a person can act on.
 
     http://127.0.0.1:8080/v1 refused the request (401): invalid key ••••••••; check the key
 
-The server's own words are cut short, and every secret of the settings is taken out of them. What
-follows them is the way out: which variable has the key, which models there are, what to lower,
-what to start.
+The server's own words are cut short, and every secret of the settings is removed from them. A hint
+follows: which variable has the key, which models there are, what to lower, what to start.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from callblocks.tools.names import close_to, listed
 __all__ = ("Faults", "is_model_unknown", "words_of")
 
 _SHOWN = 300
+# The most characters of an error that are searched: the patterns look ahead from each bracket.
 _READ = 4000
-"""Characters of an error that are searched for words: the patterns look ahead from each bracket."""
 _TAGS = re.compile(r"<(script|style)\b.*?(?:</\1|\Z)|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
-# A secret that is shorter stands in many a word.
+# A shorter secret occurs in many ordinary words.
 _SHORTEST = 4
 # A server may quote the start or the end of a key.
 _PART = 8
@@ -76,7 +75,7 @@ _TYPES = (
 class Faults:
     """The errors of one endpoint; every message goes through `hide`.
 
-    `url` is how the endpoint is called in them.
+    `url` is the name of the endpoint in them.
     """
 
     def __init__(self, settings: EndpointSettings) -> None:
@@ -86,14 +85,14 @@ class Faults:
         self.url = self.hide(settings.shown_url)
 
     def hide(self, text: str) -> str:
-        """The text on one line, without secrets and without signs that a terminal obeys."""
+        """Return the text on one line, without secrets and without terminal control characters."""
         text = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
         for secret in self._secrets:
             text = text.replace(secret, REDACTED)
         return redact(_without_parts(text, self._parts))
 
     def error(self, code: str, message: str, **details: Any) -> ModelError:
-        """An error that names the address."""
+        """Return an error that names the address."""
         return ModelError(code, self.hide(f"{self.url} {message}"), url=self.url, **details)
 
     def status(
@@ -107,6 +106,7 @@ class Faults:
         if 300 <= status < 400:
             return self._moved(status, location)
         text = body.decode("utf-8", "replace")
+        # A 429 may mention tokens as well (a rate limit), so it never counts as a full context.
         code = code_of_status(status)
         if status != 429 and is_context_full(_classified(text)):
             code = _CONTEXT_FULL
@@ -122,14 +122,14 @@ class Faults:
         return self.error(code, message, status=status, words=words)
 
     def starting(self) -> str:
-        """Say what a person does where nothing listens at the address."""
+        """Return what to do where nothing listens at the address."""
         server = self._server
         if server is None or not server.start:
             return "check the address, and that the server runs"
         return f"{server.about} is probably not running; start it: {server.start}"
 
     def bad_proxy(self) -> ModelError:
-        """Return the error for an environment that names a proxy which is none."""
+        """Return the error for an environment with an invalid proxy."""
         return self.error(
             "model_unreachable",
             "is asked through a proxy that cannot be used; check HTTP_PROXY, HTTPS_PROXY and "
@@ -141,7 +141,7 @@ class Faults:
         return SERVERS.get(self._settings.server) or server_at(self._settings.base_url)
 
     def _hint(self, status: int, offered: tuple[str, ...] | None) -> str:
-        """Say what a person does about a status."""
+        """Return what to do about a status."""
         if status in (401, 403) and self._settings.key_hint:
             return self._settings.key_hint
         name = self._settings.model
@@ -169,7 +169,7 @@ class Faults:
         )
 
     def told(self, error: Any) -> ModelError:
-        """An error that the server tells in place of a reply, or in the middle of one."""
+        """Return an error that the server reported in place of a reply, or in the middle of one."""
         words = self.short(_said(error)) or "it does not say why"
         said = f"told an error instead of the reply: {words}"
         if is_context_full(_kinds(error)):
@@ -177,7 +177,7 @@ class Faults:
         return self.error(_code_of(error), said)
 
     def unreadable(self, problem: str, text: str = "") -> ModelError:
-        """What the server sent is no reply."""
+        """Return the error for data that is no reply."""
         words = self.short(words_of(text))
         said = f": {words}" if words else ""
         return self.error(
@@ -186,20 +186,22 @@ class Faults:
         )
 
     def short(self, text: str) -> str:
-        """The start of what a server says; secrets go before the cut, or half of one would stay."""
+        """Return the start of a server's message; redact before the cut, or half of a secret would
+        stay.
+        """
         hidden = self.hide(text[: _SHOWN * 40])
         return hidden if len(hidden) <= _SHOWN else f"{hidden[:_SHOWN]}…"
 
 
 def code_of_status(status: int) -> str:
-    """The code for an HTTP status that is not 200."""
+    """Return the code for an HTTP status that is not 200."""
     if status < 300:
         return "model_broken"
     return _STATUS.get(status, "model_refused" if status < 500 else "model_failed")
 
 
 def is_model_unknown(status: int, body: bytes) -> bool:
-    """Return whether a response may say that the server has no model of that name."""
+    """Return whether a response may mean that the server has no model of that name."""
     if status not in _UNKNOWN_STATUS:
         return False
     text = _classified(body.decode("utf-8", "replace"))
@@ -226,7 +228,7 @@ def _kinds(error: Any) -> str:
 
 
 def words_of(text: str) -> str:
-    """What a body says to a person: the message in JSON, the title of a page, or all of it."""
+    """Return the message of a body: the message in JSON, the title of a page, or all of it."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -237,9 +239,11 @@ def words_of(text: str) -> str:
 
 
 def _said(value: Any) -> str:
-    """The message in an error of any known shape."""
+    """Return the message in an error of any known shape."""
     if isinstance(value, dict):
         given = cast("dict[str, Any]", value)
+        # In this order: `error` may wrap the others, and FastAPI's `detail` is a list of `{loc,
+        # msg}`.
         for name in ("error", "message", "detail", "msg"):
             if given.get(name):
                 place = given.get("loc")
@@ -252,7 +256,7 @@ def _said(value: Any) -> str:
 
 
 def _code_of(error: Any) -> str:
-    """The code for an error that a server tells, by its number or else by its type."""
+    """Return the code for a reported error, by its number or else by its type."""
     if not isinstance(error, dict):
         return "model_failed"
     given = cast("dict[str, Any]", error)
@@ -262,6 +266,7 @@ def _code_of(error: Any) -> str:
         number = given.get(name)
         if isinstance(number, int) and 400 <= number < 600:
             return code_of_status(number)
+    # Numbers first, words second: the words of servers overlap, numbers do not.
     kind = " ".join(str(given.get(name)) for name in ("type", "code", "error_type"))
     return next((code for pattern, code in _TYPES if pattern.search(kind)), "model_failed")
 
@@ -271,7 +276,7 @@ def _parts_of(key: str) -> frozenset[str]:
 
 
 def _without_parts(text: str, parts: frozenset[str]) -> str:
-    """The text without any run of characters that stands in the key too."""
+    """Return the text without any run of characters that also occurs in the key."""
     kept: list[str] = []
     hidden = 0
     for at in range(len(text) - _PART + 1) if parts else ():
@@ -283,7 +288,7 @@ def _without_parts(text: str, parts: frozenset[str]) -> str:
 
 
 def _spellings(settings: EndpointSettings) -> list[str]:
-    """Every secret in every way that a server may write it back, the longest first."""
+    """Return every secret in every spelling that a server may echo, the longest first."""
     found: set[str] = set()
     for secret in settings.secrets():
         plain = unquote(secret)

@@ -2,9 +2,9 @@ r"""Server-sent events from pieces of bytes, cut anywhere.
 
     b'data: {"a":\r\n' b'data: 1}\r\n\r\n: a comment\r\n'      ServerEvent(data='{"a":\n1}')
 
-A line ends with LF, CRLF or CR; an event with an empty line, or with the text. Fields but `data`
-and `event` are passed over, and so are comments and events without data. A line `error: …` is the
-data of an event `error`: some servers write it so.
+A line ends with LF, CRLF or CR; an event with an empty line, or with the text. Fields other than
+`data` and `event` are ignored, and so are comments and events without data. A line `error: …` is
+the data of an event `error`: some servers write it so.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class ServerEvent(msgspec.Struct, frozen=True):
-    """One event; `kind` is what the server calls it."""
+    """One event; `kind` is its name."""
 
     data: str
     kind: str = "message"
 
 
 class EventLines:
-    """Reads one stream. `feed` gives what a piece completes, `close` what is left.
+    """The reader of one stream. `feed` yields the events that a piece completes, `close` the rest.
 
-    Both give events one by one, so that a line that passes `limit` bytes comes after all events
-    before it: then `ModelError` is raised with `model_too_long`. The data of one event has the
-    same limit. `server` is how the message calls it.
+    Both yield events one by one, so that a line longer than `limit` bytes raises `ModelError`
+    (`model_too_long`) only after all events before it. The data of one event has the same limit.
+    `server` is its name in the message.
     """
 
     def __init__(self, limit: int = 1 << 20, server: str = "the model's server") -> None:
@@ -49,7 +49,9 @@ class EventLines:
         self._size = 0
 
     def feed(self, piece: bytes) -> Iterator[ServerEvent]:
-        """The events that end in this piece; go through all of them before the next piece."""
+        """Yield the events that end in this piece; consume all of them before the next piece."""
+        # A CR at the end of a piece already ended its line; the LF that may follow in the next
+        # piece belongs to it.
         if self._after_cr and piece:
             piece = piece.removeprefix(b"\n")
             self._after_cr = False
@@ -61,12 +63,14 @@ class EventLines:
         self._extend(rest)
 
     def close(self) -> Iterator[ServerEvent]:
-        """The event that was not ended by an empty line, if there is one."""
+        """Yield the event that was not ended by an empty line, if there is one."""
         if self._line:
             yield from self._end_line()
         yield from self._end_event()
 
     def _extend(self, part: bytes) -> None:
+        # The size is checked as the line grows, not when it ends: a line without end must not fill
+        # the memory.
         self._line_size += len(part)
         if self._line_size > self._limit:
             raise _too_long(self._server, self._limit)

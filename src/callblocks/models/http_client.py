@@ -1,7 +1,7 @@
-"""The HTTP client for one model's server: what it sends along, and whom it believes.
+"""The HTTP client for one model's server: its headers, its proxies and its trust.
 
-No redirect is followed, so that a key goes nowhere else. A server on this machine is asked without
-the proxies of the environment; every other one as the environment says.
+No redirect is followed, so that the key goes nowhere else. A server on this machine is asked
+without the proxies of the environment; every other one with them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,13 @@ __all__ = ("check_host", "full_url", "new_client", "unreachable", "words_of_erro
 
 
 async def new_client(settings: EndpointSettings) -> httpx2.AsyncClient:
-    """A client with any number of connections; only connecting has a time limit of its own."""
+    """Return a client with any number of connections; only connecting has a time limit of
+    its own.
+    """
     near = is_loopback(settings.base_url)
     return httpx2.AsyncClient(
+        # Identity encoding: a compressing proxy would buffer the stream, and pieces would arrive in
+        # bursts.
         headers=_headers(settings),
         auth=_auth(settings),
         verify=await _trust(near and settings.base_url.startswith("http:")),
@@ -35,7 +39,9 @@ async def new_client(settings: EndpointSettings) -> httpx2.AsyncClient:
 
 
 async def _trust(plain: bool) -> ssl.SSLContext:
-    """Whom TLS believes: nobody, where there is no TLS; reading the list of all takes a while."""
+    """Return the TLS context; an empty one where there is no TLS, because loading all certificates
+    is slow.
+    """
     if plain:
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return await asyncio.to_thread(httpx2.create_ssl_context)
@@ -54,7 +60,7 @@ def _headers(settings: EndpointSettings) -> dict[str, str]:
 
 
 def _auth(settings: EndpointSettings) -> httpx2.BasicAuth | None:
-    """Name and password of the address; a key goes before them."""
+    """Return the login of the address; a key has precedence."""
     address = urlsplit(settings.base_url)
     if settings.key or not (address.username or address.password):
         return None
@@ -62,7 +68,7 @@ def _auth(settings: EndpointSettings) -> httpx2.BasicAuth | None:
 
 
 def full_url(settings: EndpointSettings, path: str) -> str:
-    """Where a path of the API is; name and password are sent in another way."""
+    """Return the URL of a path of the API; the login is sent as a header instead."""
     address = urlsplit(settings.base_url)
     host = address.netloc.rpartition("@")[2]
     place = f"{address.path.rstrip('/')}/{path}"
@@ -78,7 +84,7 @@ def check_host(settings: EndpointSettings) -> None:
 
 
 def unreachable(faults: Faults, error: Exception) -> ModelError:
-    """Return the error for a server that gave no connection; it says what may not be running."""
+    """Return the error for a failed connection, with what may not be running."""
     if isinstance(error, httpx2.TimeoutException):
         return faults.error("model_timeout", "gave no connection in time; check the address")
     said = f"cannot be reached: {words_of_error(faults, error)}"
@@ -86,5 +92,5 @@ def unreachable(faults: Faults, error: Exception) -> ModelError:
 
 
 def words_of_error(faults: Faults, error: Exception) -> str:
-    """Return what the network library says, without secrets, or else the kind of the error."""
+    """Return the network library's message without secrets, or else the kind of the error."""
     return faults.short(str(error)) or type(error).__name__

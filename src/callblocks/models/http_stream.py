@@ -3,8 +3,12 @@
     async with stream.post("chat/completions", body) as arriving:
         while piece := await arriving.piece(): ...
 
-Connections are kept and used again. Leaving the block ends the request: the server sees the
-connection close.
+Connections are kept and reused. Leaving the block ends the request: the server sees the connection
+close.
+
+Retrying. A request is repeated only while no byte of a reply was read: the model has then produced
+nothing that a session could have shown or acted on. A fault in the middle of a reply is never
+repeated, because its first half is already on the screen and its calls may have run.
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ _LIST_SECONDS = 3.0
 
 
 class Arriving:
-    """A reply that arrives. `kind` is the media type that the server says."""
+    """A reply that arrives. `kind` is the declared media type."""
 
     def __init__(
         self, response: httpx2.Response, pieces: AsyncGenerator[bytes, None], stream: HttpStream
@@ -49,7 +53,7 @@ class Arriving:
         self._seconds = stream.settings.first_seconds
 
     async def piece(self) -> bytes:
-        """The next bytes, never none; b"" at the end."""
+        """Return the next bytes, at least one; b"" at the end."""
         piece = b""
         faults = self._stream.faults
         try:
@@ -62,11 +66,12 @@ class Arriving:
             raise _timeout(faults, self._seconds) from None
         except httpx2.HTTPError as error:
             raise _broke(faults, error) from None
+        # The first byte may take minutes (prompt processing); after it, a pause means a stall.
         self._seconds = self._stream.settings.stall_seconds
         return piece
 
     async def finish(self) -> None:
-        """Wait a moment for the end, so that the connection can be used again."""
+        """Wait a moment for the end, so that the connection can be reused."""
         with suppress(TimeoutError, httpx2.HTTPError, StopAsyncIteration):
             async with asyncio.timeout(_DRAIN_SECONDS):
                 while True:
@@ -87,7 +92,7 @@ class HttpStream:
 
     @asynccontextmanager
     async def post(self, path: str, body: dict[str, Any]) -> AsyncGenerator[Arriving, None]:
-        """Ask; raises `ModelError` unless the server answers with 200."""
+        """Send a request; raise `ModelError` unless the server answers with 200."""
         response = await self._answer(path, _encoded(body))
         pieces = response.aiter_bytes()
         try:
@@ -103,7 +108,8 @@ class HttpStream:
             await client.aclose()
 
     async def _answer(self, path: str, content: bytes) -> httpx2.Response:
-        """The first answer that is a reply. Nothing of it was read, so trying again is safe."""
+        """Return the first answer that is a reply. No byte of it was read, so retrying is safe."""
+        # Counts down, so that `left` is 0 in the last try, whose error is raised.
         for left in reversed(range(self.settings.tries)):
             wait: float | None = self.settings.retry_seconds
             try:
@@ -130,7 +136,8 @@ class HttpStream:
         except TimeoutError:
             raise _timeout(self.faults, seconds) from None
         except (httpx2.HTTPError, OSError, UnicodeError) as error:
-            # Its words, its cause and its request may have the key in them: none goes on.
+            # The library's message, cause and request may contain the key, so none of them is
+            # chained.
             raise unreachable(self.faults, error) from None
 
     async def _refusal(self, response: httpx2.Response) -> ModelError:
@@ -138,6 +145,8 @@ class HttpStream:
         pieces = response.aiter_bytes()
         try:
             with suppress(TimeoutError, httpx2.HTTPError):
+                # The body of an error is read for its message only: bounded in size and time, and
+                # optional.
                 async with asyncio.timeout(self.settings.stall_seconds), aclosing(pieces):
                     async for piece in pieces:
                         body += piece
@@ -152,7 +161,7 @@ class HttpStream:
         return self.faults.status(status, said, response.headers.get("location", ""), offered)
 
     async def _offered(self) -> tuple[str, ...] | None:
-        """The models that the server has, for a message; None where it does not say in time."""
+        """Return the server's models, for a message; `None` where it does not answer in time."""
         try:
             return await ask_models(await self._connected(), self.settings, _LIST_SECONDS)
         except ModelError:
@@ -174,7 +183,9 @@ class HttpStream:
 
 
 def _encoded(body: dict[str, Any]) -> bytes:
-    """The body as JSON; half a character, which no JSON can say, becomes a question mark."""
+    """Return the body as JSON; a lone surrogate, which JSON cannot encode, becomes a
+    question mark.
+    """
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:

@@ -1,10 +1,10 @@
-"""Servers of models that people run or rent, named in front of a colon.
+"""Known servers of models, named before a colon.
 
     ollama:qwen3     the model qwen3 of the Ollama on this machine, or where OLLAMA_HOST says
     llama.cpp        the one model of a llama-server on its usual port
     openai:gpt-5     OpenAI's own, with the key in OPENAI_API_KEY
 
-A row of the table is all that a further server needs.
+A further server needs only a row of the table.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import msgspec
 
 __all__ = ("ANY_KEY", "SERVERS", "KnownServer", "server_at")
 
+# The variable with the key of any server; it is sent wherever the address leads.
 ANY_KEY = "CALLBLOCKS_MODEL_KEY"
-"""The variable with the key of any server; it is sent wherever the address leads."""
 
 
 class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
 
     `keys` are the variables that may have its key, the first that is set wins. `start` is the
     command that starts it, `get` the one that fetches a model, with NAME for the model's name.
-    `tokens_field` is where it takes the most tokens of a reply.
+    `tokens_field` is the request field for the most tokens of a reply.
     """
 
     name: str
@@ -93,24 +93,26 @@ SERVERS: dict[str, KnownServer] = {
 }
 
 
+# Only a guess by port, used for hints in messages and for nothing else.
 def server_at(base_url: str) -> KnownServer | None:
     """Return the server that usually listens at this port of this machine."""
     from callblocks.models.endpoint import is_loopback
 
     if not is_loopback(base_url):
         return None
-    # An address without a port has the one of its scheme, at which none of these listens.
+    # A URL without a port has the default one, at which none of these listens.
     port = urlsplit(base_url).port
     local = (one for one in SERVERS.values() if is_loopback(one.address))
     return next((one for one in local if urlsplit(one.address).port == port), None)
 
 
 def _ollama_url(host: str) -> str:
-    """The address of the API by OLLAMA_HOST, which may leave out scheme, host or port.
+    """Return the address of the API by OLLAMA_HOST, which may leave out scheme, host or port.
 
-    Ollama reads the same variable as the address to listen at: every address of the machine is
-    then asked at loopback.
+    Ollama reads the same variable as the address to listen at: a wildcard address is then asked at
+    loopback.
     """
+    # The rules are Ollama's own, so that one variable means the same to both programs.
     scheme, mark, place = host.strip(" \"'").rpartition("://")
     place, _, path = place.partition("/")
     name, port = _host_and_port(place)
@@ -125,7 +127,7 @@ def _ollama_url(host: str) -> str:
 
 
 def _host_and_port(place: str) -> tuple[str, str]:
-    """`("host", ":port")`; an IPv6 address, with or without brackets, is in brackets."""
+    """Return `("host", ":port")`; put an IPv6 address into brackets."""
     try:
         return f"[{ipaddress.IPv6Address(place.strip('[]'))}]", ""
     except ValueError:

@@ -1,8 +1,9 @@
 """A file of weights in memory, by llama-cpp-python: messages in, pieces out.
 
-The library takes words like `<|im_end|>` for the ends of messages wherever they stand, and ends
-the program at a grammar that it cannot read. So a sign goes into such words in what others say,
-and a grammar is tried before it is used.
+The library interprets words like `<|im_end|>` as control tokens wherever they stand, so a tool's
+output could end its message and forge another. It also ends the whole program at a grammar that it
+cannot parse. So a sign is inserted into such words in all contents, and a grammar is tried before
+it is used.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ _NO_CONTROLS = re.compile(r"(?!)")
 
 
 def import_llama() -> Any:
-    """The library, which is no part of callblocks."""
+    """Return the library, which is an optional dependency."""
     try:
         return import_module("llama_cpp")
     except (ImportError, OSError, RuntimeError) as error:
-        # It is there and does not load where it was built for another machine.
+        # An installed library may fail to load, where it was built for another machine.
         why = "is not installed" if isinstance(error, ModuleNotFoundError) else f"fails: {error}"
         raise ModelError("model_missing", f"llama-cpp-python {why}; run: {_INSTALL}") from error
 
@@ -50,7 +51,7 @@ class LlamaWeights:
         self._controls = self._read_controls()
 
     def pieces(self, request: Request) -> Generator[Piece, None, None]:
-        """The reply, token by token; always the same one for the same request."""
+        """Yield the reply, token by token; always the same one for the same request."""
         chunks = self._llama.create_chat_completion(
             messages=[self._said(message) for message in request.messages],
             stream=True,
@@ -72,7 +73,7 @@ class LlamaWeights:
         yield Stopped(reason)
 
     def close(self) -> None:
-        """Let go of the memory."""
+        """Free the memory."""
         self._llama.close()
 
     def _said(self, message: Message) -> dict[str, str]:
@@ -86,6 +87,7 @@ class LlamaWeights:
             for token in range(library.llama_vocab_n_tokens(vocabulary))
             if library.llama_vocab_is_control(vocabulary, token)
         ]
+        # An alternation takes the first match, so a short control word must not hide a longer one.
         longest_first = sorted(filter(None, words), key=len, reverse=True)
         return (
             re.compile("|".join(map(re.escape, longest_first))) if longest_first else _NO_CONTROLS

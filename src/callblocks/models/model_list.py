@@ -1,4 +1,4 @@
-"""Which models a server has: `GET {base_url}/models`.
+"""The list of a server's models: `GET {base_url}/models`.
 
     models_at(EndpointSettings(base_url="http://127.0.0.1:11434/v1"))
 
@@ -29,10 +29,11 @@ _NAMES = ("id", "name", "model")
 async def ask_models(
     client: httpx2.AsyncClient, settings: EndpointSettings, seconds: float = _SECONDS
 ) -> tuple[str, ...]:
-    """Ask over a client that is there; raises `ModelError` where there is no list."""
+    """Ask over an existing client; raise `ModelError` where there is no list."""
     faults = Faults(settings)
     try:
         async with asyncio.timeout(seconds):
+            # Streamed and bounded like a reply: the list may come from any server.
             request = client.build_request("GET", full_url(settings, "models"))
             response = await client.send(request, stream=True)
             try:
@@ -46,7 +47,7 @@ async def ask_models(
     if response.status_code != 200:
         raise faults.status(response.status_code, body, response.headers.get("location", ""))
     try:
-        # A server may send back what it was sent: a name that holds a secret is none.
+        # A server may echo what it was sent: a name that contains a secret is dropped.
         names = _names(msgspec.json.decode(body))
         return tuple(name for name in names if faults.hide(name) == name)
     except (ValueError, RecursionError):
@@ -64,8 +65,9 @@ async def list_models(settings: EndpointSettings) -> tuple[str, ...]:
         return await ask_models(client, settings)
 
 
+# A thread of its own runs the coroutine, because the caller's thread may already run an event loop.
 def models_at(settings: EndpointSettings) -> tuple[str, ...]:
-    """Ask, and wait for the answer; also where an event loop runs in this thread."""
+    """Ask, and block for the answer; also where an event loop runs in this thread."""
     with ThreadPoolExecutor(1) as worker:
         return worker.submit(lambda: asyncio.run(list_models(settings))).result()
 
@@ -80,7 +82,9 @@ async def _body(response: httpx2.Response) -> bytes:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    """The names in a list of any known shape, each once; a `ValueError` where it is none."""
+    """Return the names in a list of any known shape, each once; raise `ValueError` for any
+    other.
+    """
     if isinstance(value, dict):
         given = cast("dict[str, Any]", value)
         value = next((given[key] for key in ("data", "models") if key in given), None)
@@ -94,5 +98,5 @@ def _name(entry: Any) -> str:
     if isinstance(entry, dict):
         given = cast("dict[str, Any]", entry)
         entry = next((given[key] for key in _NAMES if given.get(key)), "")
-    # A name goes to a screen and into a command.
+    # A name is shown on a screen and used in a command, so it must be printable.
     return entry if isinstance(entry, str) and entry.isprintable() else ""

@@ -5,7 +5,7 @@
     a.b and a_b        a_b_2 and a_b       the names that need no change keep theirs
 
 A model that is given tools natively knows them by these names only, also where it writes a call as
-text. So one book per turn is used in both directions.
+text. So one mapping per turn is used in both directions.
 """
 
 from __future__ import annotations
@@ -25,27 +25,29 @@ _OTHER = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class NativeNames:
-    """The native name of each tool, and back."""
+    """The mapping between tools and their native names."""
 
     def __init__(self, tools: Iterable[ToolSpec]) -> None:
         known = list(tools)
         self._native: dict[str, str] = {}
         self._own: dict[str, str] = {}
+        # Names that need no change come first, so that they keep theirs and only the others get a
+        # suffix.
         for spec in sorted(known, key=lambda spec: _short(spec.name) != spec.name):
             native = self._free(_short(spec.name))
             self._native[spec.name], self._own[native] = native, spec.name
+        # The tools under their native names.
         self.specs = tuple(replace(spec, name=self._native[spec.name]) for spec in known)
-        """The tools under their native names."""
+        # The tools that a call in text may name: by either of the two names.
         self.read_specs = (*self.specs, *(one for one in known if one.name not in self._own))
-        """What a call in text may name: either of the two."""
 
     def native(self, call: Call) -> Call:
-        """Return the call under the native name of its tool; any other name is made to fit."""
+        """Return the call under the native name of its tool; any other name is made valid."""
         return replace(call, name=self._native.get(call.name) or _short(call.name))
 
     def own(self, name: str) -> str:
         """Return the name of the tool that has this native name; any other name stays."""
-        # Models of the Harmony form put their namespace before it.
+        # Models of the Harmony format put their namespace before it.
         plain = name.removeprefix("functions.")
         return self._own.get(name) or self._own.get(plain) or name
 

@@ -50,6 +50,7 @@ __all__ = (
     "without_login",
 )
 
+# The forms that `open_model` takes; https is accepted wherever http is.
 MODEL_FORMS = (
     "scripted",
     "scripted:FOLDER",
@@ -60,7 +61,6 @@ MODEL_FORMS = (
     "smollm2",
     "llama:PATH.gguf",
 )
-"""The forms that `open_model` takes; https goes wherever http does."""
 
 _SCHEMES = ("http://", "https://")
 _ADDRESS_KEYS = (ANY_KEY, "OPENAI_API_KEY")
@@ -69,10 +69,9 @@ _ADDRESS_KEYS = (ANY_KEY, "OPENAI_API_KEY")
 def open_model(spec: str, settings: EndpointSettings | None = None) -> Model:
     """Open the model that a text names; `settings` are for one behind an address.
 
-    Others take the `context` of them alone.
-    The address and the model's name are those of the text. Raises `CallerError` for a text of
-    no known form, and `ModelError` where a package or a file is missing, or a server that was to
-    say which models it has cannot be asked.
+    Other models use only the `context` of them. The address and the model's name come from the
+    text. Raise `CallerError` for a text of no known form, and `ModelError` where a package or a
+    file is missing, or a server cannot be asked for its models.
     """
     kind, _, rest = spec.partition(":")
     if is_endpoint(spec):
@@ -95,7 +94,7 @@ def is_endpoint(spec: str) -> bool:
 
 
 def is_form(spec: str) -> bool:
-    """Return whether a text begins as one of the forms does."""
+    """Return whether a text begins like one of the forms."""
     return is_endpoint(spec) or spec.partition(":")[0] in ("scripted", "smollm2", "llama")
 
 
@@ -106,7 +105,7 @@ def locate(
 ) -> EndpointSettings:
     """Return the settings with the address, the key and the model's name of a form.
 
-    Nothing is asked: `model` is "" where neither the text nor the settings name one.
+    Nothing is requested: `model` is "" where neither the text nor the settings name one.
     """
     import msgspec
 
@@ -116,6 +115,7 @@ def locate(
     kind, _, rest = spec.partition(":")
     if server := SERVERS.get(kind):
         base_url, model = server.base_url(environment), rest
+        # Only where the person did not choose another field.
         if own.tokens_field == EndpointSettings().tokens_field:
             own = msgspec.structs.replace(own, tokens_field=server.tokens_field)
     else:
@@ -130,7 +130,7 @@ def locate(
 
 
 def unknown_model(spec: str, configured: Iterable[str] = ()) -> CallerError:
-    """Return the error for a text that names no model, with what may have been meant."""
+    """Return the error for a text that names no model, with a suggestion."""
     known = list(configured)
     shown = without_login(redact(spec))[:120]
     near = close_to(spec, (*known, *SERVERS, *MODEL_FORMS))
@@ -159,7 +159,7 @@ def _endpoint(spec: str, settings: EndpointSettings | None) -> Model:
 
 
 def _only_model(settings: EndpointSettings) -> str:
-    """Return the only model of a server that no name was given for."""
+    """Return the only model of a server, where no name was given."""
     from callblocks.models.model_list import models_at
 
     way = f"{settings.server}:MODEL" if settings.server else f"{settings.shown_url}#MODEL"
@@ -168,6 +168,7 @@ def _only_model(settings: EndpointSettings) -> str:
     except ModelError as error:
         words = f"{error.message}. It was asked which models it has; or name one: {way}"
         raise ModelError(error.code, words, **error.details) from None
+    # With several models a choice by us would be arbitrary, and could cost money.
     if len(names) == 1:
         return names[0]
     if not names:
@@ -198,7 +199,7 @@ def _local(path: str, context: int | None) -> Model:
 
 
 def key_hint(variable: str, key: str) -> str:
-    """Return what to say of the key that a variable has, where it is refused."""
+    """Return the hint about the key of a variable, for where it is refused."""
     if key:
         return f"the key that was sent is that of {variable}; check it there"
     return f"no key was sent: {variable} is empty; put the key there"
@@ -207,12 +208,16 @@ def key_hint(variable: str, key: str) -> str:
 def _environment_key(
     base_url: str, server: KnownServer | None, environment: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Return the key of the environment for an address, and what to say where it is refused."""
+    """Return the environment's key for an address, and a hint for where it is refused."""
     from callblocks.models.endpoint import is_loopback
 
     names = server.keys if server else _ADDRESS_KEYS
+    # A vendor's key must not travel in clear text over a network; only the variable that was made
+    # for callblocks goes to any address.
     is_safe = base_url.startswith("https://") or is_loopback(base_url)
     hint = f"no key was sent: set {' or '.join(names)} to the key"
+    # The first variable that is set decides, even if it is empty: an empty CALLBLOCKS_MODEL_KEY
+    # means "send no key".
     for name in names:
         key = environment.get(name)
         if key is None:
@@ -228,7 +233,7 @@ def _environment_key(
 
 
 def without_login(spec: str) -> str:
-    """Return the text without what stands before an `@`, and without a query: secrets."""
+    """Return the text without a login before an `@`, and without a query: both may be secrets."""
     head, scheme, rest = spec.partition("://")
     address, mark, model = rest.partition("#")
     plain = address.rpartition("@")[2].partition("?")[0]

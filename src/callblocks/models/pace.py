@@ -3,8 +3,8 @@
     async for piece in paced("Well, I will look.", pace=180): ...     Well|,| I| will| look|.
 
 Pieces are like tokens: a word with the blanks before it, some signs, a part of a long word. They
-never split what a reader sees as one character. The pauses vary as the text does: the same text
-is always written alike.
+never split a grapheme cluster. The pauses are seeded by the text: the same text is always paced
+alike.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import AsyncGenerator, Iterator
 
 __all__ = ("NATURAL", "paced", "split_pieces")
 
+# Characters per second: about forty tokens.
 NATURAL = 180.0
-"""Characters a second: about forty tokens."""
 
 _TOKEN = re.compile(r"\s{0,40}(?:\w{1,8}|[^\w\s]{1,3})|\s{1,40}")
 _LATE = 0.25  # seconds; a reader that is slower than this is not caught up with
@@ -29,21 +29,25 @@ _FLAG_LETTER = re.compile("[\U0001f1e6-\U0001f1ff]")
 
 
 async def paced(text: str, pace: float = NATURAL) -> AsyncGenerator[str, None]:
-    """The pieces, with pauses that make `pace` characters a second; 0 is without pauses."""
+    """Yield the pieces, with pauses that give `pace` characters per second; 0 is without pauses."""
     jitter = random.Random(text)
     clock = asyncio.get_running_loop().time
     due = clock()
     for number, piece in enumerate(split_pieces(text), 1):
         yield piece
         if pace > 0:
+            # A schedule instead of a sleep per piece: small delays of the loop do not add up, and a
+            # long stall is not made up by a burst.
             due = max(due, clock() - _LATE) + len(piece) / pace * jitter.uniform(0.5, 1.5)
             await asyncio.sleep(max(0.0, due - clock()))
+        # Without pauses the loop must still get a turn now and then, or one reply would block all
+        # others.
         elif number % _BREATH == 0:
             await asyncio.sleep(0)
 
 
 def split_pieces(text: str) -> Iterator[str]:
-    """The pieces; joined they are the text."""
+    """Yield the pieces; joined they are the text."""
     start = 0
     for token in _TOKEN.finditer(text):
         end = token.end()
@@ -53,7 +57,7 @@ def split_pieces(text: str) -> Iterator[str]:
 
 
 def _joined(before: str, after: str) -> bool:
-    """Whether two characters may be seen as one: a little too often rather than too seldom."""
+    """Return whether two characters may form one grapheme; errs towards yes."""
     return (
         unicodedata.category(after)[0] == "M"
         or _ALWAYS_JOINED.match(after) is not None

@@ -32,20 +32,20 @@ _BRACKET = re.compile(
     r"|CALL_ID|ARGS|THINK|MODEL_SETTINGS|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO|PREFIX|MIDDLE"
     r"|SUFFIX|REFERENCE_DOC_[0-9]{1,4})\])|<(?=/?(?:s|unk|pad)>)"
 )
-# At the start of a line, whatever a model may take for one.
+# At the start of a line, by any character that a model may take for a line end.
 _NAME = re.compile(
     r"(?<![^\n\r\v\f\x1c-\x1e\x85\u2028\u2029])[^\S\n]{0,8}"
     r"(?:u(?=ser[^\S\n]*:)|a(?=ssistant[^\S\n]*:)|s(?=ystem[^\S\n]*:))",
     re.IGNORECASE,
 )
+# Matches wherever some format inserts a sign into a content.
 MARKED = re.compile("|".join((_BAR.pattern, _BRACKET.pattern, f"(?i:{_NAME.pattern})")))
-"""Matches where some format puts a sign into a content."""
 
 
 class PromptFormat(msgspec.Struct, frozen=True):
-    """How a prompt is written: `prompt`, and the texts that end a reply.
+    """The form of a prompt: `prompt`, and the texts that end a reply.
 
-    `trims` says that a reply begins with a blank that is no part of it.
+    `trims` means that a reply begins with a blank that is not part of it.
     """
 
     name: str
@@ -55,14 +55,14 @@ class PromptFormat(msgspec.Struct, frozen=True):
 
 
 def prompt_format(name: str) -> PromptFormat:
-    """The format of that name."""
+    """Return the format of that name."""
     if name not in PROMPT_FORMATS:
         raise CallerError(f"no prompt format {name!r}; choose from: {', '.join(PROMPT_FORMATS)}")
     return PROMPT_FORMATS[name]
 
 
 def _content(message: Message, marker: re.Pattern[str]) -> str:
-    """The text of a message with a sign in each marker of the format."""
+    """Return the text of a message with a sign in each marker of the format."""
     text = text_of(list(message.parts)).strip("\n")
     return marker.sub(rf"\g<0>{ESCAPE}", text)
 
@@ -82,11 +82,13 @@ def _llama3_head(role: str) -> str:
 
 
 def _mistral(messages: Iterable[Message]) -> str:
-    """There are two sides only: what the system says stands before what the person says."""
+    """Return the prompt for two sides only: the system's text is put before the person's."""
     return "".join(_mistral_sides(messages))
 
 
 def _mistral_sides(messages: Iterable[Message]) -> Iterator[str]:
+    # The template has no system role and wants alternating sides, so neighbours of one side are
+    # joined.
     for is_reply, group in groupby(messages, lambda one: one.role == "assistant"):
         text = "\n\n".join(_content(one, _BRACKET) for one in group)
         yield f" {text}</s>" if is_reply else f"[INST] {text}[/INST]"
@@ -97,6 +99,7 @@ def _plain(messages: Iterable[Message]) -> str:
     return "".join((*said, "Assistant:"))
 
 
+# Every format, by its name.
 PROMPT_FORMATS = {
     one.name: one
     for one in (
@@ -106,4 +109,3 @@ PROMPT_FORMATS = {
         PromptFormat("plain", _plain, ("\nUser:", "\nSystem:", "\nAssistant:"), trims=True),
     )
 }
-"""Every format, by its name."""

@@ -1,4 +1,4 @@
-"""The pieces of a reply from the chunks that a server sends, chat and completion alike.
+"""Pieces of a reply from a server's chunks, chat and completion alike.
 
 {"choices": [{"delta": {"reasoning": "hm"}}]}      Thinking("hm")
 {"choices": [{"delta": {"content": "Hi"}}]}        Spoken("Hi")
@@ -19,8 +19,8 @@ from callblocks.models.wire import Choice, Chunk, NativeCall, Speech, Tokens
 
 __all__ = ("ReplyReader",)
 
+# Characters that a call costs even where it is empty, because each is kept to the end.
 _CALL_COST = 1000
-"""Characters that a call counts for even where it says nothing: each is kept to the end."""
 _REASONS = {
     **dict.fromkeys(("eos", "eos_token", "end_turn", "stop_sequence"), "stop"),
     "max_tokens": "length",
@@ -28,10 +28,11 @@ _REASONS = {
 
 
 class ReplyReader:
-    """Reads one reply: `feed` every chunk, then `close`, which gives `Usage` and `Stopped`.
+    """The reader of one reply: `feed` every chunk, then `close`, which yields `Usage` and
+    `Stopped`.
 
-    `limit` is in characters of all that the model says, thinks and calls. `reasoning_field` is the
-    name under which the server gives reasoning; "" until it gave some.
+    `limit` is in characters of text, reasoning and calls together. `reasoning_field` is the name
+    under which the server gives reasoning; "" until it gave some.
     """
 
     def __init__(self, faults: Faults, limit: int) -> None:
@@ -46,11 +47,11 @@ class ReplyReader:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the server said why the reply ended: then nothing of it is missing."""
+        """Return whether the server gave a reason for the end: then the reply is complete."""
         return bool(self._reason)
 
     def feed(self, chunk: Chunk) -> Iterator[Piece]:
-        """The pieces in one chunk; raises `ModelError` where the server tells an error."""
+        """Yield the pieces in one chunk; raise `ModelError` where the server reports an error."""
         self._usage = chunk.usage or self._usage
         for choice in chunk.choices or ():
             if not choice.index:
@@ -60,7 +61,7 @@ class ReplyReader:
             raise self._faults.told(told)
 
     def close(self, *, done: bool) -> Iterator[Piece]:
-        """The end. `done` says that the server said so, if without a reason."""
+        """Yield the end. `done` means that the server marked it, if without a reason."""
         if self._usage:
             yield _usage(self._usage)
         if not self._reason and not done:
@@ -75,6 +76,8 @@ class ReplyReader:
             if isinstance(piece, Spoken | Thinking):
                 self._count(len(piece.text))
             elif isinstance(piece, NativeDelta):
+                # Calls have a basic cost, or a server could fill the memory with millions of empty
+                # ones.
                 is_new = piece.slot >= self._calls
                 self._calls = max(self._calls, piece.slot + 1)
                 self._count(len(piece.text) + len(piece.name) + len(piece.id) + is_new * _CALL_COST)
@@ -94,7 +97,7 @@ class ReplyReader:
         self._reason = choice.finish_reason or self._reason
 
     def _speech(self, said: Speech) -> Iterator[Piece]:
-        # A server may say the same thought under both names.
+        # A server may send the same reasoning under both names.
         field = "reasoning_content" if said.reasoning_content else "reasoning"
         thought = said.reasoning_content or said.reasoning
         if thought:
@@ -103,6 +106,7 @@ class ReplyReader:
         yield from _content(said.content)
         if said.refusal:
             yield Spoken(said.refusal)
+        # Some servers send null entries to keep the indexes aligned.
         for call in filter(None, said.tool_calls or ()):
             yield self._slots.take(call)
         if said.function_call is not None:
@@ -110,7 +114,7 @@ class ReplyReader:
 
 
 def _content(content: str | list[dict[str, Any]] | None) -> Iterator[Piece]:
-    """Content is text, or a list of parts, some of which may be thoughts."""
+    """Yield pieces of a content: text, or a list of parts, some of which may be reasoning."""
     if isinstance(content, str):
         if content:
             yield Spoken(content)

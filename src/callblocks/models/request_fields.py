@@ -1,4 +1,4 @@
-"""The fields that every request to an OpenAI-compatible server has.
+"""Fields that every request to an OpenAI-compatible server has.
 
 {"model": "qwen3-8b", "stream": true, "stream_options": {"include_usage": true}, …}
 """
@@ -18,10 +18,10 @@ __all__ = ("request_body",)
 def request_body(
     request: Request, settings: EndpointSettings, faults: Faults, asked: dict[str, Any]
 ) -> dict[str, Any]:
-    """The body: the common fields, what is `asked` beside them, and the settings' own over both.
+    """Return the body: the common fields, `asked`, and the settings' own over both.
 
-    A field that is `None` is left out. A grammar for a server that takes none is refused: the
-    reply would not be held to it.
+    A field that is `None` is left out. A grammar for a server that takes none is refused: the reply
+    would not be constrained by it.
     """
     body: dict[str, Any] = {
         "model": settings.model,
@@ -31,6 +31,8 @@ def request_body(
         "temperature": request.temperature,
         "stop": list(request.stop) or None,
         "tools": [chat_tool(spec) for spec in request.tools] or None,
+        # Later entries win: the caller's fields over the common ones, and the person's settings
+        # over both.
         **asked,
         **settings.extra,
     }
@@ -39,6 +41,7 @@ def request_body(
     return {name: value for name, value in body.items() if value is not None}
 
 
+# Refused rather than dropped: a caller that asks for a grammar relies on the form of the reply.
 def _put_grammar(body: dict[str, Any], grammar: str, field: str, faults: Faults) -> None:
     if not field:
         raise faults.error(

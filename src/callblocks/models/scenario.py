@@ -1,4 +1,4 @@
-"""What a model that plays scripts can show: one scenario for each script, with a first prompt."""
+"""Scenarios of a model that plays scripts: one for each script, with a first prompt."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ class Scenario(msgspec.Struct, frozen=True):
 
 
 def scenarios_of(model: Model) -> tuple[Scenario, ...]:
-    """The scenarios of a model; none for one that thinks for itself."""
+    """Return the scenarios of a model; none for a real one."""
     return tuple(getattr(model, "scenarios", ()))

@@ -45,7 +45,7 @@ class BadScript(ValueError):
 
 
 class Script(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model writes, round by round, and what it answers with that."""
+    """The model's replies, round by round, and the patterns that select them."""
 
     name: str
     title: str
@@ -56,7 +56,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_script(name: str, text: str) -> Script:
-    """Read the text of a file; `name` is the file's, without its ending."""
+    """Parse the text of a file; `name` is the file's, without its ending."""
     front, body = _split(text)
     patterns = _patterns(front, name)
     title = _text(front, "title") or _spoken(name)
@@ -71,6 +71,7 @@ def read_script(name: str, text: str) -> Script:
 
 
 def _split(text: str) -> tuple[dict[str, Any], str]:
+    # A file without front matter is a script too: its name is the phrase.
     if text.partition("\n")[0].rstrip() != "---":
         return {}, text
     found = _FRONT.match(text)
@@ -81,6 +82,7 @@ def _split(text: str) -> tuple[dict[str, Any], str]:
 
 def _read_front(text: str) -> dict[str, Any]:
     try:
+        # `safe_load`: a script may come from anyone, and a YAML tag must not construct objects.
         front: Any = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         said = " ".join(str(error).split())

@@ -1,7 +1,7 @@
-"""A folder of scripts, as it is now: what changed on disk is read again.
+"""A folder of scripts in its current state: changed files are read again.
 
-Files that end in `.md` are scripts. `default.md` answers where no other fits. One that cannot be
-read is left out, and `broken` says why.
+Files that end in `.md` are scripts. `default.md` answers where no other matches. A file that cannot
+be read is left out, and `broken` says why.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ class ScriptFolder:
 
     @property
     def scripts(self) -> tuple[Script, ...]:
-        """Those that can be played, in the order of their file names."""
+        """Return the playable scripts, in the order of their file names."""
         self._refresh()
         return tuple(file.script for file in self._files.values() if file.script is not None)
 
     @property
     def broken(self) -> dict[str, str]:
-        """The files that cannot be, and why."""
+        """Return the other files, with the reason."""
         self._refresh()
         return {path.name: file.fault for path, file in self._files.items() if file.fault}
 
     def named(self, name: str) -> Script | None:
-        """The script of a name."""
+        """Return the script of a name."""
         return next((one for one in self.scripts if one.name == name), None) if name else None
 
     def find(self, said: str) -> Script | None:
-        """The script that fits best; else the default, if there is one."""
+        """Return the script that matches best; else the default, if there is one."""
         scripts = self.scripts
         best = max(scripts, key=lambda script: best_cover(script.patterns, said), default=None)
         if best is not None and best_cover(best.patterns, said):
@@ -72,7 +72,7 @@ class ScriptFolder:
         try:
             self._read()
         except OSError:
-            # A folder that went away in the middle of a talk: what was read is still known.
+            # The folder vanished during a conversation: the scripts read before stay known.
             return
 
     def _read(self) -> None:
@@ -86,6 +86,7 @@ class ScriptFolder:
     def _file(self, path: Path) -> _File:
         try:
             found = path.stat()
+            # Time and size together: an editor may save twice within the resolution of the clock.
             stamp = (found.st_mtime_ns, found.st_size)
             known = self._files.get(path)
             return known if known is not None and known.stamp == stamp else _load(path, stamp)

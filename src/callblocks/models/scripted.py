@@ -1,10 +1,10 @@
-"""The model that plays scripts: a folder of Markdown transcripts, matched to what a person says.
+"""The model that plays scripts: a folder of Markdown transcripts, matched to a person's words.
 
     model = ScriptedModel()                      # the scripts that come with callblocks
     model = ScriptedModel(Path("talks"), pace=0)
 
-See `callblocks.models.script` for what a transcript looks like. A fence that carries its own
-output is a call with its result; that is why this model, alone of all, writes results.
+See `callblocks.models.script` for the form of a transcript. A fence that carries its own output is
+a call with its result; that is why this model, alone of all, writes results.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ _A_TOKEN = 4  # characters, as a rule of thumb
 
 
 class ScriptedModel:
-    """Replies from a folder of scripts; None is the one that comes with callblocks.
+    """A model that replies from a folder of scripts; `None` is the built-in one.
 
-    `more` are further folders, whose scripts are among them by their names.
-    `context` is how many tokens it is to be sent, as by a model that takes no more.
-    `pace` is in characters a second and goes before what a script says: 0 is at once, None the
-    script's own pace, or a natural one.
+    `more` are further folders, whose scripts are among them by their names. `context` is the number
+    of tokens that it pretends to accept. `pace` is in characters per second and overrides the
+    script's: 0 is at once, `None` the script's own pace, or a natural one.
     """
 
     writes_results = True
@@ -58,13 +57,13 @@ class ScriptedModel:
 
     @property
     def suggestions(self) -> tuple[str, ...]:
-        """What a person may ask, a prompt for each script."""
+        """Return prompts that a person may try, one for each script."""
         scripts = self._scripts.scripts
         return tuple(dict.fromkeys(one.prompt for one in scripts if one.name != DEFAULT))
 
     @property
     def scenarios(self) -> tuple[Scenario, ...]:
-        """What it can play, a scenario for each script."""
+        """Return the scenarios, one for each script."""
         return tuple(
             Scenario(one.name, one.title, one.prompt)
             for one in self._scripts.scripts
@@ -73,12 +72,13 @@ class ScriptedModel:
 
     @property
     def broken(self) -> dict[str, str]:
-        """The files of the folder that are no scripts, and why."""
+        """Return the files of the folder that are no scripts, with the reason."""
         return self._scripts.broken
 
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
-        """The reply of the script that fits what the person says, for this round."""
+        """Yield the reply of the script that matches the person's message, for this round."""
         said = request.prompt or _last_said(request)
+        # A named scenario is played whatever the person says; a page can thus offer it as a button.
         script = self._scripts.named(request.scenario) or self._scripts.find(said)
         whole = self._text(script, said, request)
         text, reason = _cut(whole, request)
@@ -91,7 +91,7 @@ class ScriptedModel:
         yield Stopped(reason)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there are no resources."""
 
     def _text(self, script: Script | None, said: str, request: Request) -> str:
         if script is None:
@@ -122,7 +122,7 @@ def _last_said(request: Request) -> str:
 
 
 def _cut(text: str, request: Request) -> tuple[str, str]:
-    """The text up to a stop word or the most tokens, and why it ends there."""
+    """Return the text up to a stop word or the most tokens, and the reason of its end."""
     for word in request.stop:
         text = text.partition(word)[0] if word else text
     most = len(text) if request.max_tokens is None else request.max_tokens * _A_TOKEN

@@ -1,10 +1,10 @@
-"""What an OpenAI-compatible server sends, as far as it is read.
+"""Messages of an OpenAI-compatible server, as far as they are read.
 
     {"choices": [{"delta": {"content": "Hel"}}]}                             a chunk of a chat
     {"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]}  a chat, whole
     {"choices": [{"text": "Hel"}]}                                           a completion
 
-Unknown fields are passed over, and every field may be missing or null.
+Unknown fields are ignored, and every field may be missing or null.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class NativeCall(msgspec.Struct, frozen=True):
 
 
 class Speech(msgspec.Struct, frozen=True):
-    """What a model says: a part of it, or all."""
+    """The text of a model: a part of it, or all."""
 
     content: str | list[dict[str, Any]] | None = None
     reasoning_content: str | None = None
@@ -54,7 +54,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Tokens(msgspec.Struct, frozen=True):
-    """What a reply cost."""
+    """The cost of a reply."""
 
     prompt_tokens: int | float | None = None
     completion_tokens: int | float | None = None
@@ -74,8 +74,9 @@ class Chunk(msgspec.Struct, frozen=True):
 _DECODER = msgspec.json.Decoder(Chunk)
 
 
+# A second try without lone surrogates: decoding strictly first keeps the common case fast.
 def read_chunk(text: str) -> Chunk:
-    """The chunk that a text is; raises `ValueError` with the place of the fault if it is none."""
+    """Parse a chunk; raise `ValueError` with the place of the fault."""
     try:
         return _DECODER.decode(text)
     except msgspec.ValidationError:
@@ -87,7 +88,7 @@ def read_chunk(text: str) -> Chunk:
 
 
 def _whole_characters(text: str) -> bytes:
-    r"""The same JSON without halves of characters: a lone `\ud83d` becomes U+FFFD.
+    r"""Return the same JSON without lone surrogates: a lone `\ud83d` becomes U+FFFD.
 
     Some servers cut an emoji in two and escape each half.
     """

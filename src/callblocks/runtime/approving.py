@@ -1,11 +1,18 @@
-"""Getting the approval of a person for one exact call.
+"""Obtaining a person's approval for one exact call.
 
-An approval given earlier is used up first. Then, if somebody is there, the person is asked,
-one question at a time. The answer goes into the book, and only what the book then says counts:
-an answer that came too late, for other arguments, or that was taken back is none. Two who ask
-about the same call at the same time have one question in the book: whoever finds its answer used
-up asks anew. Where the book cannot be used, nothing is approved. Nobody is asked about a call that
-cannot work: its tool says so by its precheck, or when it tells what the call would change.
+Order: an earlier approval or grant in the book is used first; otherwise, if an asker is present,
+the person is asked, one question at a time.
+
+Invariants
+- Only the book decides. The asker's answer is written into the book, and the call runs only if
+  `book.take` then returns `used`. An answer that came too late, for other arguments, or that was
+  revoked meanwhile therefore counts for nothing.
+- One answer lets one call run. Two tasks that ask about the same call share one question in the
+  book; the task that finds the answer already used asks again.
+- The call is bound to its approval by `_bond`, which is computed again after the answer: a link
+  turned or a file changed while the person was thinking gives `approval_mismatch`.
+- Where the book cannot be used, nothing is approved.
+- Nobody is asked about a call that cannot work: its precheck or its preview says so first.
 """
 
 from __future__ import annotations
@@ -31,11 +38,12 @@ __all__ = ("Approving",)
 
 
 class Approving:
-    """`book` keeps what was approved, `asker` asks; `place` is the workspace it all counts for.
+    """The approvals of one conversation. `book` stores answers, `asker` asks, `place` is the
+    workspace.
 
-    `settled` is called with the answer to every question that is not left open, and `let_through`
-    with every call that a grant lets run without a question. `within` is the conversation, or the
-    turn of one, in which alone an answer for once counts; a grant counts in all of the workspace.
+    `settled` is called with the answer to every question that does not stay open, and `let_through`
+    with every call that a grant lets run without a question. `within` is the conversation, or one
+    turn of it, to which a one-time approval is confined; a grant counts in the whole workspace.
     """
 
     def __init__(
@@ -59,18 +67,23 @@ class Approving:
 
     @property
     def person(self) -> bool:
-        """Whether somebody is there to be asked."""
+        """Return whether a person is present to be asked."""
         return self._asker is not None and self._book is not None
 
     async def refusal(self, weighed: Weighed, turn: Turn) -> Failure | None:
-        """`None` where a person approved just this; otherwise why it does not run."""
+        """Return `None` where a person approved exactly this call; otherwise the reason why it does
+        not run.
+        """
         if self._book is None:
             preview = await preview_of(weighed, turn)
             required = _required(weighed, "and nobody can be asked here")
             return _unrunnable(weighed, preview) if isinstance(preview, Failure) else required
         try:
+            # One question at a time: parallel calls of a batch would otherwise show several
+            # questions at once, and a person could answer the wrong one.
             async with self._one_at_a_time:
-                # The question before may have waited long for its answer.
+                # The previous question may have been open for a long time; the turn may be over by
+                # now.
                 if turn.stopped:
                     return _failed(weighed, "cancelled", _STOPPED)
                 return await self._decide(self._book, weighed, turn)
@@ -78,13 +91,27 @@ class Approving:
             return _required(weighed, f"but approvals cannot be kept: {error}")
 
     def withdraw(self) -> None:
-        """Take back each question, and each yes for once that nothing ran on; grants stay."""
+        """Revoke each open question, and each one-time approval that nothing used; grants stay."""
         while self._asked and self._book is not None:
-            # Where the book cannot be used, nothing is approved; and it all expires soon.
+            # A failure to revoke is harmless: these records expire within minutes.
             with suppress(ApprovalsUnavailable, BadApproval):
                 _take_back(self._book, self._asked.pop())
 
     async def _decide(self, book: ApprovalBook, weighed: Weighed, turn: Turn) -> Failure | None:
+        # Strategy. `taken` is the book's last word on this call.
+        #
+        # The loop body asks once. It is entered while the book neither lets the call run ("used")
+        # nor holds a final denial (`_stands`). It is left
+        #
+        # - with `return`, where no answer can help: the call cannot work, nobody is there, the turn
+        #   was stopped, the denial came too late for the book, or the call changed meanwhile;
+        # - with `break`, where the book refuses after an answer (denied, expired, revoked);
+        # - by its condition, after `take` returned "used";
+        # - it repeats only where another call consumed our answer (`is_spent`).
+        #
+        # The `finally` reports every question as settled exactly once, with the words that the
+        # person or the clock gave. A cancelled task is the exception: the program is ending, and
+        # the question stays open in the book so that a resumed session can go on with it.
         bond = self._bond(weighed)
         taken = book.take(*bond)
         grant = _grant(taken)
@@ -107,7 +134,8 @@ class Approving:
                     return _waiting(weighed, taken, asked)
                 if answer is not None and not self._noted(book, asked, answer):
                     return _refused(weighed, Taken(status="denied"), words)
-                # What was approved is the call as it was shown.
+                # The approval is for the call as it was shown, so the bond must not have changed
+                # since.
                 if self._bond(weighed) != bond:
                     return _failed(weighed, "approval_mismatch", "its arguments changed meanwhile")
                 taken = book.take(*bond)
@@ -132,31 +160,34 @@ class Approving:
         preview: str | Failure,
         taken: Taken,
     ) -> Failure:
-        """Why a call does not run without a question: it cannot work, or nobody is there to ask."""
+        """Return why a call fails without asking: it cannot work, or nobody is there to ask."""
         if isinstance(preview, Failure):
             return _unrunnable(weighed, preview)
         return _waiting(weighed, taken, self._request(book, weighed, bond, preview))
 
     def _noted(self, book: ApprovalBook, asked: Approval, answer: Answer) -> bool:
-        """Put the answer into the book; false for a no that comes too late for it."""
+        """Store the answer in the book; return false for a denial that the book no longer
+        accepts.
+        """
         is_no = answer.verdict == "deny"
         if is_no:
             self._denied.add(asked.id)
         return _recorded(book, asked, answer) or not is_no
 
     def _stands(self, taken: Taken) -> bool:
-        """Whether a no is final: one that was said here, or where nobody is there to ask again."""
+        """Return whether a denial is final: given here, or with nobody present to ask again."""
         if taken.status != "denied":
             return False
         return self._asker is None or (taken.approval and taken.approval.id) in self._denied
 
     def _bond(self, weighed: Weighed) -> tuple[str, str]:
-        """What an approval of this call is bound to, and what a grant for its tool is."""
+        """Return the fingerprint that binds an approval, and the grant key of the tool."""
         tool, digest = weighed.tool, weighed.policy.digest
         facts, tainted = weighed.facts, bool(weighed.facts.tainted)
-        # What a path leads to may change while a person is asked.
+        # `facts.paths` are real paths: turning a link while the person thinks changes the
+        # fingerprint.
         bound = [self._place, facts.paths, tainted, self._within]
-        # A diff that was shown is one of the file as it was then.
+        # A diff shows one state of a file, so the identity of each shown file is bound as well.
         place = json.dumps([*bound, *weighed.shown_files])
         return (
             fingerprint(tool, weighed.call.input, digest, place=place),
@@ -180,7 +211,9 @@ class Approving:
 
 
 async def _answer(asking: Awaitable[Answer | None], turn: Turn) -> Answer | None:
-    """What the person says, or `None` once the turn is stopped."""
+    """Return the person's answer, or `None` once the turn is stopped."""
+    # Awaited also after cancellation, so that the asker's own cleanup (closing a dialog) runs
+    # before the turn goes on.
     task = asyncio.ensure_future(asking)
     try:
         return task.result() if await turn.wait(task) else None
@@ -190,7 +223,9 @@ async def _answer(asking: Awaitable[Answer | None], turn: Turn) -> Answer | None
 
 
 def _is_open(book: ApprovalBook, asked: Approval) -> bool:
-    """Whether a question still waits; one that nobody answered may be over, or taken back."""
+    """Return whether a question is still open; an unanswered one may have expired or been
+    revoked.
+    """
     now = book.get(asked.id)
     return now is None or now.state == "pending"
 
@@ -202,15 +237,16 @@ def _take_back(book: ApprovalBook, id: str) -> None:
 
 
 def _is_spent(book: ApprovalBook, asked: Approval, taken: Taken) -> bool:
-    """Whether the answer let another call run: each needs one of its own, unless there is a no."""
+    """Return whether the answer was used by another call; each call needs an answer of its own."""
     now = None if taken.status in ("used", "denied") else book.get(asked.id)
     return now is not None and now.state == "used"
 
 
 def _recorded(book: ApprovalBook, asked: Approval, answer: Answer) -> bool:
-    """Return whether the book took the answer; it takes none for a question that is over.
+    """Store the answer; return false if the question is no longer open.
 
-    An asker who answers had the call itself to show, whatever the book shows of it.
+    `saw_all` is true because an asker had the call itself to show, not only the masked text in the
+    book.
     """
     try:
         if answer.verdict == "once":
@@ -230,7 +266,7 @@ def _refused(weighed: Weighed, taken: Taken, reason: str = "") -> Failure:
 
 
 def _grant(taken: Taken) -> Grant | None:
-    """Return the grant that lets a call run; `None` where it runs on a yes for once, or not."""
+    """Return the grant that lets a call run; `None` for a one-time approval or a refusal."""
     approval = taken.approval
     if not taken.ok or approval is None or approval.minutes == 0:
         return None
@@ -238,11 +274,11 @@ def _grant(taken: Taken) -> Grant | None:
 
 
 def _tell_nobody(_question: Question, _approved: bool, _words: str, _granted: Grant | None) -> None:
-    """Nobody wants to know."""
+    """Ignore the answer: the default of `settled`."""
 
 
 def _unanswered(taken: Taken) -> str:
-    """Return in words how long a question waited in vain; "" for one that was answered."""
+    """Return in words how long a question waited unanswered; "" for an answered one."""
     approval = taken.approval
     if taken.status != "expired" or approval is None or approval.answered_at:
         return ""
@@ -263,7 +299,7 @@ _WORDS = {
 
 
 def _waiting(weighed: Weighed, taken: Taken, asked: Approval) -> Failure:
-    """Nobody answered: the question stays in the book, for whoever comes."""
+    """Return the failure for an open question, which stays in the book for whoever comes."""
     failure = _refused(weighed, taken)
     words = f"{failure.message} ({weighed.decision.reason}); it waits as {asked.id}"
     words = "; ".join(filter(None, (words, weighed.decision.way_out)))
@@ -277,7 +313,7 @@ def _required(weighed: Weighed, why: str) -> Failure:
 
 
 def _unrunnable(weighed: Weighed, failure: Failure) -> Failure:
-    """Say of a failure that it came before anybody was asked, and that nothing ran."""
+    """Word a failure that occurred before anybody was asked: nothing ran."""
     words = f"{weighed.tool.name} did not run: {failure.message}"
     return msgspec.structs.replace(failure, message=words)
 

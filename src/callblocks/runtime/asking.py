@@ -1,7 +1,7 @@
-"""Asking a person before a call runs.
+"""The question to a person before a call runs.
 
-An asker shows the question with the exact arguments and gives the answer, or `None` where the
-person went away without one.
+An asker shows the question with the exact arguments and returns the answer, or `None` where the
+person left without one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Verdict: TypeAlias = Literal["once", "while", "deny"]
 
 
 class ShownCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call as it may be kept and sent: input and preview with their secrets masked.
+    """A call as it may be stored and sent: input and preview with their secrets masked.
 
     `is_whole` is false where a mask covers more than the value of a secret.
     """
@@ -46,7 +46,7 @@ class ShownCall(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The call as text, for a person who answers later.
+        """Return the call as text, for a person who answers later.
 
             file_write
               "path": notes/a.md
@@ -55,7 +55,8 @@ class ShownCall(msgspec.Struct, frozen=True, kw_only=True):
               | --- notes/a.md
               | +++ notes/a.md
 
-        No line of a value can look like another argument: it stands further in.
+        Continuation lines of a value are indented further than a key, so no value can imitate
+        another argument.
         """
         lines = [self.name]
         for key, value in self.input.items():
@@ -66,7 +67,7 @@ class ShownCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def show_call(name: str, input: Mapping[str, Any], preview: str) -> ShownCall:
-    """Mask the secrets of a call and of what it would change."""
+    """Mask the secrets of a call and of its preview."""
     masked = mask_secrets({"input": plain(input), "preview": preview})
     return ShownCall(
         name=name,
@@ -77,9 +78,10 @@ def show_call(name: str, input: Mapping[str, Any], preview: str) -> ShownCall:
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """May this call run? `preview` is what it would change, where the tool can tell.
+    """The question whether a call may run. `preview` is the change, where the tool can tell.
 
-    `read` is whether the input of the call is not as the model wrote it, but as the tool takes it.
+    `read` is true where the input of the call is not as the model wrote it, but as the tool takes
+    it.
     """
 
     call: Call
@@ -92,12 +94,16 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> ShownCall:
-        """The call as it may be kept and sent; `call` and `preview` also have the secrets."""
+        """Return the call as it may be stored and sent; `call` and `preview` still hold the
+        secrets.
+        """
         return show_call(self.tool.name, self.call.input, self.preview)
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """Once; for a while, with the minutes; or no, with the reason that the model is told."""
+    """Approval for one call; for some minutes; or a denial, with the reason that the model
+    is told.
+    """
 
     verdict: Verdict
     minutes: int = 0
@@ -108,16 +114,16 @@ Asker: TypeAlias = Callable[[Question], Awaitable[Answer | None]]
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
-    """A yes to every call of a tool for some minutes; `expires` in seconds since 1970."""
+    """An approval of every call of a tool for some minutes; `expires` in seconds since 1970."""
 
     approval: str
     minutes: int
     expires: float
 
 
+# Callback with: whether the call runs, the words that came with the answer, and the grant that it
+# gave.
 Settled: TypeAlias = Callable[[Question, bool, str, Grant | None], None]
-"""Called with whether the call runs on the answer to a question, the words that came with it, and
-the grant that the answer gave."""
 
+# Callback with a call that a grant lets through without a question.
 LetThrough: TypeAlias = Callable[[Call, Grant], None]
-"""Called with a call that a grant lets through without a question."""

@@ -1,12 +1,20 @@
-"""A limited number of places, shared by users: a limit in all, a limit for each, and a queue.
+"""A limited number of slots, shared by users: a total limit, a limit per user, and a queue.
 
     budget = Budget(4, share=2)
-    async with budget.place("anna", lambda before: …):     called with how many are served before
+    async with budget.place("anna", lambda before: …):     called with the number served before
         ...
 
-Users take turns: whoever asks for a hundred places does not make the others wait for a hundred.
-Within one user, whoever came first is served first. A budget is used in one event loop; nothing in
-it awaits while its queues change, so it needs no lock.
+Users are served round-robin, so one user who asks for a hundred slots does not delay the others by
+a hundred. Within one user the order is first come, first served.
+
+Invariants
+- `held` never exceeds `limit`, and no user holds more than `share`.
+- A user is in `_queues` only while somebody of that user waits; its queue is never empty.
+- A slot handed to a waiter is counted before the waiter wakes up. A waiter that is cancelled
+  between these two moments must give the slot back (`_leave`), or it would leak.
+
+A budget belongs to one event loop, and no method awaits while it changes the queues. So no lock is
+needed, and a semaphore would not do: it knows neither users nor positions.
 """
 
 from __future__ import annotations
@@ -23,12 +31,12 @@ from callblocks.tools.tool import Tool
 
 __all__ = ("Budget", "BudgetFull", "Budgets", "TellPlace")
 
+# Callback with the number of waiters served before, called each time that the number changes.
 TellPlace: TypeAlias = Callable[[int], None]
-"""Called with how many are served before, each time that the number changes."""
 
 
 class BudgetFull(Exception):
-    """The queue is full; `is_own` where it is the queue of this user."""
+    """The queue is full; `is_own` is true where it is the queue of this user."""
 
     def __init__(self, *, is_own: bool) -> None:
         super().__init__("too many wait for a place")
@@ -36,9 +44,9 @@ class BudgetFull(Exception):
 
 
 class Budget:
-    """`limit` places at once, `share` of them for one user.
+    """`limit` slots at once, at most `share` of them for one user.
 
-    `waiting` may wait, and `waiting_share` of one user; `None` is any number.
+    At most `waiting` tasks may wait, and `waiting_share` of one user; `None` means any number.
     """
 
     def __init__(
@@ -54,24 +62,24 @@ class Budget:
         self._most = waiting
         self._most_of_one = waiting_share
         self._held: Counter[str] = Counter()
+        # Waiters by user. The first user in the order is served next.
         self._queues: OrderedDict[str, deque[_Waiter]] = OrderedDict()
-        """Waiters by user. The first user is served next."""
 
     @property
     def held(self) -> int:
-        """How many places are taken."""
+        """Return the number of slots taken."""
         return self._held.total()
 
     @property
     def waiting(self) -> int:
-        """How many wait for a place."""
+        """Return the number of tasks that wait."""
         return sum(map(len, self._queues.values()))
 
     @asynccontextmanager
     async def place(
         self, user: str = "", tell: TellPlace | None = None
     ) -> AsyncGenerator[None, None]:
-        """Hold a place, once there is one; `BudgetFull` where too many wait already."""
+        """Hold a slot as soon as one is free; raise `BudgetFull` where too many wait already."""
         await self._take(user, tell)
         try:
             yield
@@ -79,6 +87,8 @@ class Budget:
             self._release(user)
 
     async def _take(self, user: str, tell: TellPlace | None) -> None:
+        # A newcomer must not overtake its own user's waiters, so a queue of that user excludes this
+        # path.
         if user not in self._queues and self._has_room(user):
             self._held[user] += 1
             return
@@ -97,14 +107,14 @@ class Budget:
             raise
 
     def _release(self, user: str) -> None:
-        """Give a place back, and to whoever is next."""
+        """Give a slot back, and hand it to the next waiter."""
         self._held[user] -= 1
         if not self._held[user]:
             del self._held[user]
         self._serve()
 
     def _leave(self, user: str, waiter: _Waiter) -> None:
-        """Take a cancelled waiter out; release the place that it was given at the same moment."""
+        """Remove a cancelled waiter; release the slot if it was handed over at the same moment."""
         queue = self._queues.get(user)
         if queue is not None and waiter in queue:
             queue.remove(waiter)
@@ -118,21 +128,29 @@ class Budget:
         return self.held < self._limit and self._held[user] < self._share
 
     def _serve(self) -> None:
-        """Give free places to waiters, to one user after another."""
+        """Hand free slots to waiters, round-robin over the users."""
         while (user := next(filter(self._has_room, self._queues), None)) is not None:
+            # Popping and inserting again moves the user to the end of the order: this is the
+            # round-robin.
             queue = self._queues.pop(user)
             waiter = queue.popleft()
             if queue:
                 self._queues[user] = queue
+            # A waiter that was cancelled is still in the queue until its task runs. Giving it the
+            # slot would leak it, so it is skipped.
             if not waiter.served.done():
                 self._held[user] += 1
                 waiter.served.set_result(None)
         self._tell()
 
     def _tell(self) -> None:
-        """Tell each waiter how many are served before: each round serves one of every user."""
+        """Report to each waiter how many are served before it: each round serves one of
+        every user.
+        """
         before, at = 0, 0
         queues = [list(queue) for queue in self._queues.values()]
+        # The announced order is the order of service only while no user reaches its share. It is a
+        # forecast for people, not a promise, so the simpler computation suffices.
         while queues:
             for queue in queues:
                 queue[at].tell_place(before)
@@ -142,7 +160,7 @@ class Budget:
 
 
 class _Waiter:
-    """A task that waits for a place, and the last number that it was told."""
+    """A task that waits for a slot, and the last number that it was told."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, tell: TellPlace | None) -> None:
         self.served = loop.create_future()
@@ -151,7 +169,9 @@ class _Waiter:
         self._last = -1
 
     def tell_place(self, before: int) -> None:
-        """Tell a new number, soon: an error of a listener must not hit whoever moved the queue."""
+        """Report a new number through the loop: an exception of a listener must not reach the
+        releaser.
+        """
         if self._tell is not None and before != self._last:
             self._last = before
             self._loop.call_soon(self._tell_now, before)
@@ -162,7 +182,7 @@ class _Waiter:
 
 
 class Budgets(msgspec.Struct, frozen=True):
-    """The budgets that all turns of one program share: processes, and streams of models.
+    """The budgets that all turns of one program share: subprocesses, and streams of models.
 
     `sandboxes` run programs, `renderers` make documents and run isolated tools.
     """
@@ -178,14 +198,14 @@ class Budgets(msgspec.Struct, frozen=True):
         renderers: tuple[int, int] = (4, 1),
         streams: tuple[int, int] = (500, 400),
     ) -> Budgets:
-        """Return budgets of so many places each: for the program, and for one user.
+        """Return budgets with these numbers of slots: for the program, and for one user.
 
-        However many chats a user has, they start no more processes at once than one chat does.
+        Chats of one user share that user's slots, however many chats there are.
         """
         return cls(Budget(*sandboxes), Budget(*renderers), Budget(*streams))
 
     def of_tool(self, tool: Tool) -> Budget | None:
-        """Return the budget of what a tool starts; `None` where it starts no process."""
+        """Return the budget for the processes of a tool; `None` where it starts no process."""
         if tool.traits.kind == "exec":
             return self.sandboxes
         is_apart = tool.isolated or tool.traits.result == "rendering"

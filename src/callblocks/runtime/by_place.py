@@ -1,4 +1,4 @@
-"""Why arguments that go by their place did not fit a tool, in words that a model can act on.
+"""Reasons why positional arguments did not fit a tool, in words that a model can act on.
 
 🛠️[search left pump]     limit: must be an integer, got "pump"
                           in this dialect a text of several words stands in quotes: 'left pump'
@@ -22,7 +22,9 @@ _QUOTES = "in this dialect a text of several words stands in quotes: 'left pump'
 
 
 def unbound(call: Call, tool: ToolSpec) -> str:
-    """Why no parameter could be given; "" where they were, or where nobody tried."""
+    """Return why the positional arguments could not be bound; "" where they were or were
+    not tried.
+    """
     is_raw = call.input.keys() == _RAW and _RAW.isdisjoint(tool.properties)
     if call.dialect not in _DIALECTS or not is_raw:
         return ""
@@ -37,7 +39,7 @@ def unbound(call: Call, tool: ToolSpec) -> str:
 
 
 def quoting_hint(call: Call, tool: ToolSpec, faults: Iterable[FieldFault]) -> str:
-    """A word about quotes, where a word that comes after a text does not fit; else ""."""
+    """Return a hint about quotes where a word after a text does not fit; otherwise ""."""
     texts = [name for name in _names(tool) if isinstance(call.input.get(name), str)]
     is_split = any(fault.field in texts[1:] for fault in faults)
     return _QUOTES if call.dialect in _DIALECTS and is_split else ""

@@ -1,4 +1,4 @@
-"""What runs inside the process of an isolated tool: `python -m callblocks.runtime.child`."""
+"""The process of an isolated tool: `python -m callblocks.runtime.child`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ("main",)
 
 
 def main(file: str, name: str, answer_to: str) -> None:
-    """Load the function, run it on what stands on standard input, and write the answer."""
+    """Load the function, run it on the JSON from standard input, and write the answer."""
     given = msgspec.json.decode(sys.stdin.buffer.read())
     answer = _answer(file, name, given)
     with os.fdopen(int(answer_to), "wb") as pipe:
@@ -32,6 +32,8 @@ def main(file: str, name: str, answer_to: str) -> None:
 
 def _answer(file: str, name: str, given: dict[str, Any]) -> Answer:
     try:
+        # The whole answer is built before the pipe is opened, so that a failure while converting
+        # the value is still an answer.
         value = _run(file, name, given)
         if inspect.isawaitable(value):
             value = asyncio.run(_wait(value))
@@ -50,7 +52,7 @@ def _run(file: str, name: str, given: dict[str, Any]) -> Any:
     found = attrgetter(name)(_load(file))
     if not isinstance(found, Tool):
         return found(**given)
-    # The values came as JSON: the tool makes of them again what its function takes.
+    # The values crossed the pipe as JSON, so the tool converts them to its parameter types again.
     checked = found.check(given)
     if checked.faults:
         raise ToolError("invalid_input", faults_text(checked.faults))
@@ -59,7 +61,9 @@ def _run(file: str, name: str, given: dict[str, Any]) -> Any:
 
 
 def _load(file: str) -> ModuleType:
-    """Run the file itself: what lies in `__pycache__` may be of anyone who writes there."""
+    """Run the source file itself: `__pycache__` may have been written by anyone, and the import
+    system would trust it.
+    """
     module = ModuleType("callblocks_isolated")
     module.__file__ = file
     sys.modules[module.__name__] = module

@@ -1,10 +1,19 @@
-"""The one door between a call and its tool: what does not pass here does not run.
+"""The gate between a call and its tool: a call that does not pass here does not run.
 
-    known?  ended?  runnable?  input fits?  meant?  policy: allow | ask | deny  →  approval
+    known?  ended?  runnable?  input fits?  alias?  policy: allow | ask | deny  →  approval
 
-Every step that cannot say yes says no, with a code and words that model and person understand. A
-call that stands for another is judged, shown and run as that other one, and an input that was not
-taken as it was given is judged and shown as it was taken.
+Strategy: `weigh` collects facts and asks the policy, without any effect. `refusal` enforces the
+decision, and asks a person where the policy says so.
+
+Invariants
+- Every step fails closed: a step that cannot say yes gives a failure with a code and words for the
+  model and the person.
+- One checked input, made once by `take_call`, is judged, shown, approved and run. A call that
+  stands for another tool is judged as that other tool.
+- Paths are resolved once, inside `in_call`, and pinned. The tool later opens exactly what was
+  judged.
+- After a person answered, the call is judged again (`_changed`). Minutes may have passed, in which
+  a link was turned, a file edited or the turn tainted.
 """
 
 from __future__ import annotations
@@ -30,12 +39,12 @@ from callblocks.tools.tool import Tool
 
 __all__ = ("Gate", "Resolve")
 
+# Return the real path below the workspace, or `None` for a path that leaves it.
 Resolve: TypeAlias = Callable[[str], str | None]
-"""The real path below the workspace, or `None` for one that leaves it."""
 
 
 class Gate:
-    """Decides by a policy, and by what a person approved."""
+    """The decision about calls, by a policy and by what a person approved."""
 
     def __init__(
         self,
@@ -52,7 +61,7 @@ class Gate:
         self._origins = origins
 
     def weigh(self, call: Call, turn: Turn) -> Weighed | Failure:
-        """What the policy says of a call; nobody is asked and nothing is used up."""
+        """Judge a call by the policy; nobody is asked and no approval is used up."""
         return self._weigh(call, turn, "")
 
     def _weigh(self, call: Call, turn: Turn, through: str) -> Weighed | Failure:
@@ -63,6 +72,8 @@ class Gate:
 
     def _judge(self, taken: TakenCall, turn: Turn) -> Weighed:
         call, tool = taken.call, taken.tool
+        # Every path that is resolved in this block becomes a pin, also those that the policy looks
+        # at.
         with in_call(CallFiles()) as pinned:
             facts = gather(
                 tool,
@@ -73,11 +84,13 @@ class Gate:
                 through=taken.through,
                 reached=self.policy.looks_at_paths,
             )
+            # A call that sends data out also carries the taint of the files that it would send.
             if carried := carried_taints(self._origins, tool, facts):
                 tainted = tuple(dict.fromkeys((*facts.tainted, *carried)))
                 facts = msgspec.structs.replace(facts, tainted=tainted)
         if facts.traits != tool.traits:
-            # Who is asked, and what is approved, is about a tool that does what this call does.
+            # Traits may depend on the input (a dry run, a read-only query). Question and approval
+            # are about the tool as this call uses it.
             tool = msgspec.structs.replace(tool, traits=facts.traits)
         return Weighed(
             call=call,
@@ -91,8 +104,12 @@ class Gate:
         )
 
     async def refusal(self, weighed: Weighed, turn: Turn) -> Failure | None:
-        """`None` lets the call through; a person is asked where the policy says so."""
+        """Return `None` to let the call through, else the refusal; ask a person where the policy
+        says so.
+        """
         decision = weighed.decision
+        # An allow is not judged again: its paths are pinned, so the tool uses the files that were
+        # judged, however long the call waits for a slot.
         if decision.verdict == "allow":
             return None
         if not decision.asked:
@@ -103,9 +120,10 @@ class Gate:
     def _changed(self, weighed: Weighed, turn: Turn) -> Failure | None:
         """Return a failure where a call no longer means what was approved.
 
-        Meanwhile a link may have been turned, a file changed that the person saw the change of, or
-        text of others may have come into the turn.
+        Meanwhile a link may have been turned, a file changed whose diff the person saw, or text of
+        others may have entered the turn.
         """
+        # Compare facts, not only the decision: an "ask" for another file is still an "ask".
         now = self._weigh(weighed.call, turn, weighed.facts.through)
         if isinstance(now, Failure):
             return now

@@ -1,4 +1,4 @@
-"""One function of a tool, run to its end, its time limit, or the stop of the turn."""
+"""One function of a tool, run until it returns, its time is up, or the turn is stopped."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from callblocks.tools.tool import Tool
 
 __all__ = ("invoke",)
 
+# Seconds that a function gets to end after it was cancelled.
 _GRACE = 1.0
-"""Seconds that a function gets to end after it was told to."""
 
 
 async def invoke(
@@ -29,11 +29,12 @@ async def invoke(
     seconds: float,
     files: CallFiles | None = None,
 ) -> Any:
-    """Return the value of the function; raise what it raises, or `ToolError` timeout or cancelled.
+    """Return the value of the function; raise its exception, or `ToolError` timeout or cancelled.
 
-    `files` are those of the call: its paths lead where they led when they were judged.
+    `files` are those of the call, so that its paths lead to what was judged.
     """
-    # Only what is started here gets them: a task or thread keeps the context that it was made in.
+    # Context variables are copied when a task or thread is created, so setting them around `_start`
+    # suffices; the caller's own context stays unchanged.
     with running_as(context), in_call(files or CallFiles()):
         task = _start(tool, values, context)
     try:
@@ -42,6 +43,7 @@ async def invoke(
         code, why = ("cancelled", "stopped") if turn.stopped else ("timeout", f"{seconds:g} s")
         raise ToolError(code, _WORDS[code].format(name=tool.name, why=why))
     finally:
+        # Set even on success: a thread that the tool left behind sees that nobody waits any more.
         context.cancelled = True
         await _end(task)
 
@@ -64,7 +66,7 @@ def _start(tool: Tool, values: dict[str, Any], context: Context) -> asyncio.Futu
 
 
 async def _contained(begin: Callable[[], Awaitable[Any]]) -> Any:
-    """Begin some work and wait for it; what it raises to end a program ends this call only."""
+    """Await some work; turn an exception that would end the program into a failure of this call."""
     try:
         return await begin()
     except (Exception, asyncio.CancelledError):
@@ -75,19 +77,21 @@ async def _contained(begin: Callable[[], Awaitable[Any]]) -> Any:
 
 
 def _result(task: asyncio.Future[Any]) -> Any:
-    """The value, or what was raised; a tool that cancels itself cancels nothing else."""
+    """Return the value or raise the exception; a tool that cancels itself cancels nothing else."""
     if task.cancelled():
         raise ToolError("tool_error", "the tool gave itself up")
     return task.result()
 
 
 def _finished(value: Any) -> Any:
-    """A plain function may give something to wait for: it is waited for where it was made."""
+    """Run an awaitable returned by a sync tool to completion, in the worker thread that
+    created it.
+    """
     return asyncio.run(_contained(lambda: value)) if inspect.isawaitable(value) else value
 
 
 async def _end(task: asyncio.Future[Any]) -> None:
-    """Cancel what still runs; what does not end in time is left to itself."""
+    """Cancel what still runs; a task that does not end in time is abandoned."""
     if task.done():
         return
     task.cancel()
@@ -99,6 +103,8 @@ async def _end(task: asyncio.Future[Any]) -> None:
 
 
 def _drop(task: asyncio.Future[Any]) -> None:
-    """Look at a late answer, so that nobody complains that it was not looked at."""
+    """Retrieve the exception of an abandoned task, so that asyncio does not log it as
+    unretrieved.
+    """
     if not task.cancelled():
         task.exception()

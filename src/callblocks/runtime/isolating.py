@@ -1,9 +1,11 @@
-"""A function in a process of its own: what hangs is killed, what dies takes nothing with it.
+"""A tool's function in a subprocess: a hang is killed, a crash takes nothing with it.
 
-The child loads the function by its file and name, gets the values as JSON on standard input,
-and answers with one line of JSON on a pipe of its own. What it prints goes nowhere. It imports
-nothing from the folder it starts in, nor from beside the file: a model may have written there.
-This is no sandbox: the function may do all that this program may.
+The child loads the function by its file and name, gets the values as JSON on standard input, and
+answers with one line of JSON on a separate pipe. Its standard output goes to /dev/null, so a
+`print` cannot forge an answer. It imports nothing from its working directory or from beside the
+file (`-P`), because a model may have written there.
+
+This is no sandbox: the function may do everything that this program may.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _ANSWER_LIMIT = 64 * 1024 * 1024
 
 
 class Answer(msgspec.Struct, omit_defaults=True):
-    """What the child says: a value, or why there is none."""
+    """The child's answer: a value, or the failure."""
 
     value: Any = None
     code: str = ""
@@ -37,7 +39,7 @@ class Answer(msgspec.Struct, omit_defaults=True):
 
 
 async def run_isolated(tool: Tool, values: dict[str, Any]) -> Any:
-    """Run a tool's function in a child; cancelling this kills the child and its group."""
+    """Run a tool's function in a child; cancelling this coroutine kills the child and its group."""
     file, name = _whereabouts(tool)
     given = msgspec.json.encode(plain(values))
     reader, writer = os.pipe()
@@ -54,6 +56,7 @@ async def run_isolated(tool: Tool, values: dict[str, Any]) -> Any:
         os.close(reader)
         raise
     finally:
+        # The parent must close its copy of the write end, or it would never see end-of-file.
         os.close(writer)
     try:
         answer = await _converse(child, reader, given)
@@ -70,6 +73,7 @@ async def _converse(child: asyncio.subprocess.Process, reader: int, given: bytes
     pipe = os.fdopen(reader, "rb", buffering=0)
     transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), pipe)
     try:
+        # A child that dies early breaks the pipe; its exit status says more than that error.
         with suppress(ConnectionError):
             child.stdin.write(given)
             await child.stdin.drain()
@@ -84,6 +88,8 @@ async def _converse(child: asyncio.subprocess.Process, reader: int, given: bytes
 
 def _value(line: bytes, name: str, status: int | None) -> Any:
     if not line.endswith(b"\n"):
+        # No complete line means that the child died before it answered; a partial answer is never
+        # used.
         how = f"signal {-status}" if status is not None and status < 0 else f"exit code {status}"
         raise ToolError("tool_died", f"{name} ended without an answer ({how})")
     try:
@@ -98,13 +104,14 @@ def _value(line: bytes, name: str, status: int | None) -> Any:
 
 
 def _kill(child: asyncio.subprocess.Process) -> None:
-    """The child and all that it started, as far as it kept them in its group."""
+    """Kill the child and every process that stayed in its process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
 
 
 def _whereabouts(tool: Tool) -> tuple[str, str]:
     assert tool.function is not None
+    # A context holds callbacks into this process, which cannot cross a process boundary.
     if tool.context is not None:
         raise ToolError(
             "not_runnable", f"{tool.name} cannot be isolated: it takes a Context, which stays here"

@@ -1,10 +1,17 @@
-"""What was about to happen, written down before it does.
+"""The journal: a write-ahead record of calls that change something.
 
     begin(intent)   on disk before the effect
     end(key, …)     on disk after it
 
-An intent without an end belongs to a program that still runs, or to one that died: then nobody
-knows whether the effect happened. Only a call that changes something is written down.
+States of an intent
+    running         no end yet, and the process that began it lives
+    indeterminate   no end, and that process is dead: nobody knows whether the effect happened
+    ended           the outcome is recorded; the same call gives it again instead of running again
+
+The key is derived from turn, call id, tool and input, so a resumed turn finds its own intents. An
+indeterminate intent is repeated only for an idempotent tool; otherwise a person must look. Why not
+record only the outcome: after a crash between effect and record, a mail would be sent twice. Calls
+that change nothing are not recorded.
 """
 
 from __future__ import annotations
@@ -44,7 +51,7 @@ create table if not exists intents (
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that is about to change something. `input` is for reading: secrets are gone."""
+    """A call that is about to change something. `input` is for people: secrets are redacted."""
 
     key: str
     turn: str
@@ -54,7 +61,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """An intent, and what is known of it."""
+    """An intent and its state."""
 
     intent: Intent
     state: State
@@ -63,13 +70,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JournalUnavailable(CallblocksError, OSError):
-    """The journal cannot be read or written: nothing that changes something may run."""
+    """The journal cannot be read or written; no call that changes something may run."""
 
 
 class Journal:
     """A journal in one SQLite file, shared by every process that runs calls.
 
-    What goes wrong with the file is `JournalUnavailable`.
+    Faults of the file raise `JournalUnavailable`.
     """
 
     def __init__(
@@ -77,18 +84,20 @@ class Journal:
     ) -> None:
         self._file = Path(path)
         self._clock = clock
-        # A turn is taken and settled in a thread that waits for the disk.
+        # Turns of several threads use one connection; each statement is its own transaction.
         self._lock = threading.Lock()
         with self._told():
             self._store = _open(self._file)
 
     def begin(self, intent: Intent) -> Entry | None:
-        """Write the intent down; or give what is there under its key, and change nothing.
+        """Insert the intent and return `None`; or return the existing entry and change nothing.
 
-        An idempotent call that was interrupted is begun anew with `again`.
+        An interrupted idempotent call is begun anew with `again`.
         """
         with self._told():
             row = (intent.key, intent.turn, intent.call, intent.tool, _encode(intent.input))
+            # "on conflict do nothing" makes this the arbiter: of two processes that begin the same
+            # call, exactly one inserts the row.
             added = self._store.execute(
                 "insert into intents (key, turn, call, tool, input, process, began)"
                 " values (?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
@@ -97,7 +106,7 @@ class Journal:
         return None if added.rowcount else self.find(intent.key)
 
     def again(self, key: str) -> None:
-        """Take over an interrupted intent: this process does it now."""
+        """Take over an interrupted intent for this process."""
         with self._told():
             self._store.execute(
                 "update intents set process = ?, began = ? where key = ? and ended is null",
@@ -105,7 +114,7 @@ class Journal:
             )
 
     def end(self, key: str, outcome: Outcome) -> None:
-        """Write down what came of it."""
+        """Record the outcome."""
         with self._told():
             self._store.execute(
                 "update intents set ended = ?, outcome = ? where key = ?",
@@ -113,24 +122,24 @@ class Journal:
             )
 
     def find(self, key: str) -> Entry | None:
-        """What is known of an intent."""
+        """Return the entry under a key, or `None`."""
         found = self._entries("where key = ?", key)
         return found[0] if found else None
 
     def indeterminate(self) -> list[Entry]:
-        """The intents of programs that died before the end."""
+        """Return the intents of processes that died before the end."""
         return [entry for entry in self._entries("where ended is null") if entry.state != "running"]
 
     def of_turn(self, turn: str) -> list[Entry]:
-        """The intents of one turn, oldest first."""
+        """Return the intents of one turn, oldest first."""
         return self._entries("where turn = ? order by began, rowid", turn)
 
     def entries(self, limit: int = 100) -> list[Entry]:
-        """The latest intents, newest first."""
+        """Return the latest intents, newest first."""
         return self._entries("order by began desc, rowid desc limit ?", limit)
 
     def forget(self, key: str) -> bool:
-        """Drop the interrupted intent whose key starts so: a person looked, and settled it."""
+        """Delete the interrupted intent whose key starts with `key`, after a person settled it."""
         found = [one.intent.key for one in self.indeterminate() if one.intent.key.startswith(key)]
         if len(found) != 1:
             return False
@@ -139,9 +148,9 @@ class Journal:
         return True
 
     def forget_old(self, seconds: float) -> int:
-        """Delete intents that ended longer ago than that; return how many.
+        """Delete intents that ended more than `seconds` ago; return their number.
 
-        Intents that never ended stay: a person has to look at them.
+        Intents that never ended stay, because a person has to look at them.
         """
         with self._told():
             gone = self._store.execute(
@@ -160,7 +169,9 @@ class Journal:
 
     @contextmanager
     def _told(self) -> Generator[None, None, None]:
-        """Turn what went wrong into words that name the file; one thread at a time."""
+        """Serialize threads, and translate faults into `JournalUnavailable` with the file's
+        name.
+        """
         try:
             with self._lock:
                 yield
@@ -171,12 +182,14 @@ class Journal:
 
 def _open(file: Path) -> sqlite3.Connection:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # One that is there is not opened: closing it would drop the locks of this process on it.
+    # Never open an existing file: closing it would drop this process's POSIX locks on it.
     with suppress(FileExistsError):
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
     store = sqlite3.connect(file, timeout=10, isolation_level=None, check_same_thread=False)
     try:
         store.execute("pragma journal_mode = wal")
+        # FULL, not NORMAL: in WAL mode NORMAL does not fsync on commit, so an intent could be lost
+        # in a power cut although its effect happened.
         store.execute("pragma synchronous = full")
         store.execute(_SCHEMA)
     except BaseException:
@@ -199,6 +212,8 @@ def _entry(
     if outcome is not None:
         ended = msgspec.json.decode(outcome, type=Outcome)
         return Entry(intent=intent, state="ended", began=began, outcome=ended)
+    # Computed on each read, never stored: the process may die at any time after this row was
+    # written.
     state: State = "running" if lives(process) else "indeterminate"
     return Entry(intent=intent, state=state, began=began)
 

@@ -1,12 +1,12 @@
-"""In which order calls run.
+"""The order in which calls run.
 
-    priority 2   read_a, read_b        higher first; these two change nothing: side by side
-    priority 0   read_c                again side by side, alone here
-                 write_d               a change waits for all before it, and all after it wait
+    priority 2   read_a, read_b        higher first; these two change nothing: in parallel
+    priority 0   read_c                again in parallel, alone here
+                 write_d               a change is a barrier: it runs alone, between the others
                  read_e, read_f
 
-Ties run in the order written. A tool that is unknown counts as one that changes nothing: its
-outcome is a failure, whenever it comes.
+Ties run in the order written. An unknown tool counts as read-only, because its outcome is a failure
+in any case.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ __all__ = ("batches", "priority")
 
 
 def batches(calls: Iterable[Call], registry: Registry) -> list[list[Call]]:
-    """Calls in the order they run, those in one list side by side."""
+    """Return batches of calls in running order; the calls of one batch run in parallel."""
     found: list[list[Call]] = []
     last: tuple[float, bool] | None = None
     for call in sorted(calls, key=priority, reverse=True):
         place = (priority(call), _quiet(call, registry))
+        # Only neighbours of the same priority that both change nothing may share a batch.
         if place == last and place[1]:
             found[-1].append(call)
         else:
@@ -34,11 +35,11 @@ def batches(calls: Iterable[Call], registry: Registry) -> list[list[Call]]:
 
 
 def priority(call: Call) -> float:
-    """The priority that a call was written with; what is no number counts as 0."""
+    """Return the priority of a call; anything that is no number counts as 0."""
     given = call.extra.get("priority", 0)
     if isinstance(given, bool) or not isinstance(given, int | float):
         return 0
-    # Not `isnan`: a model may write an integer that no float can hold.
+    # Not `math.isnan`: it raises OverflowError for an integer that no float can hold.
     return 0 if given != given else given  # noqa: PLR0124 NaN alone differs from itself
 
 

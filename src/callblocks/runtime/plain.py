@@ -1,7 +1,7 @@
-"""Whatever a tool returned, as a value that JSON can say.
+"""Conversion of a tool's return value to a JSON value.
 
-Dataclasses, structs, pydantic models, sets, dates, paths and the like become what they look
-like in JSON; what has no such form becomes its text. Half a character becomes U+FFFD.
+Dataclasses, structs, pydantic models, sets, dates, paths and the like become their usual JSON form;
+anything else becomes its text. A lone surrogate becomes U+FFFD.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ("plain",)
 _HALF = re.compile("[\ud800-\udfff]")
 _DEPTH = 200
 _SAFE = (int, float, bool, type(None))
+# The most bits of an integer; Python itself refuses to write more than 4300 digits.
 _BITS = 14_000
-"""Of an integer; Python itself writes no more than 4300 digits."""
 
 
 def plain(value: Any) -> Any:
-    """The value in dicts, lists, strings, numbers, booleans and null."""
+    """Return the value as dicts, lists, strings, numbers, booleans and null."""
     if isinstance(value, str):
         return _whole(value)
     if isinstance(value, _SAFE) and not _is_huge(value):
@@ -37,9 +37,12 @@ def plain(value: Any) -> Any:
 
 
 def _known(value: Any) -> Any:
-    """What msgspec does not know: a model gives its fields, all else its text."""
+    """Convert a value unknown to msgspec: a pydantic model to its fields, anything else to its
+    text.
+    """
     if isinstance(value, PurePath):
         return str(value)
+    # By duck typing: pydantic may not be installed where this runs.
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         return dump(mode="json")

@@ -1,4 +1,4 @@
-"""What a runtime says while calls run, before their outcomes."""
+"""Events of a runtime while calls run, before their outcomes."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = ("Began", "Judged", "Listener", "Progress", "Said")
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """What the policy says of a call, or why it cannot run whatever the policy says."""
+    """The policy's judgement of a call, or the failure that stops it whatever the policy says."""
 
     call: Call
     verdict: Weighed | Failure
 
 
 class Began(msgspec.Struct, frozen=True):
-    """A call was allowed, and its tool runs now."""
+    """A call was allowed, and its tool has started."""
 
     id: str
 
 
 class Said(msgspec.Struct, frozen=True):
-    """A running tool shows text; it is not its output."""
+    """Text that a running tool shows; it is not its output."""
 
     id: str
     text: str

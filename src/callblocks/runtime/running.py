@@ -1,4 +1,4 @@
-"""A call that may run becomes an outcome: recorded, run, redacted, and kept within limits."""
+"""Running an admitted call: journal, budget, tool, redaction and output limit."""
 
 from __future__ import annotations
 
@@ -41,8 +41,11 @@ __all__ = ("RunLimits", "Running")
 
 
 class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """`seconds` for a tool that names no time of its own; `output` characters that stay in an
-    outcome, the rest spills to a file; `parallel` calls side by side."""
+    """Limits of a run.
+
+    `seconds` is for a tool that names no time limit of its own; `output` is the number of
+    characters that stay in an outcome, the rest spills to a file; `parallel` calls run at once.
+    """
 
     seconds: float = 120.0
     output: int = 50_000
@@ -50,7 +53,7 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Running:
-    """Runs one call after another, or side by side; holds nothing of them."""
+    """The runner of calls; it holds no state of them."""
 
     def __init__(
         self,
@@ -68,10 +71,10 @@ class Running:
         self._origins = origins
 
     async def run(self, weighed: Weighed, turn: Turn, listen: Listener | None) -> Outcome:
-        """Run a call that was let through; nothing but a stop of the program raises.
+        """Run a call that was let through; only the end of the program raises.
 
-        A call that starts a process waits for a place first. That is not recorded: until it has
-        one, nothing has begun.
+        A call that starts a process waits for a slot first. Waiting is not recorded in the journal:
+        until the call has a slot, nothing has begun.
         """
         budget = self._budgets and self._budgets.of_tool(weighed.tool)
         if budget is None:
@@ -83,7 +86,8 @@ class Running:
             try:
                 has_place = await turn.wait(entering)
             finally:
-                # It waits no more where the turn was stopped, or its program ends.
+                # Cancelled also on success: `enter_async_context` is then done, and cancelling a
+                # done task does nothing. On a stop or an exception it leaves the queue.
                 entering.cancel()
                 await asyncio.gather(entering, return_exceptions=True)
             if not has_place:
@@ -96,12 +100,13 @@ class Running:
 
     async def _run(self, weighed: Weighed, turn: Turn, listen: Listener | None) -> Outcome:
         call, tool = weighed.call, weighed.tool
-        # What changes nothing needs no name to be told from its repetition.
+        # A read-only call needs no key: repeating it does no harm.
         key = "" if tool.traits.read_only else idempotency_key(turn.id, call)
         recorded = not tool.traits.read_only and self._journal is not None
         if recorded and (past := self._begin(weighed, turn, key)) is not None:
             if past.error is None or past.error.code not in ("not_kept", "indeterminate"):
-                # The journal does not know whether it holds text of others.
+                # The journal does not record whether an outcome holds text of others, so a replayed
+                # one taints.
                 turn.taint(f"the result of {tool.name} in the journal")
             return past
         outcome = await self._perform(weighed, turn, listen, key)
@@ -123,8 +128,11 @@ class Running:
         if listen is not None:
             listen(Began(call.id))
         output, failure = await self._answer(weighed, context, turn)
+        # Taint before the outcome is returned, so that no later call of the turn is judged as
+        # clean.
         for why in _taints(tool, context):
             turn.taint(why)
+        # After redaction, so that the stored file has no secret either.
         spilled = spill(output, call.id, self._limits.output, self._keep)
         return Outcome(
             id=call.id,
@@ -139,25 +147,30 @@ class Running:
     async def _answer(
         self, weighed: Weighed, context: Context, turn: Turn
     ) -> tuple[Any, Failure | None]:
-        """The output as it may be kept, and what went wrong."""
+        """Return the output without secrets, and the failure."""
         tool = weighed.tool
         seconds = tool.timeout or self._limits.seconds
         try:
             with tracking(self._origins, weighed, context):
                 value = await invoke(tool, weighed.values, context, turn, seconds, weighed.files)
+            # Converted to plain JSON before unwrapping: an object of the tool with odd
+            # `__getitem__` or `__eq__` never reaches our own code.
             output, failure = unwrap(plain(value), tool.origin)
         except ToolError as error:
             return None, told(tool, error)
         except Exception as error:
             return None, _unexpected(tool, error)
         except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
-            # Raised while the output was written down: a value of a tool may do anything.
+            # Converting the output runs code of the tool (`__str__`, `model_dump`), which may raise
+            # anything.
             words = f"{type(error).__name__} when its output was read"
             return None, Failure(code="bad_output", message=words, where=tool.name)
         return without_secrets(output), failure and safe_failure(failure)
 
     def _begin(self, weighed: Weighed, turn: Turn, key: str) -> Outcome | None:
-        """Record what is about to happen; or give the outcome, where it must not happen."""
+        """Record the intent and return `None`; or return the outcome where the call must
+        not run.
+        """
         assert self._journal is not None
         call, tool = weighed.call, weighed.tool
         kept = without_secrets(plain(weighed.checked.input))
@@ -168,6 +181,7 @@ class Running:
                 return None
             if past.outcome is not None:
                 return past.outcome
+            # The one case in which repeating is harmless by the tool's own declaration.
             if past.state == "indeterminate" and tool.traits.idempotent:
                 self._journal.again(key)
                 return None
@@ -214,7 +228,7 @@ def _reporter(id: str, listen: Listener | None) -> Callable[[str], None] | None:
 
 
 def _taints(tool: Tool, context: Context) -> list[str]:
-    """Where text of others came from: the tool says so, or it is one that brings such text."""
+    """Return the sources of text of others: those the tool named, else the tool itself."""
     said = list(context.taints)
     is_known = any(not isinstance(why, ContainedTaint) for why in said)
     if tool.brings_text_of_others and not is_known:
@@ -223,13 +237,13 @@ def _taints(tool: Tool, context: Context) -> list[str]:
 
 
 def _safe_taint(why: str) -> str:
-    """Return a reason as text; a tool may have given anything."""
+    """Return a reason as text; a tool may have passed any object."""
     text = safe_text(why)
     return ContainedTaint(text) if isinstance(why, ContainedTaint) else text
 
 
 def _unexpected(tool: Tool, error: Exception) -> Failure:
-    """An exception in words: what was raised, and the last line of the tool's own file."""
+    """Describe an unexpected exception, with the last line in the tool's own file."""
     code = getattr(tool.function, "__code__", None)
     own = getattr(code, "co_filename", "")
     frames = traceback.extract_tb(error.__traceback__)

@@ -1,11 +1,11 @@
-"""Calls in, outcomes out, as they finish.
+"""The runtime: calls in, outcomes out, as they finish.
 
     runtime = Runtime(registry, policy)
     async for outcome in runtime.run(parsed.calls):
         ...
 
-Every call gets exactly one outcome, whatever happens to it, and nothing that happens to one
-touches the others. With no policy nothing runs.
+Every call gets exactly one outcome, whatever happens to it, and a failure of one call does not
+affect the others. Without a policy nothing runs.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ __all__ = ("Runtime",)
 
 
 class Runtime:
-    """Runs calls under a policy.
+    """The runner of calls under a policy.
 
-    `approving` is how a person is asked; without it, what the policy does not allow is refused.
-    `journal` records each change before it happens. `keep` takes files and outputs that are too
+    `approving` asks a person; without it, calls that the policy does not allow are refused.
+    `journal` records each change before it happens. `keep` stores files and outputs that are too
     long. `resolve` gives the real path that a policy judges. `origins` are those of the workspace:
-    which of its files hold text of others. `budgets` are shared with others who start processes.
+    which of its files hold text of others. `budgets` are shared with everything else that starts
+    processes.
     """
 
     def __init__(
@@ -70,7 +71,9 @@ class Runtime:
         )
 
     def plan(self, calls: Iterable[Call], turn: Turn | None = None) -> list[Judged]:
-        """What would become of calls, in the order they would run; nothing is run or asked."""
+        """Return the judgement of each call in running order; nothing is run and nobody is
+        asked.
+        """
         weighing = turn or Turn()
         return [
             Judged(call, self.gate.weigh(call, weighing))
@@ -79,13 +82,13 @@ class Runtime:
         ]
 
     def check(self, call: Call) -> CheckedCall | None:
-        """Return a call as its tool gets it, for whoever records it; `None` if it cannot run."""
+        """Return a call as its tool gets it, to record it; `None` if it cannot run."""
         return check_call(call, self.registry)
 
     async def run(
         self, calls: Iterable[Call], turn: Turn | None = None, listen: Listener | None = None
     ) -> AsyncGenerator[Outcome]:
-        """Run calls; closing the iterator ends what still runs."""
+        """Run calls and yield their outcomes; closing the iterator cancels what still runs."""
         current = turn or Turn()
         for batch in batches(calls, self.registry):
             if len(batch) == 1:
@@ -110,6 +113,7 @@ class Runtime:
                 for task in done:
                     yield task.result()
         finally:
+            # The consumer may stop iterating at any outcome; no call may go on running unobserved.
             for task in waiting:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
@@ -118,6 +122,8 @@ class Runtime:
         if turn.stopped:
             stopped = Failure(code="cancelled", message="the turn was stopped before this call")
             return Outcome(id=call.id, name=call.name, error=stopped)
+        # Judged here, immediately before it runs, and not for the whole batch in advance: an
+        # earlier call may have tainted the turn or changed the file that this one names.
         weighed = self.gate.weigh(call, turn)
         if listen is not None:
             listen(Judged(call, weighed))
@@ -127,5 +133,5 @@ class Runtime:
         if refusal is not None:
             return Outcome(id=call.id, name=call.name, error=refusal)
         outcome = await self._running.run(weighed, turn, listen)
-        # A call that stands for another keeps the name that it was written with.
+        # A call that stands for another keeps the name that the model wrote.
         return replace(outcome, name=call.name)

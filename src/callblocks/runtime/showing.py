@@ -1,4 +1,4 @@
-"""What a person is asked before a call runs: the call, why, and what it would change."""
+"""The question to a person before a call runs: the call, the reason, and its preview."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ from callblocks.tools.tool import Precheck, Tool
 
 __all__ = ("preview_of", "question_of")
 
+# Seconds that a tool may take for its preview.
 _SECONDS = 10.0
-"""How long a tool may take to tell what it would change."""
 
 
+# Codes of faults in the call itself, which no approval can cure. A fault with another code may be
+# temporary, so the person is still asked.
 _OWN_FAULTS = frozenset(
     (
         *("invalid_input", "not_found", "invalid_url", "unsafe_path", "protected_path"),
@@ -37,24 +39,25 @@ _OWN_FAULTS = frozenset(
         ),
     )
 )
-"""The codes of faults of a call itself: it fails whoever says yes to it. Others may pass."""
 
 
 async def preview_of(weighed: Weighed, turn: Turn) -> str | Failure:
-    """What the call would change, as its tool tells it, or why it cannot work.
+    """Return the tool's preview of the change, or the failure that makes the call impossible.
 
-    "" where the tool does not tell. Words of the tool's about a fault taint as its outcome would.
+    "" where the tool has no preview. A tool's words about a fault taint the turn as its outcome
+    would.
     """
     refusal = await _prechecked(weighed, turn)
     return refusal or await _previewed(weighed, turn)
 
 
 async def _prechecked(weighed: Weighed, turn: Turn) -> Failure | None:
-    """Return why the call cannot work, as far as its tool can tell beforehand."""
+    """Return the failure that the tool can predict, or `None`."""
     tool, precheck = weighed.tool, weighed.tool.precheck
     if precheck is None:
         return None
     context = Context(tainted=lambda: turn.tainted)
+    # The precheck runs on the pinned files of the judgement, as the call itself will.
     with running_as(context), in_call(weighed.files):
         checked = _started(lambda: precheck(**weighed.values), precheck)
     try:
@@ -106,7 +109,7 @@ async def _previewed(weighed: Weighed, turn: Turn) -> str | Failure:
 
 
 def question_of(weighed: Weighed, approval_id: str, preview: str) -> Question:
-    """What the person is asked."""
+    """Return the question for the person."""
     return Question(
         call=weighed.call,
         tool=weighed.tool,

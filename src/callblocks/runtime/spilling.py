@@ -1,9 +1,9 @@
-"""An output that is too long is kept whole as a file; what stays says where.
+"""Spilling: a long output is stored whole as a file, and its start stays in the outcome.
 
     first lines …
     ... (2.3MB in all, kept as artifacts/4f/…/c1.txt)
 
-Nothing is cut away for good: where the file cannot be kept, the output stays as long as it is.
+Nothing is lost: where the file cannot be stored, the output stays whole in the outcome.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ("Spilled", "spill")
 
 
 class Spilled(msgspec.Struct, frozen=True):
-    """An output as it stays, the file that holds all of it, and what there is to tell."""
+    """The output that stays, the file that holds all of it, and notices."""
 
     output: Any
     artifacts: tuple[Artifact, ...] = ()
@@ -28,13 +28,14 @@ class Spilled(msgspec.Struct, frozen=True):
 
 
 def spill(output: Any, name: str, limit: int, keep: Keep | None) -> Spilled:
-    """Keep an output of more than `limit` characters in a file called after `name`."""
+    """Store an output of more than `limit` characters in a file named after `name`."""
     text, ending, mime = _written(output)
     if len(text) <= limit or keep is None:
         return Spilled(output)
     content = text.encode()
     try:
         artifact = keep(f"{name}.{ending}", content, mime)
+    # Losing the output would be worse than a long outcome, so it stays whole.
     except OSError as error:
         told = f"the whole output could not be kept: {error.strerror or error}"
         return Spilled(output, notices=(Notice(code="not_kept", message=told),))

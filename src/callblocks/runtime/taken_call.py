@@ -1,10 +1,10 @@
-"""The one checked input of a call: which tool it means, and what that tool gets.
+"""The checked input of a call: which tool it means, and which values that tool gets.
 
     known?  ended?  runnable?  input fits?  stands for another?
 
-Whoever comes after works on what stands here and on nothing else: policy, approval, tool, journal
-and recorder. It depends on the call and its tool alone, so the same call gives the same input again
-after a restart.
+Policy, approval, tool, journal and recorder all work on this value and never on the raw input. If
+one of them read the raw input, it could see another call than the one that runs. The value depends
+on the call and its tool alone, so the same call gives the same input after a restart.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _UNABLE = "{name} is only described here, and nothing can run it; use another to
 
 
 class TakenCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call as it is taken: `call` has the name of the tool that runs, and the input it gets.
+    """A call as checked: `call` has the name of the tool that runs, and the input it gets.
 
-    `values` are those of the input, as the function takes them. `through` is the tool that the call
-    was written with, where that stands for another. `read` is whether the input was not taken as
-    it was written.
+    `values` are those of the input, converted for the function. `through` is the tool that the call
+    was written with, where that one stands for another. `read` is true where the input was not
+    taken as written.
     """
 
     call: Call
@@ -44,7 +44,7 @@ class TakenCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def take_call(call: Call, registry: Registry, through: str = "") -> TakenCall | Failure:
-    """Check a call against its tool; or say why it can never run."""
+    """Check a call against its tool; return a failure if it can never run."""
     tool = registry.get(call.name)
     if tool is None:
         return _unknown(call.name, registry.names, registry.absent.get(call.name, ""))
@@ -53,15 +53,18 @@ def take_call(call: Call, registry: Registry, through: str = "") -> TakenCall | 
         return checked
     if checked.input is not None:
         call = msgspec.structs.replace(call, input=checked.input)
-    # A check of a caller's own may have let it pass.
+    # A caller's own check may accept any depth; encoding and fingerprinting recurse.
     if is_too_deep(call.input):
         return Failure(code="invalid_input", message=f"{tool.name}: nested too deep")
     if tool.stands_for is None:
         read = checked.input is not None
         return TakenCall(call=call, tool=tool, values=checked.values, through=through, read=read)
+    # One level of indirection only: an alias of an alias could loop forever.
     if through:
         words = f"{tool.name} is no tool by itself; name the tool that you mean"
         return Failure(code="invalid_input", message=words, details={"name": words})
+    # The alias is resolved before the policy sees the call, so that no rule can be dodged by
+    # calling a tool through another name.
     name, given = tool.stands_for(checked.values)
     return take_call(msgspec.structs.replace(call, name=name, input=given), registry, tool.name)
 
@@ -76,7 +79,7 @@ def check_call(call: Call, registry: Registry) -> CheckedCall | None:
 
 
 def _checked(call: Call, tool: Tool) -> Checked | Failure:
-    """The input as the tool takes it, or why this call can never run."""
+    """Return the input as the tool takes it, or the failure that stops this call for good."""
     if not call.ended:
         words = f"the text ended inside this call of {tool.name}; write the whole call again"
         return Failure(code="unended_call", message=words)

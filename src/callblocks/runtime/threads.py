@@ -1,11 +1,17 @@
-"""A function that blocks, run beside the event loop, and ended when nobody waits for it.
+"""Blocking functions in worker threads, interrupted when nobody waits for them.
 
-A run has a thread to itself that does not keep the program alive: a function stuck for good in
-foreign code cannot hold up another call, nor the exit. Python code is ended at its next
-instruction; foreign code only when it comes back. A tool that must end at once is declared
-`isolated`. A thread whose function came back by itself waits for the next one.
+Each run has a daemon thread to itself: a function stuck forever in foreign code delays neither
+another call nor the exit of the program. Python code is interrupted at its next bytecode
+(`PyThreadState_SetAsyncExc`); foreign code only when it returns. A tool that must end at once is
+declared `isolated`. A thread whose function returned by itself is reused; an interrupted one is
+not, because the asynchronous exception may arrive after the function ended and would hit the next
+one.
 
-A quick function is waited for on the spot, for less than the loop would take to hear of it.
+Why not `ThreadPoolExecutor`: its threads block the exit of the program, and a stuck one occupies
+its slot for good.
+
+The loop busy-waits for a quick function for a fraction of a millisecond, because waking up through
+`call_soon_threadsafe` takes longer than most tools run.
 """
 
 from __future__ import annotations
@@ -24,18 +30,20 @@ from typing import Any
 
 __all__ = ("Stopped", "run_in_thread")
 
+# Seconds for which the loop itself waits for a function.
 _MOMENT = 0.0003
-"""Seconds that the loop itself waits for a function."""
+# The number of idle threads that are kept; more are ended.
 _IDLE = 8
-"""Threads that wait for the next function; more are let go."""
 
 
 class Stopped(BaseException):
-    """Raised inside a function whose call was given up; no `except Exception` catches it."""
+    """Raised inside a function whose call was given up; a `BaseException`, so that no `except
+    Exception` of a tool catches it.
+    """
 
 
 def run_in_thread(function: Callable[[], Any]) -> asyncio.Future[Any]:
-    """Run a function in a thread of its own; cancelling the future ends the function."""
+    """Run a function in a thread of its own; cancelling the future interrupts the function."""
     job = _Job(function)
     worker = _worker()
     job.answer.add_done_callback(lambda answer: answer.cancelled() and job.interrupt(worker))
@@ -45,7 +53,7 @@ def run_in_thread(function: Callable[[], Any]) -> asyncio.Future[Any]:
 
 
 class _Job:
-    """One function, the future that waits for it, and whether it was told to end."""
+    """One function, the future of its result, and whether it was interrupted."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -59,23 +67,27 @@ class _Job:
         self._interrupted = False
 
     def run(self) -> bool:
-        """Run the function; false where the thread may still be hit by the order to end."""
+        """Run the function; return false where an interrupt may still arrive in this thread."""
         value, error = None, None
         try:
             value = self._scope.run(self._function)
         except BaseException as raised:
             error = raised
+        # The lock orders this with `wait_a_moment` and `interrupt`: exactly one side sets the
+        # future, and no interrupt is sent to a thread whose job is over.
         with self._lock:
             self._over, self._given = True, (value, error)
             awaited = self._awaited
         if not awaited:
-            # The loop may be over before the function is.
+            # The loop may be closed before the function ends.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(_settle, self.answer, value, error)
         return not self._interrupted
 
     def wait_a_moment(self) -> None:
-        """Take the answer at once where the function is quick; else the loop is told of it."""
+        """Take the result at once where the function is quick; else leave it to the loop."""
+        # A spin instead of an event: most tools return within this time, and waking up the loop
+        # through its selector takes longer than the tool itself.
         latest = monotonic() + _MOMENT
         while not self._over and monotonic() < latest:
             sched_yield()  # Gives way without falling asleep: waking up costs more than the wait.
@@ -85,18 +97,20 @@ class _Job:
                 _settle(self.answer, *self._given)
 
     def interrupt(self, worker: threading.Thread) -> None:
-        """Raise `Stopped` in the function, unless it has come back already."""
+        """Raise `Stopped` in the function, unless it has returned already."""
         with self._lock:
             if self._over or worker.ident is None:
                 return
             self._interrupted = True
+            # Under the lock, `_over` is false: the exception is delivered while the function still
+            # runs, or while `run` records its end. In the second case the thread is not reused.
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
                 ctypes.c_ulong(worker.ident), ctypes.py_object(Stopped)
             )
 
 
 class _Worker(threading.Thread):
-    """A thread that takes one job after the other."""
+    """A thread that runs one job after the other."""
 
     def __init__(self) -> None:
         super().__init__(name="callblocks-tool", daemon=True)
@@ -115,10 +129,11 @@ _idle: deque[_Worker] = deque()
 
 
 def _worker() -> _Worker:
-    """A thread that waits, or a new one."""
+    """Return an idle thread, or a new one."""
     while _idle:
         with suppress(IndexError):
             worker = _idle.pop()
+            # An idle thread may be dying from a late `Stopped`; such a thread is dropped.
             if worker.is_alive():
                 return worker
     worker = _Worker()
@@ -136,7 +151,9 @@ def _settle(answer: asyncio.Future[Any], value: Any, error: BaseException | None
 
 
 def _carried(error: BaseException) -> BaseException:
-    """A future refuses to carry `StopIteration`, and what would end the loop must not."""
+    """Wrap an exception that a future must not carry: a future rejects `StopIteration`, and a
+    `SystemExit` would end the loop.
+    """
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
     carrier = RuntimeError(f"{type(error).__name__}: {_words(error)}")

@@ -1,4 +1,4 @@
-"""What a tool says of a fault, as it may be handed on: without secrets, and of a length to read."""
+"""Failures and notices of tools made safe to pass on: without secrets, and of bounded length."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _MESSAGE_LENGTH = 4_000
 
 
 def told(tool: Tool, error: ToolError) -> Failure:
-    """The failure that a tool raised."""
+    """Return the failure that a tool raised."""
     return safe_failure(
         Failure(code=error.code, message=error.message, where=tool.name, details=error.details)
     )
 
 
 def safe_failure(failure: Failure) -> Failure:
-    """A failure without secrets, and of a length that a model can read."""
+    """Return a failure without secrets, short enough for a model to read."""
     message = redact(safe_text(failure.message))
     if len(message) > _MESSAGE_LENGTH:
         message = f"{message[:_MESSAGE_LENGTH]}…"
@@ -36,7 +36,7 @@ def safe_failure(failure: Failure) -> Failure:
 
 
 def safe_notice(notice: Notice) -> Notice:
-    """A notice without secrets."""
+    """Return a notice without secrets."""
     return Notice(
         code=safe_text(notice.code),
         message=redact(safe_text(notice.message)),
@@ -45,12 +45,12 @@ def safe_notice(notice: Notice) -> Notice:
 
 
 def safe_text(said: object) -> str:
-    """What a tool said where text belongs; it may have said anything."""
+    """Return a tool's value as text where text is expected; a tool may have passed any object."""
     return plain(said if isinstance(said, str) else words_of(said))
 
 
 def words_of(said: object) -> str:
-    """The words of a value; "" where it has none to give."""
+    """Return `str(value)`; "" where that raises."""
     try:
         return str(said)
     except BaseException:  # a value of a tool may do anything when it is shown

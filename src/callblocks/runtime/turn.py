@@ -1,7 +1,8 @@
-"""One user message and all that answers it, as far as running calls is concerned.
+"""One user message and everything that answers it, as far as running calls is concerned.
 
-A turn is tainted once text of others came into it: a web page, a mail, somebody's file. From
-then on what such text may have talked the model into is asked before it is done.
+A turn is tainted once text of others entered it: a web page, a mail, somebody's file. Such text may
+instruct the model (prompt injection), so from then on a policy asks before calls that could do
+harm. A taint is never removed within a turn.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ __all__ = ("Turn",)
 
 
 class Turn:
-    """What the calls of one turn share: an id, why it is tainted, and whether it was stopped.
+    """The state that the calls of one turn share: an id, its taints, and whether it was stopped.
 
-    `user` is whose turn it is, where several share a program. `stop` is called in the thread of the
-    event loop.
+    `user` is the owner of the turn, where several share a program. `stop` must be called in the
+    thread of the event loop.
     """
 
     def __init__(
@@ -36,17 +37,19 @@ class Turn:
 
     @property
     def tainted(self) -> tuple[str, ...]:
-        """Where text of others came from, in the order it came; empty where there is none."""
+        """Return the sources of text of others, in the order of arrival; empty where there
+        is none.
+        """
         return tuple(self._taints.values())
 
     def taint(self, why: str) -> None:
-        """Say that text of others came in; a `ContainedTaint` counts for fewer calls."""
+        """Note that text of others came in; a `ContainedTaint` counts for fewer calls."""
         add_taint(self._taints, why)
 
     def take_new_taints(self) -> list[str]:
-        """Return the reasons that came since the last time, for whoever writes them down.
+        """Return the reasons added since the last call, to be recorded.
 
-        One that was contained and now counts for all calls is new.
+        A reason that was contained and now counts for all calls is new.
         """
         new = [why for weight, why in self._weights().items() if weight not in self._taken]
         self._taken.update(self._weights())
@@ -56,14 +59,19 @@ class Turn:
         return {(str(why), isinstance(why, ContainedTaint)): why for why in self._taints.values()}
 
     def stop(self) -> None:
-        """End what runs, and start nothing more: each call left gets the outcome `cancelled`."""
+        """Cancel what runs, and start nothing more: each remaining call gets the outcome
+        `cancelled`.
+        """
         self.stopped = True
         if self._signal is not None and not self._signal.done():
             self._signal.set_result(None)
 
     async def wait(self, work: asyncio.Future[Any], seconds: float | None = None) -> bool:
-        """Wait for some work, its time or the stop of the turn: whether the work is done."""
+        """Wait for some work, a timeout or the stop of the turn; return whether the work is
+        done.
+        """
         loop = asyncio.get_running_loop()
+        # A turn may be resumed in another event loop; a future belongs to one.
         if self._signal is None or self._signal.get_loop() is not loop:
             self._signal = loop.create_future()
         if not self.stopped and not work.done():

@@ -1,4 +1,4 @@
-"""A call as the policy sees it, before anybody is asked."""
+"""A call as the policy judged it, before anybody is asked."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ("Weighed",)
 
 
 class Weighed(msgspec.Struct, frozen=True, kw_only=True):
-    """The call, its tool, the values that the tool would take, and what the policy says of it.
+    """The call, its tool, the values for that tool, and the policy's decision.
 
-    `read` is whether the input of the call is not as it was written, but as it was taken. `pinned`
-    is what its paths led to when they were judged.
+    `read` is true where the input of the call was not taken as written. `pinned` are the targets of
+    its paths at the time of the judgement.
     """
 
     call: Call
@@ -34,19 +34,23 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def files(self) -> CallFiles:
-        """The files of the call for whoever shows or runs it, each for itself."""
+        """Return the files of the call, a new copy for each user, so that a preview cannot change
+        the pins of the run.
+        """
         return CallFiles(
             {**self.pinned.pins}, lambda path: is_denied(self.policy, self.facts, path)
         )
 
     @property
     def shown_files(self) -> tuple[tuple[str, Identity | None, tuple[int, int]], ...]:
-        """The files that a preview was made of: what is approved is a change of just these."""
+        """Return the files that a preview was made from; the approval covers a change of exactly
+        these.
+        """
         return () if self.tool.preview is None else self.pinned.seen()
 
     @property
     def checked(self) -> CheckedCall:
-        """The call as its tool gets it, for whoever records it."""
+        """Return the call as its tool gets it, to record it."""
         return CheckedCall(
             name=self.tool.name, input=self.facts.input, result=self.tool.traits.result
         )

@@ -1,7 +1,8 @@
-"""A process of ours that works on what others wrote, and says by pipes what comes of it.
+"""A subprocess of ours that works on data of others and answers through pipes.
 
-It is told no key that lies in the environment, has no file open but those it is given, and is
-waited for with patience: what looks on may raise, at any moment, whether it reads, writes or hangs.
+It gets no environment variable that could hold a key, and no open file but those passed to it. Each
+wait calls `patience`, which may raise at any time, so a child that neither reads nor writes cannot
+block its parent.
 
     worker = Worker("callblocks.toolkits.rendering.child", cwd=folder)
     worker.write(b"…", patience)
@@ -21,8 +22,8 @@ from typing import TypeAlias
 
 __all__ = ("Patience", "Worker")
 
+# A callback run at short intervals during a wait; it raises when nobody waits any more.
 Patience: TypeAlias = Callable[[], None]
-"""Asked every now and then; raises when nobody waits any more."""
 
 _GLANCE = 0.1
 _PIECE = 1 << 20
@@ -31,11 +32,12 @@ _TOLD = re.compile(r"PYTHON\w*|PATH|LANG|LC_\w+|TZ|HOME|TMPDIR")
 
 
 class Worker:
-    """A Python module that runs in a process of its own; `OSError` where none can be started."""
+    """A Python module that runs in a subprocess; raises `OSError` where none can be started."""
 
     def __init__(
         self, module: str, *words: str, cwd: str = "/", fds: Iterable[int] = (), **env: str
     ) -> None:
+        # An allow list: a deny list would pass on every key with an unusual name.
         told = {name: value for name, value in os.environ.items() if _TOLD.fullmatch(name)}
         self.child = subprocess.Popen(
             [sys.executable, "-P", "-m", module, *words],
@@ -57,7 +59,7 @@ class Worker:
         os.set_blocking(self._sink, False)
 
     def write(self, content: bytes, patience: Patience) -> None:
-        """Say something; a process that has ended is heard of when it is listened to."""
+        """Write bytes to the child; the death of the child is noticed by `read`, not here."""
         rest = memoryview(content)
         with suppress(BrokenPipeError):
             while rest:
@@ -66,12 +68,12 @@ class Worker:
                     rest = rest[os.write(self._sink, rest) :]
 
     def read(self, patience: Patience, size: int = _PIECE) -> bytes:
-        """What it says next, at most `size` bytes; nothing where it has ended."""
+        """Return the next bytes from the child, at most `size`; b"" where it has ended."""
         _wait(self._source, selectors.EVENT_READ, patience)
         return os.read(self._source, min(size, _PIECE))
 
     def end(self) -> int:
-        """End it, if it has not ended; how it ended."""
+        """Kill the child if it still runs; return its exit status."""
         self.child.kill()
         status = self.child.wait()
         for pipe in (self.child.stdin, self.child.stdout):

@@ -1,7 +1,7 @@
-"""The steps of a call as blocks, at a state of the timeline.
+"""Steps of a call as blocks, at a state of the timeline.
 
-An id that a turn uses for a second call, of other tool or input or after the first has ended, is
-`<id>-2` there.
+An id that a turn uses for a second call, with another tool or input or after the first has ended,
+is `<id>-2` there.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ __all__ = ("CallSteps",)
 
 
 class CallSteps:
-    """Makes blocks, and writes none.
+    """A maker of blocks, which writes none.
 
-    `brought` is what calls that run will have brought; `checked` are those calls as they were
-    checked, as far as somebody said it when they started.
+    `brought` are the blocks that running calls will bring; `checked` are those calls as they were
+    checked, as far as the caller passed that when they started.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class CallSteps:
         self._clock = clock
 
     def notes(self, turn: str, call: Call | str, text: str, meta: Mapping[str, Any]) -> list[Block]:
-        """What was said before a call, once."""
+        """Return the block of the model's text before a call, once."""
         if isinstance(call, Call):
             stamp = self._stamp(turn, call)
         else:
@@ -61,10 +61,10 @@ class CallSteps:
     def started(
         self, turn: str, call: Call, meta: Mapping[str, Any], checked: CheckedCall | None
     ) -> list[Block]:
-        """A call before it runs; nothing where it is on the timeline already."""
+        """Return the blocks of a call before it runs; none where it is on the timeline already."""
         stamp = self._stamp(turn, call)
         key = (stamp.turn, stamp.call)
-        # What an earlier run of the call left is not of this one.
+        # Blocks that an earlier run of the call left do not belong to this one.
         self.brought.pop(key, None)
         if checked is not None:
             self.checked[key] = checked
@@ -82,9 +82,13 @@ class CallSteps:
         checked: CheckedCall | None,
         origins: Mapping[str, Any],
     ) -> list[Block]:
-        """What came of a call; the call too, where it is not on the timeline."""
+        """Return the blocks of a call's outcome; of the call too, where it is not on the
+        timeline.
+        """
         stamp = self._stamp(turn, call)
         checked = checked or self._known(stamp, call)
+        # A call that was recorded before it ran needs only its results; one that was refused at
+        # once was never recorded, so call and results are written together.
         write = result_blocks if is_written(self._state, stamp) else emit
         blocks = write(
             call,
@@ -98,7 +102,7 @@ class CallSteps:
         return _with_origins(_marked(blocks, meta), origins)
 
     def forget(self, key: CallKey) -> None:
-        """Forget what is known of a call that runs, once it has ended."""
+        """Forget a call that has ended."""
         self.brought.pop(key, None)
         self.checked.pop(key, None)
 
@@ -109,7 +113,7 @@ class CallSteps:
         checked: CheckedCall | None,
         origins: Mapping[str, Any],
     ) -> list[Block]:
-        """What came of a call that another program left, by its block."""
+        """Return the outcome blocks of a call that another program left, by its block."""
         call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
         turn, now = block.turn_id, moment(self._clock())
         stamp = Stamp(turn, block.call_id, block.tool_id, now, self._state.turns)
@@ -127,7 +131,8 @@ class CallSteps:
         return _with_origins(blocks, origins)
 
     def _known(self, stamp: Stamp, call: Call) -> CheckedCall | None:
-        """The call as it runs: as this program was told, else as its block on the timeline says.
+        """Return the call as it runs: as this program was told, else as its block on the timeline
+        says.
 
         The block has the kind of the results, which holds for the input as written. It does not
         have the input of a tool that the written one stands for.
@@ -146,7 +151,7 @@ class CallSteps:
 
 
 def _marked(blocks: Iterable[Block], meta: Mapping[str, Any]) -> list[Block]:
-    """The blocks of a call, with more in the meta of the call itself."""
+    """Return the blocks of a call, with more in the meta of the call itself."""
     is_call = "react.tool.call"
     return [with_meta(block, meta) if block.type == is_call else block for block in blocks]
 

@@ -1,4 +1,4 @@
-"""Every code of a `TimelineError`, and what it means."""
+"""Codes of a `TimelineError`, with their meaning."""
 
 from __future__ import annotations
 

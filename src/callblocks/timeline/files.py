@@ -1,7 +1,7 @@
 """The files of turns, as the timeline needs them: `turn_1/files/report.md`.
 
-What is no regular file inside the folder of its turn is not there: no link is followed, and a
-device is no file.
+Only a regular file inside the folder of its turn counts: no link is followed, and a device is no
+file.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ __all__ = ("TurnFiles",)
 
 
 class TurnFiles(Protocol):
-    """Reads and writes files by their path on the timeline."""
+    """Access to files by their path on the timeline."""
 
     def read(self, path: FilePath) -> bytes | None:
-        """The content, or `None` where no such file can be read."""
+        """Return the content, or `None` where no such file can be read."""
         ...
 
     def write(self, path: FilePath, content: bytes) -> None:
-        """Write a file whole or not at all; `ToolError` or `OSError` where it cannot be."""
+        """Write a file whole or not at all; raise `ToolError` or `OSError` where that fails."""
         ...
 
     def turns(self) -> Iterable[str]:
-        """The turns that have a place for files already."""
+        """Return the turns that have a folder for files already."""
         ...
 
     def claim(self, turn: str) -> bool:
-        """Make the place for the files of a turn; False where somebody made it before."""
+        """Create the folder for the files of a turn; return false where it exists."""
         ...
 
     def give_back(self, turn: str) -> None:

@@ -1,15 +1,15 @@
-"""Where things are below a folder of state.
+"""The layout of a state folder.
 
     timelines.sqlite         the store, unless another one is named
     timelines/NAME           the files of the turns of a timeline of that store
-    timelines/NAME+0f1e2d…   those of a timeline of another store, told apart by a hash of its place
-    artifacts                what was kept, by its digest, for all of them
-    approvals.sqlite         what a person was asked, and answered
-    journal.sqlite           changes that calls were about to make, and what came of them
-    pages                    pages of the web that were read; may be deleted at any time
+    timelines/NAME+0f1e2d…   those of a timeline of another store, with a hash of its place
+    artifacts                kept files, by their digest, for all of them
+    approvals.sqlite         questions to a person, and the answers
+    journal.sqlite           changes that calls were about to make, and their outcomes
+    pages                    cached web pages; may be deleted at any time
 
 Two timelines never share a folder of turns. No name has a `+`, and a password is not part of the
-place: a new one changes nothing.
+place, so that a new password changes nothing.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _DIGITS = 16
 def turns_folder(
     folder: str | os.PathLike[str], name: str, store: str | os.PathLike[str] | None = None
 ) -> Path:
-    """Where the files of a timeline's turns are; `store` is a path or an address."""
+    """Return the folder of the files of a timeline's turns; `store` is a path or an address."""
     top = Path(folder) / TURNS
     place = None if store is None else _place(os.fspath(store))
+    # Real paths are compared, so that a link to the own store does not look like another store.
     if place is None or place == os.path.realpath(Path(folder) / TIMELINES):
         return top / name
     return top / f"{name}+{_hash(place)}"

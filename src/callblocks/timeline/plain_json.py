@@ -1,7 +1,7 @@
-"""Values as JSON text, whatever they are: writing what happened never fails.
+"""Any value as JSON text: recording what happened never fails.
 
-Half a character becomes U+FFFD; what JSON cannot say, or what is nested deeper than 200 levels,
-becomes its type in angle brackets.
+A lone surrogate becomes U+FFFD; a value that JSON cannot express, or that is nested deeper than 200
+levels, becomes its type in angle brackets.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ __all__ = ("json_text", "plain", "whole")
 
 _HALF = re.compile("[\ud800-\udfff]")
 _DEPTH = 200
+# The most bits of an integer; Python itself refuses to write more than 4300 digits.
 _BITS = 14_000
-"""Of an integer; Python itself writes no more than 4300 digits."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def json_text(value: Any) -> str:
-    """The value as JSON on one line; never raises."""
+    """Return the value as JSON on one line; never raises."""
     return _encode(plain(value))
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """The value in dicts, lists, strings, numbers, booleans and null."""
+    """Return the value as dicts, lists, strings, numbers, booleans and null."""
     match value:
+        # `bool` before `int`, of which it is a subclass.
         case None | bool():
             return value
         case str():
@@ -43,7 +44,7 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def whole(text: str) -> str:
-    """A text with no half characters in it."""
+    """Return a text without lone surrogates."""
     return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 

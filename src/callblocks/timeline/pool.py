@@ -4,15 +4,15 @@
     text = pool.record()               what is new, for one block of type `timeline.sources`
     pool.apply(block)                  each such block of the timeline, in its order
 
-The blocks alone make the pool: a program that starts again has the same numbers. What was
-added and not yet applied is a plan. `forget()` drops it, where the block could not be written:
-another writer was first. Apply what that one wrote, and add again.
-
-Same canonical URL, or same file, is the same source (see `callblocks.model.sources` for what is
-merged). A row of a tool is about a file only where `has_file` says that there is one. In a damaged
-timeline a number may stand for two: the first keeps it, the other is left out of the pool and
-named in `conflicts`, since whoever cited the number may have meant the first. So is a number that
-is too large to be cited.
+Invariants
+- The blocks alone determine the pool, so a restarted program has the same numbers.
+- Rows that were added and not yet applied are a plan. `forget()` drops it where the block could not
+  be written, because another writer was first: apply that writer's blocks, and add again.
+- The same canonical URL, or the same file, is the same source (see `callblocks.model.sources`). A
+  tool's row is about a file only where `has_file` confirms that there is one.
+- In a damaged timeline a number may denote two sources: the first keeps it, the other is left out
+  of the pool and listed in `conflicts`, since a citation may have meant the first. So is a number
+  that is too large to be cited.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from callblocks.model.sources import HasFile, Source, merged, source_of
 
 __all__ = ("SourcesPool",)
 
+# The largest number that is given or accepted.
 _MOST = 999_999_999
-"""The largest number that is given or taken."""
 
 
 class SourcesPool:
@@ -49,43 +49,46 @@ class SourcesPool:
 
     @property
     def sids(self) -> set[int]:
-        """Every number that is given out."""
+        """Return every number in use."""
         return self._rows.keys() | self._plan.keys()
 
     def get(self, sid: int) -> Source | None:
-        """The source of a number, with all that is known of it."""
+        """Return the source of a number, with everything known of it."""
         return self._plan.get(sid) or self._rows.get(sid)
 
     def find(self, row: Source | Mapping[str, Any]) -> Source | None:
-        """The source that a row is about, if it is known."""
+        """Return the source that a row is about, if it is known."""
         return self._known(self.read(row))
 
     def read(self, row: Source | Mapping[str, Any]) -> Source:
-        """A row as a source, which gets no number by that."""
+        """Return a row as a source, without giving it a number."""
         return source_of(row, self._has_file)
 
     def select(self, ranges: Ranges) -> list[Source]:
-        """The sources that the ranges name, by number; a number that none has is left out."""
+        """Return the sources in the ranges, by number; skip unused numbers."""
         found = (self.get(sid) for sid in chosen(ranges, self.sids))
         return [source for source in found if source is not None]
 
     def add(self, rows: Iterable[Source | Mapping[str, Any]]) -> list[int]:
-        """The number of each row's source, in the order of the rows."""
+        """Return the number of each row's source, in the order of the rows."""
         return [self._add(self.read(row)) for row in rows]
 
     def record(self) -> str:
-        """New and changed rows as JSON, the text of a `timeline.sources` block; "" for none."""
+        """Return new and changed rows as JSON, the text of a `timeline.sources` block; ""
+        for none.
+        """
         rows = [self._plan[sid] for sid in sorted(self._plan)]
         return msgspec.json.encode(rows).decode() if rows else ""
 
     def forget(self) -> None:
-        """Drop what was added and is in no block: its numbers are free again."""
+        """Drop the plan: its numbers are free again."""
         self._plan, self._planned, self._last_planned = {}, {}, 0
 
     def apply(self, record: Block) -> None:
-        """Take the rows of a `timeline.sources` block; what cannot be read is passed over."""
+        """Take the rows of a `timeline.sources` block; skip unreadable ones."""
         for row in _read(record.text or ""):
             self._take(row)
+        # Another writer's rows may use the planned numbers, so the plan is rebuilt against them.
         plan = self._plan
         self.forget()
         for row in plan.values():
@@ -111,9 +114,13 @@ class SourcesPool:
             self._lay(changed)
 
     def _plan_again(self, row: Source) -> None:
-        """Keep a planned row, unless the timeline has it by now, or means another by its number."""
+        """Keep a planned row, unless the timeline has it by now, or uses its number for another
+        source.
+        """
         known = self._rows.get(row.sid)
         if known is None:
+            # A planned number is only kept while it is still beyond the end of the timeline's own
+            # numbers.
             if row.sid > self._last and self._owner(row.key) is None:
                 self._lay(row)
         elif known.key == row.key:
@@ -121,6 +128,7 @@ class SourcesPool:
 
     def _take(self, row: Source) -> None:
         known = self._rows.get(row.sid, row)
+        # Two sources under one number: the first keeps it, because existing citations may mean it.
         if known.key != row.key or row.sid > _MOST:
             self.conflicts.append(row.sid)
             return
@@ -129,7 +137,9 @@ class SourcesPool:
         self._sids.setdefault(row.key, row.sid)
 
     def _next(self) -> int:
-        """The number after the last; where a damaged block took the very last, a free one."""
+        """Return the number after the last; where a damaged block took the very last, a
+        free one.
+        """
         following = max(self._last, self._last_planned) + 1
         if following <= _MOST:
             return following
@@ -144,7 +154,7 @@ class SourcesPool:
 
 
 def _read(text: str) -> Iterator[Source]:
-    """The rows of a record that can be read."""
+    """Yield the readable rows of a record."""
     try:
         rows = msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Writes a session down as it happens, each step whole or not at all.
+"""The recorder: writes a session as it happens, each step whole or not at all.
 
     turn = recorder.begin_turn(text, files)      one that nobody else has, with what starts it
     turn = recorder.new_turn()                   the same in steps: prompt(turn, text), attach(…)
@@ -11,8 +11,12 @@
     with recorder.together():                    several steps as one
         ...
 
-All that it knows comes from the timeline, so it can be made anew at any time: a call that was
-started before is not written twice, and where another writer was first, it looks again.
+Strategy: a step is a function from the state to blocks. The writer runs it and appends the blocks
+on the condition that the timeline still ends where the state does (optimistic concurrency). If
+another writer was first, the new entries are read and the step runs again. So steps must have no
+effect of their own, and must be idempotent: a call that is on the timeline already is not written
+twice. All state comes from the timeline, and a recorder can be made anew at any time, which is how
+a session resumes.
 """
 
 from __future__ import annotations
@@ -64,9 +68,9 @@ class GivenFile(NamedTuple):
 
 
 class Recorder:
-    """The one who writes to a timeline. Every method may be called from any thread.
+    """The writer of a timeline. Every method may be called from any thread.
 
-    `lock` is held while it writes: whoever reads the state in another thread holds it too.
+    `lock` is held while it writes; a reader of the state in another thread must hold it too.
     """
 
     def __init__(
@@ -96,44 +100,46 @@ class Recorder:
 
     @property
     def state(self) -> State:
-        """The timeline as it is now."""
+        """Return the current state of the timeline."""
         return self._writer.state
 
     @property
     def pool(self) -> SourcesPool:
-        """The sources of the timeline as it is now."""
+        """Return the current sources of the timeline."""
         return self.state.pool
 
     def silence(self) -> float:
-        """Seconds since the last block that is no record, by the clocks of who wrote and reads."""
+        """Return the seconds since the last block that is no record, by the clocks of writer and
+        reader.
+        """
         with self.lock:
             last = next(iter(self.state.backwards()), None)
         return seconds_since(last.block.ts, self._clock()) if last is not None else 0.0
 
     def stamp(self, turn: str, call_id: str, tool: str) -> Stamp:
-        """What the blocks of a running call have in common, for its tool."""
+        """Return the stamp of a running call, for its tool."""
         with self.lock:
             return stamp_of_running(self.state, turn, call_id, tool, self._clock())
 
     @property
     def coming_turn(self) -> str:
-        """The turn that `new_turn` takes, unless another writer is first."""
+        """Return the turn that `new_turn` takes, unless another writer is first."""
         with self.lock:
             return next_turn((*self.state.turns, *self.holdings.files.turns()))
 
     def together(self) -> AbstractContextManager[None]:
         """Write all steps inside as one, at the end; none of them where something is raised.
 
-        A step inside gives no entries, and sees nothing of the others.
+        A step inside returns no entries, and does not see the others.
         """
         return self._writer.together()
 
     def new_turn(self, owner: str = "", check: Callable[[State], None] | None = None) -> str:
         """Take a turn that nobody has: `turn_1`, `turn_2`, …
 
-        It is taken on the timeline itself, by a record, so two machines never have the same one.
-        `owner` is the program that has it. `check` may raise, at the state that the turn is taken
-        at: so of two writers one sees the other.
+        It is taken on the timeline itself, by a record, so two machines never take the same one.
+        `owner` is the program that takes it. `check` may raise, at the state in which the turn is
+        taken: so of two writers one sees the other.
         """
         return self._take_turn(lambda: self.coming_turn, owner, check)
 
@@ -151,13 +157,15 @@ class Recorder:
 
         So a turn that a program took and left can always be resumed: its message is there. `turn`
         is one that nobody else can take, such as a team member's; otherwise it is the next free
-        one. `ToolError` where a file cannot be written: then nothing is on the timeline.
+        one. Raise `ToolError` where a file cannot be written: then nothing is on the timeline.
         """
-        # Files are written before the append that names them. Another writer may compute the same
-        # number meanwhile, so the folder of the turn is claimed first; a claim that came to nothing
-        # is given back.
+        # Files are written before the append that names them, because a block must never name a
+        # file that a crash prevented. Another writer may compute the same number meanwhile, so the
+        # folder of the turn is claimed first; a claim that was not used is given back.
         given, claimed = list(files), list[str]()
 
+        # Runs again after a conflict, so it recomputes the turn from the new state. Writing the
+        # attachments again is idempotent: the claimed folder is ours.
         def begun() -> list[Block]:
             if check is not None:
                 check(self.state)
@@ -180,11 +188,11 @@ class Recorder:
     def take_over(
         self, turn: str, owner: str, check: Callable[[State], None] | None = None
     ) -> None:
-        """Go on with a turn that another program left."""
+        """Continue a turn that another program left."""
         self._take_turn(lambda: turn, owner, check)
 
     def end_turn(self, turn: str, **meta: Any) -> list[Entry]:
-        """Write that a turn is over: `status`, and what else is to be known; once."""
+        """Record the end of a turn: `status`, and further facts; once."""
         return self._append(
             lambda: [] if turn in self._state.ended else [self._turn_block(turn, meta)]
         )
@@ -196,7 +204,7 @@ class Recorder:
         )
 
     def prompt(self, turn: str, text: str, **meta: Any) -> list[Entry]:
-        """Write what the person says; `meta` is not for the model."""
+        """Write the person's message; `meta` is not for the model."""
         return self._append(
             lambda: [
                 with_meta(
@@ -217,12 +225,14 @@ class Recorder:
         )
 
     def attach(self, turn: str, name: str, content: bytes, **meta: Any) -> list[Entry]:
-        """Put a file that the person gives into the turn; `ToolError` if it cannot be written."""
+        """Put a person's file into the turn; raise `ToolError` if it cannot be written."""
         blocks = self._attachment(self._stamp(turn), GivenFile(name, content, meta))
         return self._append(lambda: blocks)
 
     def notes(self, turn: str, call: Call | str, text: str, **meta: Any) -> list[Entry]:
-        """Write what the model says before a call, once; by an id, before the next that has it."""
+        """Write the model's text before a call, once; by an id, before the next call that
+        has it.
+        """
         return self._append(lambda: self._steps.notes(turn, call, text, meta))
 
     def started(
@@ -230,7 +240,7 @@ class Recorder:
     ) -> list[Entry]:
         """Write a call before it runs; nothing where that was done already.
 
-        `checked` is the call as its tool gets it, where that is known by now: `ended` goes by it.
+        `checked` is the call as its tool gets it, where that is known by now: `ended` uses it.
         """
         return self._append(lambda: self._steps.started(turn, call, meta, checked))
 
@@ -244,22 +254,24 @@ class Recorder:
         origins: Mapping[str, Any] | None = None,
         **meta: Any,
     ) -> list[Entry]:
-        """Write what came of a call; the call too, with `meta`, where it was not written before.
+        """Write the outcome of a call; the call too, with `meta`, where it was not written before.
 
-        Results are of the call as it was checked: `checked`, else what `started` was told. The
-        first of them has `origins` in its meta: what is to be known of where their text came from.
+        Results are of the call as it was checked: `checked`, else the value given to `started`. The
+        first of them has `origins` in its meta: where their text came from.
         """
         known = _said(dict(origins or {}))
         with self.lock:
             entries = self._append(
                 lambda: self._steps.ended(turn, call, outcome, meta, checked, known)
             )
+            # Only once the result is on the timeline: after a conflict or a fault, a repeated
+            # `ended` still needs what `started` was told.
             for entry in entries[-1:]:
                 self._steps.forget(call_key(entry.block))
             return entries
 
     def answered(self, turn: str, call_id: str, tool: str, **meta: Any) -> list[Entry]:
-        """Write that a person was asked about a call: `approval`, `approved`, and their words."""
+        """Record that a person was asked about a call: `approval`, `approved`, and their words."""
         return self._append(
             lambda: [
                 stamp_of_running(self._state, turn, call_id, tool, self._clock()).block(
@@ -276,7 +288,7 @@ class Recorder:
         *,
         origins: Mapping[str, Any] | None = None,
     ) -> list[Entry]:
-        """Write what came of a call that another program left without a result, by its block.
+        """Write the outcome of a call that another program left without a result, by its block.
 
         `checked` is the call as it ran; without it, as its block says. `origins` are as in `ended`.
         """
@@ -284,12 +296,12 @@ class Recorder:
         return self._append(lambda: self._steps.settled(entry.block, outcome, checked, known))
 
     def bring(self, stamp: Stamp, blocks: Iterable[Block]) -> None:
-        """Leave blocks that a running call brings; `ended` writes them after its status."""
+        """Hold blocks that a running call brings; `ended` writes them after its status."""
         with self.lock:
             self._steps.brought.setdefault((stamp.turn, stamp.call), []).extend(blocks)
 
     def lay(self, stamp: Stamp, record: Block) -> None:
-        """Leave a record of a running call; `ended` writes it before the results."""
+        """Hold a record of a running call; `ended` writes it before the results."""
         self.bring(stamp, (record,))
 
     def _take_turn(
@@ -310,6 +322,8 @@ class Recorder:
         if claimed and claimed[-1] not in self._state.turns:
             return claimed[-1]
         turn = self.coming_turn
+        # A claimed folder without a turn on the timeline belongs to a writer that is about to
+        # append, or to one that died; either way the next number is tried.
         while not self.holdings.files.claim(turn):
             turn = next_turn((turn, self.coming_turn))
         claimed.append(turn)
@@ -330,5 +344,5 @@ class Recorder:
 
 
 def _said(meta: dict[str, Any]) -> dict[str, Any]:
-    """What is not empty."""
+    """Return the fields that are not empty."""
     return {name: value for name, value in meta.items() if value}

@@ -1,9 +1,10 @@
-"""The settings that a timeline goes by, as a record: how tokens are counted, and caching.
+"""The settings of a timeline, as a record: token counting, and caching.
 
     {"tokens":"chars/4","cache":{"editable_tail_size_in_tokens":2000,…}}
 
-The first append writes it, and any later one whose settings are others. One more stands where a
-turn was taken: no other writer has that turn then, and `meta.owner` says which program has it.
+The first append writes the record, and any later one with other settings. One more is written where
+a turn is taken: it makes the turn unavailable to other writers, and `meta.owner` names the program
+that has it.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ __all__ = ("settings_block", "settings_text")
 
 
 def settings_text(tokens: Tokens, cache: CacheSettings) -> str:
-    """The settings as the record says them."""
+    """Return the settings as the text of the record."""
     return json_text({"tokens": tokens.name, "cache": msgspec.structs.asdict(cache)})
 
 
 def settings_block(turn: str, ts: str, text: str, owner: str = "") -> Block:
-    """The record, to stand before the first block that goes by it."""
+    """Return the record, which stands before the first block that it applies to."""
+    # A record, not a file beside the store: whoever has the timeline has the settings by which its
+    # counts and cache points were made.
     return Block(
         type="timeline.settings",
         author="timeline",

@@ -1,10 +1,10 @@
-"""What every block of one call has in common: the turn, the call, the tool and the time.
+"""A stamp: what all blocks of one call have in common, that is turn, call, tool and time.
 
     stamp = Stamp("turn_1", "abc", "react.write", "2030-01-31T12:00:00Z")
     stamp.block("react.tool.result", path=stamp.path("result"), text="…")
 
-`meta.role` tells the results of a call apart, which may share a path: `digest`, `content`,
-`status` (what `react.read` found) or `report` (what became of code).
+`meta.role` distinguishes the results of a call, which may share a path: `digest`, `content`,
+`status` (of `react.read`) or `report` (of code).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Role: TypeAlias = Literal["digest", "content", "status", "report"]
 
 
 class Stamp(msgspec.Struct, frozen=True):
-    """Whose blocks these are; `call` is the id as paths write it, `ts` is ISO 8601 with a Z.
+    """The owner of blocks; `call` is the id as paths write it, `ts` is ISO 8601 with a Z.
 
-    `turns` are those of the timeline, by which a path of another turn is known.
+    `turns` are those of the timeline, by which a path of another turn is recognized.
     """
 
     turn: str
@@ -37,12 +37,12 @@ class Stamp(msgspec.Struct, frozen=True):
     turns: Collection[str] = ()
 
     def path(self, part: Part) -> str:
-        """Where the call, its notices or its result are."""
+        """Return the path of the call, its notices or its result."""
         return str(CallPath(self.turn, self.call, part))
 
     @property
     def code_path(self) -> str:
-        """Where the code is that the call runs."""
+        """Return the path of the code that the call runs."""
         return str(CodePath(self.turn, self.call))
 
     def block(
@@ -56,7 +56,7 @@ class Stamp(msgspec.Struct, frozen=True):
         meta: Mapping[str, Any] | None = None,
         author: Author = "tool",
     ) -> Block:
-        """A block of this call."""
+        """Return a block of this call."""
         return Block(
             type=type,
             author=author,
@@ -74,7 +74,7 @@ class Stamp(msgspec.Struct, frozen=True):
     def result(
         self, role: Role, text: str | None, *, mime: str = JSON, path: str = "", **meta: Any
     ) -> Block:
-        """A result of this call, at its own path unless another is given."""
+        """Return a result of this call, at its own path unless another is given."""
         return self.block(
             "react.tool.result",
             path=path or self.path("result"),
@@ -85,6 +85,6 @@ class Stamp(msgspec.Struct, frozen=True):
 
 
 def with_meta(block: Block, meta: Mapping[str, Any]) -> Block:
-    """The block with more in its meta; what is empty is left out."""
+    """Return the block with more in its meta; empty fields are left out."""
     said = {name: value for name, value in meta.items() if value}
     return msgspec.structs.replace(block, meta={**block.meta, **said}) if said else block

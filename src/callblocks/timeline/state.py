@@ -1,14 +1,15 @@
-"""What a timeline is at a moment: its blocks by path, what is hidden, its rounds, its sources.
+"""The state of a timeline: blocks by path, hidden blocks, rounds, sources, turns.
 
     state = State()
     state.feed(timeline.entries(after=state.last))
 
-It comes from the entries alone, in their order, so a program that starts again has the same
-state. Each entry costs the same, however long the timeline is.
-
-A `timeline.hidden` record lies over the blocks at its path whose number is between `after` and
-`before` of its meta. What is frozen at that moment it does not touch: all up to `frozen`, the
-furthest cache point that there ever was. Other settings do not bring it back.
+Invariants
+- The state is a fold over the entries in their order, and depends on nothing else, so a restarted
+  program has the same state.
+- Each entry costs the same, however long the timeline is.
+- A `timeline.hidden` record covers the blocks at its path whose number is between `after` and
+  `before` of its meta, except frozen ones: all up to `frozen`, the furthest cache point that there
+  ever was. Later settings do not move `frozen` back.
 """
 
 from __future__ import annotations
@@ -30,12 +31,11 @@ __all__ = ("State",)
 class State:
     """A timeline read so far.
 
-    `turns` are those that any block is of, also a record: they are taken; each has the number of
-    its first block. `uses` is what is known of the ids in them, for whoever names calls.
-    `hidden` names the hidden blocks: the number of each, and the number of the record over it.
-    `settings` are those that the timeline says, else those given.
-    `owners` are the programs that took turns, where they said so, in that order; `ended` are the
-    turns that are over, and how they ended.
+    `turns` are those of any block, also of a record: they are taken; each has the number of its
+    first block. `uses` is what is known of the ids in them, for naming calls. `hidden` maps the
+    number of each hidden block to the number of the record over it. `settings` are those of the
+    timeline, else those given. `owners` are the programs that took turns, where recorded, in that
+    order; `ended` are the turns that are over, with their status.
     """
 
     def __init__(self, settings: CacheSettings | None = None) -> None:
@@ -64,22 +64,24 @@ class State:
                 self._record(entry)
             else:
                 self._show(entry)
+            # Monotonic on purpose: what a provider has cached stays cached, whatever later settings
+            # say.
             self.frozen = max(self.frozen, self.rounds.cache_point(self.settings))
 
     def at(self, path: str) -> list[Entry]:
-        """Every block that was written at a path, hidden or not, oldest first."""
+        """Return every block at a path, hidden or not, oldest first."""
         return list(self._at.get(path, ()))
 
     def has(self, path: str) -> bool:
-        """Whether any block was written at a path."""
+        """Return whether any block was written at a path."""
         return path in self._at
 
     def visible(self, path: str) -> list[Entry]:
-        """The blocks at a path that are not hidden, oldest first."""
+        """Return the blocks at a path that are not hidden, oldest first."""
         return list(self._visible.get(path, ()))
 
     def backwards(self) -> Iterable[Entry]:
-        """All blocks that are no records, newest first."""
+        """Return all blocks that are no records, newest first."""
         return reversed(self._shown)
 
     def _show(self, entry: Entry) -> None:
@@ -105,7 +107,7 @@ class State:
         self.settings = _settings(record, self.settings)
         owner = record.meta.get("owner")
         if isinstance(owner, str):
-            # Whoever goes on with a turn that was interrupted has it then, and it is not over.
+            # A program that resumes an interrupted turn owns it then, and the turn is not over.
             self.owners.pop(record.turn_id, None)
             self.owners[record.turn_id] = owner
             self.ended.pop(record.turn_id, None)
@@ -113,9 +115,11 @@ class State:
     def _hide(self, entry: Entry) -> None:
         after = max(self.frozen, _number(entry.block.meta.get("after"), 0))
         before = _number(entry.block.meta.get("before"), entry.seq)
+        # Only visible blocks are kept in this list, so a block is hidden at most once and the total
+        # cost of all records is linear.
         visible = self._visible.get(entry.block.path, [])
         newer: list[Entry] = []
-        # From the end: what is frozen is not looked at again with each record.
+        # From the end, so that frozen blocks are not visited again with each record.
         while visible and visible[-1].seq > after:
             block = visible.pop()
             if block.seq < before:
@@ -131,7 +135,7 @@ def _number(value: Any, default: int) -> int:
 
 
 def _settings(record: Block, settings: CacheSettings) -> CacheSettings:
-    """The settings that a record says; those before where it says none that can be read."""
+    """Return the settings of a record; the previous ones where it has none that can be read."""
     try:
         said = msgspec.json.decode(record.text or "{}")
         return msgspec.convert(said["cache"], CacheSettings)

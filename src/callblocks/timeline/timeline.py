@@ -20,7 +20,7 @@ __all__ = ("Timeline",)
 
 
 class Timeline:
-    """A name in a store; a name that no timeline can have is a `TimelineError` (`bad_name`)."""
+    """A name in a store; an invalid name is a `TimelineError` (`bad_name`)."""
 
     def __init__(self, store: Store, name: str) -> None:
         self.store = store
@@ -28,33 +28,33 @@ class Timeline:
 
     @classmethod
     def open(cls, target: str | os.PathLike[str], name: str) -> Self:
-        """The timeline in the store at a path or an address; closing it closes the store."""
+        """Return the timeline in the store at a path or an address; closing it closes the store."""
         check_name(name)
         return cls(open_store(target), name)
 
     def append(self, blocks: Iterable[Block], expected: int | None = None) -> list[Entry]:
         """Write blocks at the end, all or none; they are on disk when this returns.
 
-        With `expected`, a timeline that has not exactly so many blocks is a `conflict`.
+        With `expected`, a timeline that does not have exactly this many blocks is a `conflict`.
         """
         return self.store.append(self.name, blocks, expected)
 
     def entries(self, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
-        """The entries with a number above `after`."""
+        """Return the entries with a number above `after`."""
         return self.store.entries(self.name, after, limit)
 
     def head(self) -> Head:
-        """How many blocks there are, and the hash of the last."""
+        """Return the number of blocks, and the hash of the last."""
         return self.store.head(self.name)
 
     def follow(self, after: int = 0) -> AsyncGenerator[Entry, None]:
-        """The entries above `after`, and then each new one as it comes."""
+        """Yield the entries above `after`, and then each new one as it comes."""
         return self.store.follow(self.name, after)
 
     def verify(self, known: Head | None = None) -> list[Finding]:
-        """Everything that is wrong with it; nothing, if all is well.
+        """Return every fault of the timeline; nothing, if all is well.
 
-        `known` is an end that it had, noted elsewhere: so a cut end is noticed as well.
+        `known` is an earlier end of it, noted elsewhere: with it, a cut end is noticed as well.
         """
         return verify(self.store, self.name, known)
 

@@ -1,10 +1,10 @@
-"""What an id of a turn was used for: how many names its calls have taken, and which still run.
+"""Uses of an id in a turn: how many names its calls have taken, and which still run.
 
     abc, abc-2, abc-3        taken: 3
     abc-3 has no result      running: ["abc-3"]
 
-Names that are taken stay so, and a call that has a result keeps it. So each name is looked at
-once, however often the id comes again.
+A taken name stays taken, and a result is never removed. So each name is visited once, however often
+the id comes again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ("Uses",)
 
 
 class Uses:
-    """As far as the timeline was looked at."""
+    """The uses of an id, as far as the timeline was read."""
 
     def __init__(self) -> None:
         self.taken = 0

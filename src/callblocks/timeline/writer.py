@@ -1,7 +1,7 @@
-"""Appends to one timeline, at the end that it knows, and keeps the state of it.
+"""The writer: appends to one timeline at the end that it knows, and maintains its state.
 
-A step is a function that makes blocks. Where another writer was first, what they wrote is taken,
-and the blocks are made anew.
+A step is a function that makes blocks. Where another writer was first, its entries are read, and
+the blocks are made anew (optimistic concurrency: the append is conditional on the known end).
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ __all__ = ("Step", "Writer")
 
 Step: TypeAlias = Callable[[], list[Block]]
 
+# The most times that a step is repeated because another writer was first.
 _TRIES = 20
-"""How often a step is made anew because another writer was first."""
 
 
 class Writer:
-    """The end of a timeline; `lock` is held while it writes, and by whoever reads `known`.
+    """The end of a timeline; `lock` is held while it writes, and by every reader of `known`.
 
-    `tokens` and `cache` are settings that the timeline records before what goes by them.
+    `tokens` and `cache` are settings that the timeline records before the blocks that they apply
+    to.
     """
 
     def __init__(self, timeline: Timeline, tokens: Tokens, cache: CacheSettings | None) -> None:
         self.timeline = timeline
         self.lock = threading.RLock()
+        # The timeline as far as it was read.
         self.known = State(cache)
-        """The timeline as far as it was read."""
         self._tokens = tokens
         self._cache = cache
         self._recorded = ""
@@ -45,14 +46,14 @@ class Writer:
 
     @property
     def state(self) -> State:
-        """The timeline as it is now."""
+        """Return the current state of the timeline."""
         with self.lock:
             self._look()
             return self.known
 
     @property
     def settings(self) -> str:
-        """The settings that this one goes by."""
+        """Return the settings of this writer."""
         return settings_text(self._tokens, self._cache or self.known.settings)
 
     @contextmanager
@@ -60,6 +61,8 @@ class Writer:
         """Write all steps inside as one, at the end; none of them where something is raised."""
         with self.lock:
             steps: list[Step] = []
+            # Steps are only collected inside the block. They run at its end as one step, so a
+            # conflict repeats all of them, on the same new state.
             self._steps = steps
             try:
                 yield
@@ -68,7 +71,9 @@ class Writer:
             self.append(lambda: [block for make in steps for block in make()])
 
     def append(self, make: Step) -> list[Entry]:
-        """Append what `make` gives; made anew if the end that it saw is not the end any more."""
+        """Append the blocks of `make`; run it again if the end that it saw is not the end
+        any more.
+        """
         with self.lock:
             if self._steps is not None:
                 self._steps.append(make)
@@ -90,19 +95,22 @@ class Writer:
             self._feed(entries)
             return entries
         finally:
-            # What the timeline does not have is in no pool.
+            # Planned sources that were not written must not keep their numbers.
             self.known.pool.forget()
 
     def _write(self, blocks: list[Block]) -> list[Entry]:
         if not blocks:
             return []
         said, first = self.settings, blocks[0]
+        # The settings precede the first block that depends on them, in the same append, so no
+        # reader ever sees such a block without its settings.
         if said != self._recorded and first.type != "timeline.settings":
             blocks = [settings_block(first.turn_id, first.ts, said), *blocks]
+        # Conditional on the known end: this is what makes the optimistic loop in `append` correct.
         return self.timeline.append(blocks, self.known.last)
 
     def _look(self) -> None:
-        """Take what others wrote meanwhile."""
+        """Read what others wrote meanwhile."""
         self._feed(self.timeline.entries(after=self.known.last))
 
     def _feed(self, entries: Iterable[Entry]) -> None:

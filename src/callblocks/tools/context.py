@@ -1,6 +1,6 @@
-"""What a running tool may say and ask, beside returning its output.
+"""The context of a running tool: what it may report and ask, beside returning its output.
 
-A function asks for it by a parameter annotated `Context`; the model never sees that parameter:
+A function requests it by a parameter annotated `Context`, which the model never sees:
 
     @tool
     async def count(path: str, context: Context) -> int:
@@ -18,15 +18,15 @@ from callblocks.model.outcomes import Artifact, Notice
 
 __all__ = ("Context", "Keep", "running_as", "running_context")
 
+# A function that stores a file: its name, its content, its MIME type ("" to guess).
 Keep = Callable[[str, bytes, str], Artifact]
-"""Keeps a file: its name, its content, its MIME type ("" to guess)."""
 
 
 class Context:
     """One run of one call, as its tool sees it.
 
-    `key` is the idempotency key that was recorded before the run: a service that takes one
-    will not do the same thing twice. `cancelled` is true once nobody waits any more.
+    `key` is the idempotency key that was recorded before the run: a service that accepts one will
+    not do the same thing twice. `cancelled` is true once nobody waits any more.
     """
 
     def __init__(
@@ -45,6 +45,8 @@ class Context:
         self.cancelled = False
         self.artifacts: list[Artifact] = []
         self.notices: list[Notice] = []
+        # Read by the runtime after the run, and by stores during it: what a call stores is marked
+        # by what it has read so far.
         self.taints: list[str] = []
         self._report = report
         self._keep = keep
@@ -58,7 +60,7 @@ class Context:
             self._report(text)
 
     def keep(self, name: str, content: bytes | str, mime: str = "") -> Artifact:
-        """Keep a file with the outcome; text is kept as UTF-8."""
+        """Store a file with the outcome; text is stored as UTF-8."""
         if self._keep is None:
             raise RuntimeError("nothing here keeps artifacts")
         whole = content.encode() if isinstance(content, str) else content
@@ -71,27 +73,29 @@ class Context:
         self.notices.append(Notice(code=code, message=message, details=details))
 
     def taint(self, why: str) -> None:
-        """Say that the output holds text of others: this turn then asks before it acts."""
+        """Declare that the output holds text of others: this turn then asks before it acts."""
         self.taints.append(why)
 
     def origins(self) -> tuple[str, ...]:
-        """Return why what this call stores counts as text of others; empty where it does not.
+        """Return why the data that this call stores counts as text of others; empty where it does
+        not.
 
         These are the reasons of the turn, and those of the call itself so far.
         """
         return tuple(self.taints) if self._tainted is None else self._tainted()
 
     def refusal(self, url: str) -> str | None:
-        """Why this call may not go on to another URL than the one it was let through with.
+        """Return why this call may not continue to another URL than the one it was let through
+        with.
 
-        `None` where the policy allows that outright: nobody is asked in the middle of a call.
+        `None` where the policy allows it outright: nobody is asked in the middle of a call.
         """
         return None if self._judge is None else self._judge(url)
 
     def path_refusal(self, path: str) -> str | None:
-        """Why this call may not read a file beside the paths it was let through with.
+        """Return why this call may not read a file beside the paths it was let through with.
 
-        `None` where it may. `path` is the real one, from the workspace down.
+        `None` where it may. `path` is the real one, relative to the workspace.
         """
         return None if self._judge_path is None else self._judge_path(path)
 
@@ -100,16 +104,16 @@ _RUNNING: ContextVar[Context | None] = ContextVar("callblocks-running-call", def
 
 
 def running_context() -> Context | None:
-    """Return the context of the call that runs here; `None` outside of every call.
+    """Return the context of the current call; `None` outside of every call.
 
-    Stores ask for it: whoever reads or writes through one need not say so.
+    Stores use it to track origins, so that a tool need not declare its reads and writes.
     """
     return _RUNNING.get()
 
 
 @contextmanager
 def running_as(context: Context | None) -> Generator[None]:
-    """Let what is begun inside run as a part of a call; `None` for work that no call shows."""
+    """Run what starts inside this block as a part of a call; `None` for work that no call shows."""
     token = _RUNNING.set(context)
     try:
         yield

@@ -42,19 +42,19 @@ __all__ = ("Options", "is_model", "spec_of", "tool")
 
 
 class Options(TypedDict, total=False):
-    """What may be said of a tool beside its function.
+    """Options of a tool beside its function.
 
     `body` names the parameter that takes a block's body: a string, or a list of strings, one on
-    each line, or another list or an object as JSON. `preview` takes the same values as the
-    function and tells what the call would change. `paths` takes the input and gives the paths
-    that a policy judges, where single parameters do not say them; `reaches` gives those that an
-    input means by an id. `reaches_any_host` takes the input and says whether this call may reach
-    any host, though others do not. `isolated` runs the function in a process of its own.
-    `stores` names the place where tools keep what they are given: what a tainted call put there is
-    text of others for all that name it; "" says that nothing is kept. `carries` takes the input and
-    gives the paths of what leaves with a call, where `paths` does not.
-    `result` is what a timeline makes of the outcome: a tool whose result is `search` gives rows
-    that become sources, one with `write` leaves a file at its parameter `path`.
+    each line, or another list or an object as JSON. `preview` takes the same values as the function
+    and returns what the call would change. `paths` takes the input and returns the paths that a
+    policy judges, where single parameters do not hold them; `reaches` returns those that an input
+    denotes by an id. `reaches_any_host` takes the input and returns whether this call may reach any
+    host, though others do not. `isolated` runs the function in a subprocess. `stores` names the
+    place where tools keep their input: what a tainted call put there is text of others for all
+    tools that name it; "" means that nothing is kept. `carries` takes the input and returns the
+    paths of what leaves with a call, where `paths` does not. `result` is the kind of result on a
+    timeline: a tool whose result is `search` gives rows that become sources, one with `write`
+    leaves a file at its parameter `path`.
     """
 
     name: str | None
@@ -112,9 +112,11 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
 
     Raises `BadTool` for a function that a model could not call, saying what it lacks.
     """
+    # Taken here, at a fixed depth of the stack, because `declare` may run later as a decorator.
     caller = _caller()
     traits = Traits(
         read_only=read_only,
+        # Unknown means dangerous: a policy asks rather once too often.
         destructive=not read_only if destructive is None else destructive,
         idempotent=read_only if idempotent is None else idempotent,
         open_world=open_world,
@@ -151,7 +153,7 @@ def tool(  # noqa: PLR0913 each is one thing that may be said of a tool
 
 
 class _Read(msgspec.Struct, frozen=True):
-    """What the signature and the docstring of a function say."""
+    """The parts read from the signature and the docstring of a function."""
 
     spec: ToolSpec
     check: TypedCheck
@@ -165,7 +167,7 @@ _specs: WeakKeyDictionary[Callable[..., Any], ToolSpec] = WeakKeyDictionary()
 def spec_of(thing: Callable[..., Any]) -> ToolSpec:
     """Return the specification of a typed function or of a pydantic model.
 
-    Parsers are made for each reply, of the same functions: each is read once.
+    Parsers are made for each reply, from the same functions: the result is cached.
     """
     if is_model(thing):
         return _specs.get(thing) or _specs.setdefault(thing, _model_spec(thing))
@@ -175,7 +177,7 @@ def spec_of(thing: Callable[..., Any]) -> ToolSpec:
 
 
 def is_model(thing: object) -> TypeGuard[type[BaseModel]]:
-    """Whether it is a pydantic model, the class."""
+    """Return whether it is a pydantic model class."""
     return isinstance(thing, type) and callable(getattr(thing, "model_json_schema", None))
 
 
@@ -203,7 +205,9 @@ def _read(
     *,
     again: bool,
 ) -> _Read:
-    """Read a function; one that is declared `again` and again, for each workspace, only once."""
+    """Read a function; cache it where it is declared `again` and again, once per workspace."""
+    # Keyed by the code object: closures that are made per workspace are new functions each time,
+    # but share their code, and with it signature and docstring.
     key = (function.__module__, getattr(function, "__code__", function), name, description, body)
     if again and key in _known:
         return _known[key]
@@ -223,19 +227,19 @@ def _read(
 
 
 def _is_own(function: Callable[..., Any], origin: Origin) -> bool:
-    """Whether it comes with callblocks: then its types and defaults are the same each time."""
+    """Return whether it is a built-in: then its types and defaults are the same each time."""
     return origin == "builtin" and function.__module__.startswith(_OWN)
 
 
 def _caller() -> FrameType | None:
-    """Where `tool` was called: annotations may name what only that place knows."""
+    """Return the frame that called `tool`: annotations may use names that only exist there."""
     own = inspect.currentframe()
     called = own.f_back if own else None
     return called.f_back if called else None
 
 
 def _scope(function: Callable[..., Any], caller: FrameType | None) -> Mapping[str, Any]:
-    """The names around a function that was written where `tool` was called."""
+    """Return the names around a function that was written where `tool` was called."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return caller.f_locals if caller and code in caller.f_code.co_consts else {}
 

@@ -1,4 +1,4 @@
-'''What a docstring says of a function and of each parameter.
+'''Docstrings of functions: the description, and the text of each parameter.
 
     """Send a letter.
 
@@ -39,7 +39,7 @@ class Docstring(msgspec.Struct, frozen=True):
 
 
 def read_docstring(text: str | None) -> Docstring:
-    """Read a docstring of any of the three styles; none at all says nothing."""
+    """Parse a docstring of any of the three styles; an absent one has no texts."""
     reader = _Reader(cleandoc(text or "").splitlines())
     reader.read()
     description = re.sub(r"\n{3,}", "\n\n", "\n".join(reader.prose)).strip()
@@ -48,7 +48,7 @@ def read_docstring(text: str | None) -> Docstring:
 
 
 class _Reader:
-    """Takes the lines one section at a time."""
+    """A reader that takes the lines one section at a time."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
@@ -59,6 +59,7 @@ class _Reader:
     def read(self) -> None:
         while self.at < len(self.lines):
             line = self.lines[self.at]
+            # A heading counts only with an indented line below it: "Args:" may also end a sentence.
             if _GOOGLE.fullmatch(line) and self._is_deeper(self.at + 1):
                 self._google()
             elif _NUMPY.fullmatch(line) and self._is_rule(self.at + 1):
@@ -106,7 +107,7 @@ class _Reader:
         return True
 
     def _indented(self) -> Iterator[str]:
-        """The indented lines from here on; blank ones between them belong to them."""
+        """Yield the indented lines from here on, with the blank lines between them."""
         while self.at < len(self.lines):
             line = self.lines[self.at]
             if line.strip() and not _indent(line):

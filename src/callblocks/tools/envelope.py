@@ -29,7 +29,7 @@ _MAX_MESSAGE = 4000
 
 
 def unwrap(value: object, origin: Origin) -> tuple[Any, Failure | None]:
-    """The output of a tool, and its failure if it says that it failed."""
+    """Return the output of a tool, and its failure if it reports one."""
     if origin == "external":
         return _unwrap_external(value)
     if not isinstance(value, dict):
@@ -41,20 +41,21 @@ def unwrap(value: object, origin: Origin) -> tuple[Any, Failure | None]:
 
 
 def combine(execution: Failure | None, tool: Failure | None) -> Failure | None:
-    """One failure of two: how the run failed comes first, and what the tool said is kept."""
+    """Combine two failures: that of the run comes first, and the tool's own is kept in it."""
     if execution is None or tool is None:
         return execution or tool
     return Failure(
         code=execution.code,
         message=f"{execution.message}; the tool said {tool.code}: {tool.message}",
         where=execution.where or tool.where,
+        # Nothing is lost: the tool's own failure stays readable inside the one of the run.
         details={**execution.details, "tool_error": tool.payload()},
         managed=execution.managed and tool.managed,
     )
 
 
 def envelope(output: object, failure: Failure | None) -> dict[str, Any]:
-    """An output and a failure as an envelope; `unwrap` of a builtin gives them back."""
+    """Return an output and a failure as an envelope; `unwrap` of a built-in is the inverse."""
     return {"ok": failure is None, "error": failure and _error(failure), "ret": output}
 
 
@@ -68,6 +69,8 @@ def _error(failure: Failure) -> dict[str, Any]:
     return {**error, "details": failure.details} if failure.details else error
 
 
+# A function may return any dict of its own that happens to have `ok`, so for those the keys must
+# match exactly; a built-in knows the convention.
 def _is_envelope(answer: dict[str, Any], origin: Origin) -> bool:
     if not isinstance(answer.get("ok"), bool):
         return False
@@ -80,6 +83,8 @@ def _unwrap_external(given: object) -> tuple[Any, Failure | None]:
     value = cast("Any", given)
     answer = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     lacking = [key for key in ("ok", "error") if key not in answer]
+    # A foreign tool must use the envelope. Guessing success from any other value would turn an
+    # error page into an output.
     if lacking:
         return value, _bad(f"the tool answered without {_named(lacking)}")
     if not isinstance(answer["ok"], bool):
@@ -110,7 +115,7 @@ def _failure(answer: dict[str, Any]) -> Failure | None:
 
 
 def _text(value: object, width: int) -> str:
-    """A text as it is up to a width; any other value as a message says it."""
+    """Return a text up to a width; any other value as messages show it."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else said(value)

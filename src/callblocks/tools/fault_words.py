@@ -1,4 +1,4 @@
-"""What is said of a wrong field, whoever found it."""
+"""Messages about a wrong field, shared by both checks."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ __all__ = ("Place", "has_part", "missing", "must_be", "unexpected", "value_at")
 
 Place: TypeAlias = Sequence[str | int]
 
+# The most characters of an example that is shown whole.
 _EXAMPLE = 200
-"""Characters of an example that is shown whole."""
 
 
 def missing(place: Place, root: Schema) -> FieldFault:
-    """A field that must be given; such as the first of its `examples`, where it has some."""
+    """Describe a required field that is missing, with the first of its `examples`, if any."""
     examples = [one for held in schemas_at(root, place) for one in held.get("examples", ())]
     hint = f"; such as {_shown(examples[0])}" if examples else ""
     return FieldFault(path_text(place), f"required, missing{hint}")
 
 
 def _shown(example: object) -> str:
-    """An example as it is to be written: what is inside it says how."""
+    """Return an example as it is to be written."""
     shown = to_compact_text(example)
     whole = shown[:1] in ("[", "{") and len(shown) <= _EXAMPLE
     return shown if whole else said(example, ())
 
 
 def unexpected(place: Place, root: Schema) -> FieldFault:
-    """A field that the tool does not have: which ones it has, and which was probably meant."""
+    """Describe an unknown field, with the known ones and the one that was probably meant."""
     name = str(place[-1])
     fields = _fields(root, place[:-1])
     owner = "this tool" if len(place) == 1 else path_text(place[:-1])
     if not fields:
         return FieldFault(path_text(place), f"not a field of {owner}; it has no fields")
+    # The known fields are listed in any case; the nearest one is a hint, never a silent repair.
     near = close_to(name, fields)
     hint = f"; did you mean `{near}`?" if near else ""
     problem = f"not a field of {owner}; its fields are {listed(fields)}{hint}"
@@ -47,21 +48,21 @@ def unexpected(place: Place, root: Schema) -> FieldFault:
 
 
 def must_be(place: Place, what: str, value: object) -> FieldFault:
-    """A value that is not what it must be: `must be an integer, got "ten"`."""
+    """Describe a value of the wrong type: `must be an integer, got "ten"`."""
     is_row = what == "a list" and isinstance(place[-1] if place else None, int)
     rows = "; rows are lists: [[…]]" if is_row else ""
     return FieldFault(path_text(place), f"must be {what}, got {said(value, place)}{rows}")
 
 
 def has_part(given: object, part: str | int) -> bool:
-    """Whether an object has such a field, or a list such an item."""
+    """Return whether an object has such a field, or a list such an item."""
     if isinstance(given, list):
         return isinstance(part, int) and part < len(cast("list[Any]", given))
     return isinstance(given, dict) and part in given
 
 
 def value_at(given: object, place: Place) -> object:
-    """The value at a place of an input; None where there is none."""
+    """Return the value at a place of an input; `None` where there is none."""
     for part in place:
         given = cast("Any", given)[part] if has_part(given, part) else None
     return given

@@ -4,9 +4,9 @@
 
 The dicts are those of OpenAI, Anthropic, Gemini, MCP and others (`callblocks.model.specs`).
 
-Nothing is known of what they do, so the worst is assumed: destructive, and reaching out. What
-a list says of its own tools, as `annotations` with `readOnlyHint` and the like, counts only
-where the caller trusts it.
+Their behaviour is unknown, so the worst is assumed: destructive, and reaching out. A list's own
+claims about its tools, such as `annotations` with `readOnlyHint`, count only where the caller
+trusts the list: a hostile server would call its tools read-only.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from callblocks.tools.traits import Traits
 
 __all__ = ("Run", "foreign_tool", "run_by")
 
+# A function that runs a tool by its name and input, sync or async, and returns an envelope.
 Run: TypeAlias = Callable[[str, dict[str, Any]], Any]
-"""Runs a tool by its name and input, sync or async; it answers with an envelope."""
 
 
 def foreign_tool(
     spec: ToolSpec, hints: Mapping[str, Any], own: Callable[..., Any] | None = None
 ) -> Tool:
-    """Make a tool of a specification; `hints` are what its list says of it.
+    """Make a tool from a specification; `hints` are the claims of its list.
 
-    `own` is the object that has the specification, where it can be called; without, the tool is
+    `own` is the object that has the specification, where it can be called; without it, the tool is
     known but cannot run.
     """
     if not is_name(spec.name):
@@ -85,7 +85,7 @@ def _require_object(spec: ToolSpec) -> None:
 
 
 def _runner(name: str, run: Run) -> Callable[..., Any]:
-    """Return the function of one tool: it stays async if the caller's is."""
+    """Return the function of one tool; it is async if the caller's is."""
     if _is_async(run):
 
         async def answer_later(**values: Any) -> Any:
@@ -116,7 +116,7 @@ def _is_async(run: Callable[..., Any]) -> bool:
 
 
 def _traits(hints: Mapping[str, Any]) -> Traits:
-    """The traits that hints give; a hint that is not `true` or `false` says nothing."""
+    """Return the traits that hints give; a hint that is not `true` or `false` is ignored."""
     said = {key: value for key, value in hints.items() if isinstance(value, bool)}
     read_only = said.get("readOnlyHint", False)
     return Traits(

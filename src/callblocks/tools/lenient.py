@@ -1,4 +1,4 @@
-"""What a model wrote where a schema means something else, if it can mean one thing only.
+"""Repair of an input whose values do not fit their schema, where only one meaning is possible.
 
     schema             given              taken
     integer            "3"  3.0  "3.0"    3
@@ -12,7 +12,8 @@
     string             "3"  true  null    as given: text stays text
     integer            true  "three"      as given, and a fault
 
-Nothing else is changed, and only in an input that does not fit as it is.
+Nothing else is changed, and only in an input that does not fit as it is. A repaired input is shown
+to the person and judged by the policy as repaired, so that both see what runs.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ __all__ = ("lenient",)
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))(?:\.0+)?")
-# Python refuses to read longer integers.
+# Python refuses to parse longer integers.
 _MAX_DIGITS = 4000
-# A number there may be seconds, days or a year.
+# A bare number in such a field may be seconds, days or a year.
 _OF_TIME = {"date", "date-time", "time", "duration"}
-# Several strings in one, a list that is broken, or none at all.
+# Texts that are several strings in one, a broken list, or no value at all.
 _NOT_ONE = re.compile(r"(?s).*[,;\n].*|\s*[\[{].*|\s*|\s*(?i:null|none)\s*")
 _OF_JSON = {"array": list, "object": dict}
 
 
 def lenient(given: dict[str, Any], root: Schema) -> dict[str, Any]:
-    """The input with each value as its schema means it, where that is beyond doubt."""
+    """Return the input with each value as its schema means it, where that is beyond doubt."""
     return _softened(given, branches((root,), root), root)
 
 
@@ -60,7 +61,7 @@ def _softened(
 
 
 def _items(items: list[Any], schemas: tuple[Schema, ...], root: Schema) -> Iterator[Any]:
-    """The items: the first may have schemas of their own, all others share one."""
+    """Yield the items: the first may have schemas of their own, all others share one."""
     own = max((len(first_items(one)) for one in schemas), default=0)
     for at, item in enumerate(items[:own]):
         yield _softened(item, schemas_of_part(schemas, at, root), root, is_item=True)
@@ -80,7 +81,9 @@ def _types(schemas: Iterable[Schema]) -> set[str]:
 
 
 def _number(value: Any, schemas: tuple[Schema, ...]) -> Any:
-    """A number that an integer or a text was meant by."""
+    """Return the number that was meant by an integer or a text."""
+    # A place may be a union. Where text is one of its types, text stays text, whatever else would
+    # fit.
     types = _types(schemas)
     if isinstance(value, float) and "integer" in types and "number" not in types:
         return int(value) if value.is_integer() else value
@@ -96,24 +99,26 @@ def _from_text(value: str, schemas: tuple[Schema, ...], root: Schema, *, is_item
     if "string" in types:
         return _choice(value, schemas)
     wanted = tuple(kind for name, kind in _OF_JSON.items() if name in types)
+    # Models often write a nested object as a JSON string; the schema asks for no string here, so
+    # nothing else can be meant.
     if wanted and isinstance(read := _read_json(value), wanted):
         return cast("Any", read)
     found = _read(value, types) if len(value) <= _MAX_DIGITS else value
-    # In a list of lists, nobody knows whether strings are one row or one each.
+    # In a list of lists it is ambiguous whether strings form one row or a row each.
     if found is value and "array" in types and not is_item and _takes_one(value, schemas, root):
         return [value]
     return found
 
 
 def _takes_one(value: str, schemas: tuple[Schema, ...], root: Schema) -> bool:
-    """Whether a text is one string of a list of strings."""
+    """Return whether a text is one string of a list of strings."""
     if _NOT_ONE.fullmatch(value) or any(map(first_items, schemas)):
         return False
     return "string" in _types(schemas_of_part(schemas, 0, root))
 
 
 def _choice(value: str, schemas: Iterable[Schema]) -> str:
-    """The choice that is this text but for its capitals, where nothing but choices is taken."""
+    """Return the choice that equals this text but for its case, where only choices are accepted."""
     taken = [one for one in schemas if "string" in _types((one,))]
     if any(not isinstance(one.get("enum"), list) for one in taken):
         return value
@@ -134,7 +139,7 @@ def _read(value: str, types: set[str]) -> Any:
 
 
 def _read_json(text: str) -> object:
-    """A list or an object; None for any other text, and for one that readers take differently."""
+    """Return a list or an object; `None` for any other text, and for ambiguous JSON."""
     if text.lstrip()[:1] not in ("[", "{"):
         return None
     try:
@@ -144,6 +149,7 @@ def _read_json(text: str) -> object:
     return read if next(odd_values(read), None) is None else None
 
 
+# Two equal keys: readers differ on which one counts, so such JSON is not repaired.
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     read = dict(pairs)
     if len(read) < len(pairs):

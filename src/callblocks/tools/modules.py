@@ -1,11 +1,11 @@
 """The tools of a Python file or module: `-T tools.py`, `-T my_package.tools`.
 
-    TOOLS = [remove, send]        these, where the module says so
+    TOOLS = [remove, send]        these, where the module lists them
     __all__ = ["remove"]          or else the tools that it exports
     @tool def remove(…): …        or else every tool at its top level
 
-The file is run. It does not see what lies beside it: a file that a model wrote into the same
-folder is never imported in place of a module of that name.
+The file is executed, but its folder is not put on `sys.path`: a file that a model wrote into the
+same folder must never be imported in place of a module of that name.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def load_tools(module: str | os.PathLike[str]) -> tuple[Tool, ...]:
     found = _found(_load(name), name)
     try:
         tools = Registry(found).tools
+    # The file's name goes before the message, because several files may be loaded.
     except (BadTool, BadSpec) as error:
         raise BadTool(f"{name}: {error}") from error
     if not tools:
@@ -44,6 +45,7 @@ def load_tools(module: str | os.PathLike[str]) -> tuple[Tool, ...]:
 
 
 def _load(name: str) -> ModuleType:
+    # A path wins over a module name: what the person can see in the folder is what they mean.
     if name.endswith(".py") or os.sep in name or Path(name).is_file():
         return _load_file(Path(name))
     return _run(name, lambda: importlib.import_module(name), name)
@@ -55,7 +57,7 @@ def _load_file(path: Path) -> ModuleType:
     whole = path.resolve()
     module = ModuleType(f"callblocks_tools_{hashlib.sha256(os.fsencode(whole)).hexdigest()[:16]}")
     module.__file__ = str(whole)
-    # Types find their module by its name while they are made, so it must be known by then.
+    # Dataclasses and pydantic look up `sys.modules[cls.__module__]` while a class is created.
     before = sys.modules.get(module.__name__)
     sys.modules[module.__name__] = module
     try:
@@ -67,7 +69,7 @@ def _load_file(path: Path) -> ModuleType:
 
 
 def _execute(module: ModuleType, path: Path) -> None:
-    # Read and compiled here: what lies in `__pycache__` may be of anyone who writes there.
+    # Read and compiled here, because `__pycache__` may have been written by anyone.
     code = compile(path.read_bytes(), path, "exec", dont_inherit=True)
     exec(code, module.__dict__)
 
@@ -89,7 +91,7 @@ def _run(name: str, load: Callable[[], Any], filename: str) -> Any:
 
 
 def _where(error: BaseException, filename: str) -> str:
-    """The line of the file that failed: where it is wrong, or the last that ran in it."""
+    """Return the line of the file that failed: of a syntax error, or the last that ran in it."""
     if isinstance(error, SyntaxError) and error.lineno:
         return f" (line {error.lineno} of {error.filename})"
     frames = traceback.extract_tb(error.__traceback__)

@@ -1,8 +1,8 @@
-"""How a tool may be named, and which known name was meant by a wrong one.
+"""Names of tools, and suggestions for a misspelled one.
 
     file_read   rendering.write_pdf   create-file   mcp:search/web
 
-No blanks and no control characters: a name stands in prompts, policies and approvals.
+Blanks and control characters are refused: a name appears in prompts, policies and approvals.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ _COMPARED = 60
 _LISTED = 20
 
 
+# Strict, because a name that looks like another one would deceive a person who approves it.
 def is_name(name: object) -> bool:
-    """Whether a tool may have this name."""
+    """Return whether a tool may have this name."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def close_to(name: str, known: Iterable[str]) -> str:
-    """The known name that was probably meant; "" if none is near."""
+    """Return the known name that was probably meant; "" if none is near."""
     from difflib import get_close_matches
 
     by_lower = {one.lower(): one for one in known if len(one) <= _COMPARED}
@@ -34,7 +35,7 @@ def close_to(name: str, known: Iterable[str]) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names in a message: `a, b, c`, and how many more where they are many."""
+    """Return names for a message: `a, b, c`, and the number of the rest where they are many."""
     known = list(names)
     more = len(known) - _LISTED
     return ", ".join(known[:_LISTED]) + (f" and {more} more" if more > 0 else "")

@@ -1,12 +1,13 @@
-"""Where a schema and an input meet: the schemas of a place, and the values of a format.
+"""Places in a schema and an input: the schemas of a place, and the values of a format.
 
     {"properties": {"rows": {"items": {"properties": {"file": {"format": "path"}}}}}}
 
     schemas_at(schema, ("rows", 2, "file"))             {"format": "path"}
     values_of_format(schema, input, ("path",))          every `file` of every row
 
-A schema here may be anyone's: nothing in it is trusted to have its form. Where it leaves open
-which of its parts speaks of a value, all do: a policy rather looks at one path too many.
+A schema may come from anyone, so nothing in it is trusted to have its form. Where it is open which
+of its branches describes a value, all do: a policy rather judges one path too many. A schema author
+could otherwise hide a path from the policy in an `anyOf`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ _OTHER_FIELDS = ("additionalProperties", "unevaluatedProperties")
 
 
 def branches(schemas: Iterable[object], root: Schema) -> tuple[Schema, ...]:
-    """The schemas, what their `$ref` leads to, and what `anyOf` and the like make them of."""
+    """Return the schemas, the targets of their `$ref`, and the branches of `anyOf` and the like."""
+    # Breadth-first with a set of seen ids: schemas may refer to themselves, and `anyOf` may fan out
+    # exponentially.
     waiting = list(schemas)
     found: dict[int, Schema] = {}
     while waiting and len(found) < _MAX_BRANCHES:
@@ -63,18 +66,18 @@ def _branches(schema: Schema, root: Schema) -> Iterator[object]:
 
 
 def schemas_of_part(schemas: Iterable[Schema], part: str | int, root: Schema) -> tuple[Schema, ...]:
-    """The schemas of one item or one field of what these schemas speak of."""
+    """Return the schemas of one item or one field of the value that these schemas describe."""
     inner = [one for schema in schemas for one in _parts(schema, part)]
     return branches(inner, root)
 
 
 def first_items(schema: Schema) -> list[Any]:
-    """The schemas that a list's first items have of their own."""
+    """Return the schemas that a list's first items have of their own."""
     return _list(schema.get("prefixItems")) or _list(schema.get("items"))
 
 
 def schemas_at(root: Schema, place: Iterable[str | int]) -> tuple[Schema, ...]:
-    """Every schema that speaks of a place: a union has several."""
+    """Return every schema that describes a place: a union has several."""
     schemas = branches((root,), root)
     for part in place:
         schemas = schemas_of_part(schemas, part, root)
@@ -82,14 +85,18 @@ def schemas_at(root: Schema, place: Iterable[str | int]) -> tuple[Schema, ...]:
 
 
 def values_of_format(root: Schema, given: Any, formats: Iterable[str]) -> tuple[Any, ...]:
-    """Every value of an input whose schema has one of these formats, at any depth; keys too."""
+    """Return every value of an input whose schema has one of these formats, at any depth;
+    keys too.
+    """
     wanted = frozenset(formats)
     found: list[Any] = []
+    # An explicit stack: an input may be nested deeper than Python's recursion limit.
     waiting = [(given, branches((root,), root))]
     while waiting:
         value, schemas = waiting.pop()
         if not isinstance(value, dict | list) and _have_format(schemas, wanted):
             found.append(value)
+        # Keys count as values: a tool may take a mapping from paths to contents.
         keys = branches([one["propertyNames"] for one in schemas if "propertyNames" in one], root)
         if isinstance(value, dict) and _have_format(keys, wanted):
             found.extend(cast("dict[Any, Any]", value))
@@ -100,8 +107,10 @@ def values_of_format(root: Schema, given: Any, formats: Iterable[str]) -> tuple[
 
 
 def formats_of(schema: object, root: Schema) -> frozenset[str]:
-    """The formats of all values that a schema speaks of, at any depth."""
+    """Return the formats of all values that a schema describes, at any depth."""
     waiting = list(branches((schema,), root))
+    # By identity: equal schemas at two places are cheap to visit twice, and a recursive one must
+    # end.
     seen: set[int] = set()
     found: set[str] = set()
     while waiting:
@@ -116,7 +125,7 @@ def formats_of(schema: object, root: Schema) -> frozenset[str]:
 
 
 def holds_format(schema: object, root: Schema, formats: Iterable[str]) -> bool:
-    """Whether a schema speaks of a value of one of these formats, at any depth."""
+    """Return whether a schema describes a value of one of these formats, at any depth."""
     return not formats_of(schema, root).isdisjoint(formats)
 
 
@@ -125,7 +134,7 @@ def _have_format(schemas: Iterable[Schema], wanted: frozenset[str]) -> bool:
 
 
 def _inside(value: object) -> list[tuple[Any, Any]]:
-    """The parts of a value, last first: a stack gives them back in order."""
+    """Return the parts of a value, last first, so that a stack yields them in order."""
     if isinstance(value, dict):
         return list(reversed(cast("dict[Any, Any]", value).items()))
     return list(reversed(list(enumerate(_list(value)))))
@@ -143,6 +152,7 @@ def _parts(schema: Schema, part: str | int) -> Iterator[object]:
     yield from _values(schema.get("patternProperties"))
 
 
+# Only pointers within the same schema: nothing outside is ever fetched.
 def _pointed(reference: str, root: Schema) -> object:
     if not reference.startswith("#"):
         return None

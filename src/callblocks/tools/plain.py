@@ -1,8 +1,8 @@
-"""Whether an input is JSON at all, and small enough to be looked at.
+"""Tests whether an input is JSON at all, and small enough to be processed.
 
-A parser gives plain JSON; a caller's own code may give anything. NaN and Infinity, half a
-character (a lone surrogate), numbers of thousands of digits, nesting past 100 levels and
-more than 100,000 values are faults, with their places.
+A parser gives plain JSON; a caller's own code may give anything. NaN and Infinity, lone surrogates,
+numbers of thousands of digits, nesting past 100 levels and more than 100,000 values are faults,
+with their places.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ __all__ = ("MAX_DEPTH", "MAX_VALUES", "is_too_deep", "odd_values", "written")
 
 MAX_DEPTH = 100
 MAX_VALUES = 100_000
-# Python neither reads nor writes longer integers.
+# Python neither parses nor formats longer integers.
 _MAX_BITS = 14_000
 
 _encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
 
 
 def written(value: dict[str, Any]) -> bytes | None:
-    """The input as JSON; None if it is no JSON or too much: `odd_values` says where."""
+    """Return the input as JSON; `None` if it is no JSON or too much: `odd_values` says where."""
     try:
         text = _encode(value)
         content = text.encode()
     except (ValueError, TypeError, RecursionError, OverflowError):
         return None
-    # Text with few brackets cannot be deep, and short text cannot hold many values.
+    # A cheap test first: text with few brackets cannot be deep, and short text cannot hold many
+    # values. Only otherwise is the whole value walked.
     shallow = text.count("[") + text.count("{") <= MAX_DEPTH
     if (shallow and len(text) <= 2 * MAX_VALUES) or next(odd_values(value), None) is None:
         return content
@@ -40,7 +41,7 @@ def written(value: dict[str, Any]) -> bytes | None:
 
 
 def is_too_deep(value: object) -> bool:
-    """Whether a value is nested deeper than an input may be."""
+    """Return whether a value is nested deeper than an input may be."""
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH + 2):
         held: list[Any] = [one for one in level if isinstance(one, dict | list | tuple)]
@@ -55,7 +56,9 @@ def _parts(held: Any) -> Iterable[Any]:
 
 
 def odd_values(value: object) -> Iterator[FieldFault]:
-    """Every place that is no JSON, too deep or past the count; the walk ends with the latter."""
+    """Yield every place that is no JSON, too deep or past the count; the latter ends the walk."""
+    # Depth-first with an explicit stack, so that a hostile depth costs memory in proportion and no
+    # RecursionError.
     waiting: list[tuple[tuple[str | int, ...], object]] = [((), value)]
     seen = 0
     while waiting:
@@ -100,6 +103,7 @@ def _problem(value: object) -> str:
             return f"must be a JSON value, got a {type(value).__name__}"
 
 
+# Judged by bits: converting a huge integer to text, only to count its digits, takes quadratic time.
 def _number_problem(value: float) -> str:
     if isinstance(value, int):
         return "has too many digits" if value.bit_length() > _MAX_BITS else ""

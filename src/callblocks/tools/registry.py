@@ -1,12 +1,12 @@
-"""The tools that a program knows, by name.
+"""The registry: the tools that a program knows, by name.
 
     registry = Registry([remove, send])
     registry |= Registry.from_module("tools.py")
 
     Parser(tools=registry)        dialect.teach(registry)        registry["remove"]
 
-Walking over a registry gives specifications, which is what a parser and a dialect take. Tools that
-many programs never call are known by name only, and made when one of them is asked for:
+Iterating over a registry yields specifications, which is what a parser and a dialect take. Tools
+that many programs never call are registered by name only, and made when one of them is needed:
 
     registry.add_later(["gmail_list", "gmail_read"], lambda: gmail_tools(office))
 """
@@ -39,9 +39,9 @@ __all__ = ("Registry",)
 class Registry:
     """Tools by name, in the order in which they were added.
 
-    `tools` are in any of the shapes that `callblocks.model.specs` names, mixed. A plain function is
-    declared. What has a schema only is known but cannot run, unless `run(name, input)` runs it.
-    `trust_hints` takes what dicts say of their tools, as MCP's `annotations`, at its word.
+    `tools` are in any of the shapes that `callblocks.model.specs` lists, mixed. A plain function is
+    declared. A tool with a schema only is known but cannot run, unless `run(name, input)` runs it.
+    `trust_hints` accepts the claims of dicts about their tools, such as MCP's `annotations`.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Registry:
 
     @classmethod
     def from_module(cls, module: str | os.PathLike[str]) -> Registry:
-        """The tools of a Python file or of a module by its dotted name."""
+        """Return the tools of a Python file or of a module by its dotted name."""
         from callblocks.tools.modules import load_tools
 
         return cls(load_tools(module))
@@ -88,6 +88,7 @@ class Registry:
             raise BadTool(f"{brief(tool)} is {len(made)} tools; `Registry(…)` takes them")
         return self._add(made[0])
 
+    # A second tool of a name is refused, never replaced: a policy that names a tool must mean one.
     def _add(self, added: Tool) -> Tool:
         known = self._tools.get(added.name)
         if known is not None and _made(known, added.name) is not added:
@@ -99,7 +100,7 @@ class Registry:
         return added
 
     def add_later(self, names: Iterable[str], make: Callable[[], Iterable[Tool]]) -> None:
-        """Add tools by their names; `make` gives exactly these, when one of them is asked for."""
+        """Add tools by their names; `make` returns exactly these, when one of them is needed."""
         later = _Later(tuple(names), make)
         for name in later.names:
             if name in self._tools:
@@ -116,41 +117,45 @@ class Registry:
         return {name: how for name, how in self._absent.items() if name not in self._tools}
 
     def get(self, name: str) -> Tool | None:
-        """The tool of that name, or None."""
+        """Return the tool of that name, or `None`."""
         known = self._tools.get(name)
         return None if known is None else _made(known, name)
 
     def choose(self, names: Iterable[str]) -> Registry:
-        """A registry with only these of the tools, in the order of this one."""
+        """Return a registry with only these of the tools, in the order of this one."""
         wanted = frozenset(names)
         chosen = {name: tool for name, tool in self._tools.items() if name in wanted}
         return _holding(chosen, self._absent)
 
     def only(self, patterns: Iterable[str]) -> Registry:
-        """A registry with the tools whose names fit one of these: `file_read`, `gmail_*`."""
+        """Return a registry with the tools whose names match one of these: `file_read`,
+        `gmail_*`.
+        """
         wanted = tuple(patterns)
         return self.choose(
             name for name in self._tools if any(fnmatchcase(name, one) for one in wanted)
         )
 
     def without(self, names: Iterable[str]) -> Registry:
-        """A registry with all of the tools but these."""
+        """Return a registry with all of the tools but these."""
         unwanted = frozenset(names)
         return self.choose(name for name in self._tools if name not in unwanted)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """All tools."""
+        """Return all tools."""
         return tuple(_made(tool, name) for name, tool in self._tools.items())
 
     @property
     def specs(self) -> Mapping[str, ToolSpec]:
-        """The specification of each tool by its name; one that is not asked for is not made."""
+        """Return the specification of each tool by its name; deferred tools are not made by
+        this.
+        """
         return _Specs(self._tools)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names."""
+        """Return all names."""
         return tuple(self._tools)
 
     def __getitem__(self, name: str) -> Tool:
@@ -172,7 +177,7 @@ class Registry:
     def __or__(self, other: Registry) -> Registry:
         both = self._tools | other._tools
         for name in self._tools.keys() & other._tools.keys():
-            # Of one name, only the same one twice; `add` has the words for any other.
+            # A name in both registries must be the same tool; `add` has the message for any other.
             if self._tools[name] is not other._tools[name]:
                 self.choose((name,)).add(other[name])
         return _holding(both, self._absent | other._absent)
@@ -182,7 +187,9 @@ class Registry:
 
 
 class _Later:
-    """Tools that are known by name and not made yet; all that know of them share what is made."""
+    """Tools that are known by name and not made yet; all registries that know them share the
+    result.
+    """
 
     def __init__(self, names: tuple[str, ...], make: Callable[[], Iterable[Tool]]) -> None:
         self.names = names
@@ -192,13 +199,15 @@ class _Later:
 
     @property
     def tools(self) -> dict[str, Tool]:
-        """The tools by name; of several threads that ask, one makes them."""
+        """Return the tools by name; of several threads that ask, one makes them."""
         if self._made is None:
             with self._lock:
                 self._made = self._made or self._make_all()
         return self._made
 
     def _make_all(self) -> dict[str, Tool]:
+        # Checked against the announced names: a kit that makes other tools would break lookups
+        # silently.
         made = {tool.name: tool for tool in self._make()}
         if made.keys() != set(self.names):
             odd = ", ".join(sorted(made.keys() ^ set(self.names)))
@@ -207,7 +216,7 @@ class _Later:
 
 
 class _Specs(Mapping[str, ToolSpec]):
-    """Specifications by name, each looked up when it is asked for."""
+    """Specifications by name, each looked up when it is needed."""
 
     def __init__(self, tools: dict[str, Tool | _Later]) -> None:
         self._tools = tools
@@ -240,9 +249,11 @@ def _holding(tools: dict[str, Tool | _Later], absent: Mapping[str, str]) -> Regi
 def _run_by(
     tools: dict[str, Tool | _Later], run: Callable[[str, dict[str, Any]], Any]
 ) -> dict[str, Tool | _Later]:
-    """Have `run` run those that have no function; what is made later stays so."""
+    """Let `run` run the tools without a function; deferred tools stay deferred."""
     from callblocks.tools.foreign import run_by
 
+    # Names of one kit share one deferred object; wrapping each name by itself would make the kit
+    # several times.
     kits: dict[_Later, _Later] = {}
     ran: dict[str, Tool | _Later] = {}
     for name, tool in tools.items():
@@ -269,6 +280,7 @@ def _tools_of(entry: object, at: int, *, trust_hints: bool = False) -> Sequence[
             return (declare(entry),)
     from callblocks.tools.foreign import foreign_tool
 
+    # An instance with `spec` and `__call__` runs itself; a class with `spec` is only a description.
     has_spec = isinstance(getattr(entry, "spec", None), ToolSpec)
     own = entry if has_spec and callable(entry) and not isinstance(entry, type) else None
     return [
@@ -278,7 +290,7 @@ def _tools_of(entry: object, at: int, *, trust_hints: bool = False) -> Sequence[
 
 
 def _origin(tool: Tool) -> str:
-    """Where a tool comes from, for a person to find it."""
+    """Return where a tool comes from, for a person to find it."""
     code = getattr(tool.function, "__code__", None)
     if code is None or tool.origin == "external":
         return f"one that is {tool.origin}"

@@ -1,4 +1,4 @@
-"""The JSON Schema of a function's input, made tidy for a model.
+"""The JSON Schema of a function's input, tidied for a model.
 
     def move(path: Path, by: Literal["copy", "link"] = "copy") -> None: …
 
@@ -8,8 +8,8 @@
      "required": ["path"],
      "additionalProperties": false}
 
-No titles; what is named once stands where it is used, and only a type that holds itself
-stays a `$ref`.
+There are no titles. Definitions are inlined where they are used; only a recursive type stays a
+`$ref`, because inlining it would never end.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _ONES = (
     *("items", "additionalProperties", "contains", "not", "if", "then", "else"),
     *("propertyNames", "unevaluatedItems", "unevaluatedProperties", "additionalItems"),
 )
-# `discriminator` is of OpenAPI: it points at definitions that may no longer be there.
+# `discriminator` is OpenAPI: it points at definitions that may no longer exist after inlining.
 _DROPPED = ("title", "discriminator")
 _ORDER = ("type", "format", "description", "properties", "required", "additionalProperties")
 _MAX_INLINED = 200
 
 
 def tidy(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema that means the same, without titles and with definitions where they are used."""
+    """Return an equivalent schema without titles and with definitions inlined."""
     inliner = _Inliner(schema.get("$defs", {}))
     inlined = inliner.schema(schema)
     inlined.pop("$defs", None)
@@ -44,7 +44,7 @@ def tidy(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def schemas_within(schema: object) -> Iterator[dict[str, Any]]:
-    """Every schema directly inside this one, whatever keyword holds it."""
+    """Yield every schema directly inside this one, whatever keyword holds it."""
     if not isinstance(schema, dict):
         return
     known = cast("dict[str, Any]", schema)
@@ -64,7 +64,7 @@ def _objects(values: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 
 class _Inliner:
-    """Puts definitions where they are used, as long as that ends."""
+    """Inlines definitions where they are used, as long as that ends."""
 
     def __init__(self, definitions: dict[str, Any]) -> None:
         self.definitions: dict[str, Any] = {
@@ -85,8 +85,10 @@ class _Inliner:
         first = {key: parts.pop(key) for key in _ORDER if key in parts}
         return {**first, **parts}
 
+    # Keywords beside a `$ref` override its target, as in JSON Schema 2020-12; older drafts ignored
+    # them, and pydantic relies on the newer rule for descriptions.
     def _resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Follow a `$ref` that ends; what stands beside it wins over what it points at."""
+        """Follow a `$ref` that ends; keywords beside it override those of its target."""
         while self.inlined <= _MAX_INLINED:
             name = _definition(schema)
             if name not in self.definitions or name in self.recursive:
@@ -111,7 +113,8 @@ def _definition(schema: dict[str, Any]) -> str:
 
 
 def _reaches(start: str, goal: str, definitions: dict[str, Any]) -> bool:
-    """Whether the definition refers to the goal, directly or through others."""
+    """Return whether the definition refers to the goal, directly or through others."""
+    # Reachability decides what stays a `$ref`: a definition that reaches itself cannot be inlined.
     waiting: list[Any] = [definitions[start]]
     seen: set[str] = set()
     while waiting:

@@ -1,7 +1,8 @@
-"""Checking an input against a schema of others, by jsonschema-rs; it is compiled once.
+"""Checking an input against a foreign JSON Schema, compiled once by jsonschema-rs.
 
-No reference is ever fetched: a schema that points outside itself is no schema here. Formats
-are not checked: the tool knows best what it takes for an address.
+No reference is ever fetched: a schema that points outside itself is invalid here, or a tool list
+could make us request any URL. Formats are not checked: the tool knows best what it accepts as an
+address.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ from callblocks.tools.words import kinds, path_text, said
 
 __all__ = ("SchemaCheck",)
 
-# All faults of an input cost microseconds each: of a large one only the first is told.
+# Each fault costs microseconds. Of a large input only the first is reported, or a hostile input
+# could cost seconds.
 _SMALL = 20_000
 _PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
 _CHOICES = 30
 
 
 class SchemaCheck:
-    """Checks inputs against one schema."""
+    """The check of inputs against one schema."""
 
     def __init__(self, tool: str, schema: Schema) -> None:
         self._schema = schema
@@ -55,7 +57,7 @@ class SchemaCheck:
         try:
             if not self._validator.is_valid(given):
                 return self._all_faults(given, text)
-            # A copy: what a function does to its values changes nothing of what is recorded.
+            # Decoded anew: a function that modifies its values must not change the recorded input.
             return json.loads(text), given
         except (ValueError, TypeError, RecursionError, OverflowError) as error:
             words = str(error).partition("\n")[0]
@@ -93,8 +95,10 @@ class SchemaCheck:
     def _of_branches(
         self, place: Place, context: list[Any], error: jsonschema_rs.ValidationError
     ) -> Iterator[FieldFault]:
-        """What a union takes: its types, or else the faults of the branch that is nearest."""
+        """Yield the fault of a union: its types, or else the faults of the nearest branch."""
         found = [cast("list[jsonschema_rs.ValidationError]", branch) for branch in context]
+        # A branch whose type fits is what the model meant; of several, the one with the fewest
+        # faults.
         nearest = [branch for branch in found if not any(_is_type(one, place) for one in branch)]
         if nearest:
             for one in min(nearest, key=len):
@@ -106,7 +110,7 @@ class SchemaCheck:
 
 
 def _is_type(error: jsonschema_rs.ValidationError, place: Place) -> bool:
-    """Whether the value at this very place has the wrong type."""
+    """Return whether the value at this very place has the wrong type."""
     return _kind(error) == "Type" and tuple(error.instance_path) == tuple(place)
 
 

@@ -1,10 +1,10 @@
-"""What a function takes: the parameters a model fills, and the one that takes a `Context`.
+"""The parameters of a function: those that a model fills, and the one that takes a `Context`.
 
     def send(to: str, text: str = "", *, context: Context) -> str: …
              ──────────────────────────  ─────────────────
              for the model                given by the runtime
 
-Every parameter has a name that a call can use and a type, or it is no tool.
+Every parameter must have a type and a name that a call can use.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from callblocks.tools.context import Context
 
 __all__ = ("MISSING", "Parameter", "Signature", "read_signature")
 
+# The default of a parameter that has none.
 MISSING: Any = inspect.Parameter.empty
-"""The default of a parameter that has none."""
 
 _UNNAMED = {
     inspect.Parameter.POSITIONAL_ONLY: "cannot be given by name; drop the `/`",
@@ -41,7 +41,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """What a function takes; `context` names the parameter that takes a `Context`."""
+    """The parameters of a function; `context` names the parameter that takes a `Context`."""
 
     parameters: tuple[Parameter, ...]
     context: str | None = None
@@ -52,6 +52,7 @@ def read_signature(function: Callable[..., Any], scope: Mapping[str, Any]) -> Si
     hints = _hints(function, scope)
     given = inspect.signature(function).parameters.values()
     contexts = [one.name for one in given if _is_context(hints.get(one.name))]
+    # Two would be ambiguous for the runtime, which passes exactly one.
     if len(contexts) > 1:
         raise _bad(function, f"takes more than one Context: {', '.join(contexts)}")
     plain = tuple(_parameter(function, one, hints) for one in given if one.name not in contexts)
@@ -61,9 +62,11 @@ def read_signature(function: Callable[..., Any], scope: Mapping[str, Any]) -> Si
 
 
 def _hints(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str, Any]:
-    # What it returns is nobody's business here, and may be known to a type checker only.
+    # The return type is not needed, and may be imported under TYPE_CHECKING only.
     taken = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
     around = getattr(inspect.unwrap(function), "__globals__", {})
+    # `get_type_hints` resolves all annotations of a function or none. A stand-in without the return
+    # annotation avoids failing on a type that only a checker knows.
     stand_in = types.SimpleNamespace(__annotations__=taken, __globals__=around)
     try:
         return typing.get_type_hints(stand_in, localns={**around, **scope}, include_extras=True)
@@ -89,6 +92,7 @@ def _parameter(
             f"{method if given.name in ('self', 'cls') else ''}",
         )
     hint = hints[given.name]
+    # `x: str = None` is common Python for an optional parameter.
     if given.default is None and not _takes_none(hint):
         hint = hint | None
     return Parameter(given.name, hint, given.default)
@@ -108,7 +112,7 @@ def _takes_none(hint: Any) -> bool:
 
 
 def _members(hint: Any) -> tuple[Any, ...]:
-    """The types of a union, inside `Annotated` too; any other type alone."""
+    """Return the members of a union, inside `Annotated` too; any other type alone."""
     origin = typing.get_origin(hint)
     if origin is typing.Annotated:
         return _members(typing.get_args(hint)[0])

@@ -1,7 +1,8 @@
 """Checking an input against the types of a function, by pydantic.
 
-The input is judged as JSON, strictly: a date comes as text, a set as a list, and `true` is
-no integer.
+The input is validated as JSON, in strict mode: a date comes as text, a set as a list, and `true` is
+no integer. Lax mode would accept slips silently, so that the person sees one value and the function
+gets another; repairs are made by `lenient`, visibly.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ _WORDS = 300
 
 
 class TypedCheck:
-    """Checks inputs against one function's parameters, and fills in its defaults."""
+    """The check of inputs against one function's parameters, which also fills in its defaults."""
 
     def __init__(
         self, adapter: TypeAdapter[dict[str, Any]], schema: Schema, defaults: dict[str, Any]
@@ -84,6 +85,8 @@ class TypedCheck:
         self, given: dict[str, Any], text: bytes
     ) -> tuple[dict[str, Any], dict[str, Any]] | Iterator[FieldFault]:
         try:
+            # From the JSON text, not from the Python value: strict mode then accepts dates and sets
+            # in their JSON form, and only there.
             values = self._adapter.validate_json(text, strict=True)
             return {**self._defaults, **values}, self._taken(given, values)
         except ValidationError as error:
@@ -93,14 +96,16 @@ class TypedCheck:
             return iter([FieldFault("", words)])
 
     def _taken(self, given: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-        """Return the input as JSON that says what the function gets.
+        """Return the input as JSON that denotes what the function gets.
 
-        A type may change what it takes: strip blanks, wrap one text into a list. A policy that
-        judges the text as it was given would judge another value than the tool works on. So the
-        values are written as JSON again; and that counts only where it reads back as the same
-        values and adds no field, so that an input has one form, today and after a restart.
+        A type may change its value: strip blanks, wrap one text into a list. A policy that judged
+        the text as given would judge another value than the tool works on. So the values are dumped
+        as JSON again; and the dump counts only where it validates to the same values and adds no
+        field, so that an input has one form, today and after a restart.
         """
         try:
+            # Round trip: values to JSON, JSON to values. Only if both agree does the JSON denote
+            # what runs.
             dump = self._adapter.dump_python
             taken = dump(values, mode="json", by_alias=True, exclude_unset=True, warnings=False)
             if not _is_changed(given, taken):
@@ -112,7 +117,7 @@ class TypedCheck:
         return taken if same else given
 
     def _faults(self, error: ValidationError, given: dict[str, Any]) -> Iterator[FieldFault]:
-        """A fault per place: what the branches of a union say of it belongs together."""
+        """Yield a fault per place: the errors of all branches of a union belong together."""
         places: dict[tuple[str | int, ...], list[ErrorDetails]] = {}
         for one in error.errors(include_url=False, include_input=False):
             places.setdefault(_place(one, given), []).append(one)
@@ -132,13 +137,13 @@ class TypedCheck:
 
 
 def _is_changed(given: Any, taken: Any) -> bool:
-    """Whether a value was changed, and not just completed or put into another order."""
+    """Return whether a value was changed, and not just completed or reordered."""
     if isinstance(given, dict) and isinstance(taken, dict):
         old, new = cast("dict[str, Any]", given), cast("dict[str, Any]", taken)
         return old.keys() == new.keys() and any(_is_changed(old[key], new[key]) for key in old)
     if isinstance(given, list) and isinstance(taken, list):
         items, others = cast("list[Any]", given), cast("list[Any]", taken)
-        # A set has no order, and takes an item that stands twice as one.
+        # A set has no order, and collapses duplicates.
         if items == others or set(map(json.dumps, items)) == set(map(json.dumps, others)):
             return False
         return len(items) != len(others) or any(map(_is_changed, items, others))
@@ -146,9 +151,13 @@ def _is_changed(given: Any, taken: Any) -> bool:
 
 
 def _place(error: ErrorDetails, given: object) -> tuple[str | int, ...]:
-    """Where the error is; pydantic also names the branches of a union, which are no places."""
+    """Return the place of an error; pydantic also names the branches of a union, which are no
+    places.
+    """
     place: list[str | int] = []
     at = error["loc"]
+    # Walk along the given value. A part that it does not have is the name of a union branch, unless
+    # it is the last part of a missing field.
     for number, part in enumerate(at):
         if has_part(given, part):
             given = value_at(given, (part,))
@@ -159,7 +168,7 @@ def _place(error: ErrorDetails, given: object) -> tuple[str | int, ...]:
 
 
 def _expected(error: ErrorDetails) -> str:
-    """What the value must be; "" where the words are of another form."""
+    """Return what the value must be; "" where the message has another form."""
     known = _EXPECTED.get(error["type"], "")
     return "" if error["loc"][-1:] == ("[key]",) else known.format(**error.get("ctx", {}))
 

@@ -1,8 +1,8 @@
 """The input of a declared tool: its schema and its check, both by pydantic from the signature.
 
-A parameter's text is, first found: pydantic's `Field(description=…)`, the string in
-`Annotated[str, "text"]`, the docstring. A name that Python reserves is given by an alias:
-`from_: Annotated[str, Field(alias="from")]` is `from` to a model.
+The description of a parameter is the first of: pydantic's `Field(description=…)`, the string in
+`Annotated[str, "text"]`, the docstring. A name that Python reserves is given by an alias: `from_:
+Annotated[str, Field(alias="from")]` is `from` to a model.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from callblocks.tools.signature import MISSING, Parameter
 
 __all__ = ("TypedInput",)
 
-# Numbers beyond JSON are refused; fields that no parameter takes are faults, not ignored.
+# Numbers beyond JSON are refused; unknown fields are faults, not ignored.
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
-# These look at the disk while they are checked, which is before a policy has decided.
+# These types access the disk during validation, which is before a policy has decided.
 _LOOKING = {"file-path": "FilePath", "directory-path": "DirectoryPath"}
 
 
@@ -49,7 +49,7 @@ class TypedInput:
 
     @cached_property
     def adapter(self) -> TypeAdapter[dict[str, Any]]:
-        """What checks and types an input."""
+        """Return the adapter that validates and converts an input."""
         try:
             return _adapter(self._fields)
         except _PYDANTIC as error:
@@ -57,11 +57,11 @@ class TypedInput:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """The value of each parameter that need not be given."""
+        """Return the default of each optional parameter."""
         return {one.name: one.default for one in self._fields if one.has_default}
 
     def schema(self) -> dict[str, Any]:
-        """What a model is told of the input."""
+        """Return the schema of the input for a model."""
         try:
             schema = tidy(self.adapter.json_schema())
         except _PYDANTIC as error:
@@ -73,6 +73,8 @@ class TypedInput:
             self._require_still(field.name, properties[field.shown])
         return schema
 
+    # A type that looks at the disk would tell a model whether a file exists, before any policy was
+    # asked.
     def _require_still(self, name: str, schema: dict[str, Any]) -> None:
         form = schema.get("format")
         if form in _LOOKING:
@@ -84,7 +86,8 @@ class TypedInput:
             self._require_still(name, part)
 
     def _unusable(self, error: Exception) -> BadTool:
-        """Name the parameter whose type cannot be used."""
+        """Return an error that names the parameter whose type cannot be used."""
+        # By elimination: pydantic's message for the whole input does not name the parameter.
         for field in self._fields:
             try:
                 _adapter((field,)).json_schema()
@@ -145,7 +148,7 @@ def _annotated_text(annotation: Any) -> str:
 
 
 def _adapter(fields: Iterable[_Field]) -> TypeAdapter[dict[str, Any]]:
-    # A TypedDict takes any name for a field; a model has names of its own.
+    # A TypedDict accepts any name for a field; a pydantic model reserves some.
     members = {
         one.name: (Required if one.required else NotRequired)[one.annotation] for one in fields
     }
@@ -156,7 +159,7 @@ def _adapter(fields: Iterable[_Field]) -> TypeAdapter[dict[str, Any]]:
 
 
 def _shown_default(default: Any) -> dict[str, Any]:
-    """The default as JSON; one that JSON cannot say is left out."""
+    """Return the default as JSON; nothing where JSON cannot express it."""
     try:
         plain = to_jsonable_python(default)
         json.dumps(plain, allow_nan=False)

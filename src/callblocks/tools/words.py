@@ -1,4 +1,4 @@
-"""Values and places as a message shows them: short, without secrets, on one line.
+"""Values and places in messages: short, without secrets, on one line.
 
 "ten"   true   null   12   a list of 3   an object
 
@@ -31,13 +31,15 @@ _KINDS = {
 
 
 def said(value: object, place: Iterable[object] = ()) -> str:
-    """A value that a model gave, at the place that it had."""
+    """Return a value that a model gave, at its place, for a message."""
     match value:
         case None:
             return "null"
         case bool():
             return "true" if value else "false"
         case str():
+            # A value is judged by the names on its way: `headers.Authorization` is a secret
+            # whatever it looks like.
             return REDACTED if _is_secret(place) else quoted(value)
         case dict():
             return "an object" if value else "an empty object"
@@ -48,7 +50,7 @@ def said(value: object, place: Iterable[object] = ()) -> str:
 
 
 def quoted(text: str) -> str:
-    """The start of a text as JSON, so that a line end or a control character is seen."""
+    """Return the start of a text as JSON, so that a line end or a control character is visible."""
     start = redact_start(text, _WIDTH)
     if len(start) <= _WIDTH:
         return _as_json(start)
@@ -56,7 +58,7 @@ def quoted(text: str) -> str:
 
 
 def path_text(place: Iterable[object]) -> str:
-    """A place inside an input; a name that is no plain word is quoted."""
+    """Return a place inside an input; a name that is no plain word is quoted."""
     path = ""
     for part in place:
         if isinstance(part, int):
@@ -69,7 +71,7 @@ def path_text(place: Iterable[object]) -> str:
 
 
 def kinds(names: Iterable[str]) -> str:
-    """Types of JSON Schema in words: `an integer or null`."""
+    """Return types of JSON Schema in words: `an integer or null`."""
     return " or ".join(dict.fromkeys(_KINDS.get(name, name) for name in names))
 
 

@@ -1,7 +1,7 @@
-"""What a person was asked, and what came of it.
+"""One question to a person, its answer, and the states that it passes through.
 
 pending ──approve──▶ approved ──take──▶ used        (once)
-   │                    │ └───────────▶ approved    (for a while: until it expires)
+   │                    │ └───────────▶ approved    (grant: until it expires)
    ├──deny──▶ denied    ├──revoke──▶ revoked
    └──────────── time ──┴──────────▶ expired
 """
@@ -17,8 +17,9 @@ __all__ = ("MINUTES", "Approval", "State", "Status", "Taken")
 State: TypeAlias = Literal["pending", "approved", "denied", "used", "expired", "revoked"]
 Status: TypeAlias = Literal["used", "none", "pending", "denied", "expired", "revoked", "mismatch"]
 
+# The lengths of a grant, in minutes. A person chooses one of these; a free number would let a
+# typing error grant a tool for days.
 MINUTES = (5, 10, 30)
-"""How long a grant may last."""
 
 _CODES: dict[Status, str] = {
     "used": "",
@@ -34,10 +35,11 @@ _CODES: dict[Status, str] = {
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
     """One question to a person, and the answer.
 
-    `shown` is what the person saw, with secrets masked. `is_whole` is false where a mask covers
-    more than a value: nobody who sees only `shown` can approve it. Times are seconds since 1970;
-    `answered_at` is 0 while there is no answer. `minutes` is 0 for an approval that counts once,
-    otherwise it is a grant: for every input of the tool, for that long.
+    `shown` is the text that the person saw, with secrets masked. `is_whole` is false where a mask
+    covers more than a value: a person who sees only `shown` must not approve such a call. Times are
+    seconds since 1970; `answered_at` is 0 while there is no answer. `minutes` is 0 for an approval
+    that counts once; otherwise the approval is a grant, which covers every input of the tool for
+    that many minutes.
     """
 
     id: str
@@ -56,10 +58,10 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a call may run now, by what was approved before.
+    """The result of looking up an approval for a call: may the call run now?
 
-    used: it may, and an approval for once is spent. pending: asked, not answered. mismatch: that
-    approval is for another call, or was given under another policy.
+    used: the call may run, and a one-time approval is now spent. pending: a question exists but has
+    no answer. mismatch: the named approval is for another call, or was given under another policy.
     """
 
     status: Status
@@ -67,15 +69,15 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ok(self) -> bool:
-        """Whether the call may run."""
+        """Return whether the call may run."""
         return self.status == "used"
 
     @property
     def code(self) -> str:
-        """The code of the failure; "" where the call may run."""
+        """Return the failure code; "" where the call may run."""
         return _CODES[self.status]
 
     @property
     def reason(self) -> str:
-        """What the person said with a no, otherwise ""."""
+        """Return the person's reason for a denial, otherwise ""."""
         return self.approval.reason if self.approval is not None else ""

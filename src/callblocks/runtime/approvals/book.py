@@ -1,17 +1,20 @@
-"""The book of approvals: what was asked, what was answered, what was used.
+"""The approval book: questions, answers, and which answers have been used.
 
     book = ApprovalBook(path)
     asked = book.request(fingerprint=…, grant_key=…, tool="rm", shown="rm build/")
     book.approve(asked.id)                  # or approve_for(id, 10), or deny(id, "not today")
     book.take(fingerprint, grant_key).ok    # true once
 
-- An approval counts for one call with the same fingerprint, once, for `ttl` seconds.
-- A grant (`approve_for`) counts for every call with the same grant key until it expires or is
-  revoked.
-- A no to a call stands for `ttl` seconds, also against a grant, unless the same call is asked
-  again and gets a yes.
-- A call that is not shown whole gets no yes from anybody who sees only what is shown: `HiddenCall`.
-- What expired stays expired, whatever the clock says later.
+Invariants
+- An approval covers one call with the same fingerprint, once, for `ttl` seconds.
+- A grant (`approve_for`) covers every call with the same grant key until it expires or is revoked.
+- A denial stands for `ttl` seconds, also against a grant, unless the same call is asked about again
+  and approved.
+- A call that is not shown whole cannot be approved by a person who sees only `shown`: `HiddenCall`.
+- An approval that has expired stays expired, even if the clock is set back later.
+
+Every method is one transaction that locks the file from its start. Two processes that call `take`
+for one approval are therefore serialized, and exactly one of them gets `used`.
 """
 
 from __future__ import annotations
@@ -32,10 +35,12 @@ from callblocks.runtime.approvals.store import Store
 
 __all__ = ("TTL", "ApprovalBook")
 
+# Seconds that a question waits for its answer, an unused approval for its use, and that a denial
+# stands.
 TTL = 600.0
-"""Seconds that a question waits for its answer, an approval for its use, and that a no stands."""
 
 # What is told of an approval that does not count; all others are as if there were none.
+# All other states look to the caller as if no approval existed.
 _TOLD: dict[State, Status] = {
     "pending": "pending",
     "denied": "denied",
@@ -45,10 +50,10 @@ _TOLD: dict[State, Status] = {
 
 
 class ApprovalBook:
-    """Approvals in a file, or ":memory:".
+    """Approvals in a file, or in ":memory:".
 
-    A mistake of the caller is `BadApproval`; a file that cannot be used is
-    `ApprovalsUnavailable`: then nothing is approved.
+    A caller's mistake raises `BadApproval`. A file that cannot be used raises
+    `ApprovalsUnavailable`; the caller must then treat every call as not approved.
     """
 
     def __init__(
@@ -75,7 +80,7 @@ class ApprovalBook:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._store.close()
 
     def request(
@@ -88,18 +93,18 @@ class ApprovalBook:
         tainted: bool = False,
         is_whole: bool = True,
     ) -> Approval:
-        """Ask about a call, or give the question that is open already.
+        """Create a question about a call, or return the one that is already open.
 
         `is_whole` is false where `shown` hides more of the call than the values of secrets.
-
-        One that was asked about the same call in a turn of the other kind, tainted or not, is
-        closed: its answer would grant something else.
         """
         kept = mask(_writable(shown))
         with self._records() as records:
             open_one = records.pending(fingerprint)
             if open_one is not None and open_one.grant_key == grant_key:
                 return open_one
+            # Tainted and untainted turns have different grant keys. An open question of the other
+            # kind is closed: answering it with a grant would grant a kind of call that the person
+            # was not shown.
             if open_one is not None:
                 records.move(open_one.id, "expired")
             return records.ask(
@@ -113,7 +118,9 @@ class ApprovalBook:
             )
 
     def forget_old(self, seconds: float) -> int:
-        """Delete questions that are older and let nothing run any more; return how many."""
+        """Delete questions older than `seconds` that can no longer let a call run; return their
+        number.
+        """
         before = self._clock() - seconds
         with self._store.transaction() as connection:
             gone = connection.execute(
@@ -122,11 +129,14 @@ class ApprovalBook:
             return gone.rowcount
 
     def approve(self, id: str, *, saw_all: bool = False) -> Approval:
-        """Let the call run once; `saw_all` says that the person saw more than `shown` tells."""
+        """Let the call run once; `saw_all` states that the person saw more than `shown`
+        contains.
+        """
         return self._answer(id, "approved", seconds=self._ttl, saw_all=saw_all)
 
     def approve_for(self, id: str, minutes: int, *, saw_all: bool = False) -> Approval:
         """Let every call of this tool run for 5, 10 or 30 minutes."""
+        # A free number would let a caller's mistake grant a tool for days.
         if minutes not in MINUTES:
             raise BadApproval(f"a grant is for 5, 10 or 30 minutes, not {brief(minutes)}")
         seconds = minutes * 60
@@ -138,7 +148,7 @@ class ApprovalBook:
         return self._answer(id, "denied", seconds=self._ttl, reason=words, saw_all=True)
 
     def revoke(self, id: str) -> Approval:
-        """Take back a question, or an approval that was not used up."""
+        """Revoke a question, or an approval that has not been used."""
         with self._records() as records:
             before = records.get(id)
             if before is not None and before.state in ("pending", "approved"):
@@ -146,8 +156,10 @@ class ApprovalBook:
         raise _refusal(before, id, "be taken back")
 
     def take(self, fingerprint: str, grant_key: str) -> Taken:
-        """Use what allows this call; of two that try at the same time, one gets it."""
+        """Use the approval that allows this call; of two concurrent callers, one gets it."""
         with self._records() as records:
+            # The order matters: a standing denial of this exact call wins over every grant for its
+            # tool.
             denial = records.denial(fingerprint)
             if denial is not None:
                 return Taken(status="denied", approval=denial)
@@ -155,17 +167,19 @@ class ApprovalBook:
             if ready is not None:
                 return _use(records, ready)
             newest = records.newest(fingerprint, grant_key)
-            # A no that stands no more is none.
+            # A denial that has expired or was overruled does not count any more.
             if newest is None or newest.state == "denied":
                 return Taken(status="none")
             return _not_used(newest)
 
     def redeem(self, id: str, fingerprint: str, grant_key: str = "") -> Taken:
-        """Use the approval with this id for this call. An id that is none gives `none`."""
+        """Use the approval with this id for this call; an unknown id gives `none`."""
         with self._records() as records:
             named = records.get(id)
             if named is None:
                 return Taken(status="none")
+            # The id alone proves nothing: it may come from a URL or a model. It must belong to this
+            # call.
             if not _covers(named, fingerprint, grant_key):
                 return Taken(status="mismatch", approval=named)
             denial = records.denial(fingerprint)
@@ -174,12 +188,12 @@ class ApprovalBook:
             return _use(records, named) if named.state == "approved" else _not_used(named)
 
     def get(self, id: str) -> Approval | None:
-        """The approval with this id, as it stands now."""
+        """Return the approval with this id in its current state, or `None`."""
         with self._records() as records:
             return records.get(id)
 
     def list(self, state: State | None = None) -> tuple[Approval, ...]:
-        """The approvals in a state, or all of them, oldest first."""
+        """Return the approvals in one state, or all of them, oldest first."""
         with self._records() as records:
             return records.all(state)
 
@@ -196,6 +210,8 @@ class ApprovalBook:
         with self._records() as records:
             before = records.get(id)
             if before is not None and before.state == "pending":
+                # A mask could hide the part of the call that does harm, so `shown` alone does not
+                # suffice.
                 if not (before.is_whole or saw_all):
                     raise HiddenCall(_HIDDEN.format(id=id))
                 return records.answer(id, state, seconds=seconds, minutes=minutes, reason=reason)
@@ -209,7 +225,7 @@ class ApprovalBook:
 
 
 def _use(records: Records, approval: Approval) -> Taken:
-    """A grant stays; an approval for once is spent."""
+    """Return the approval as used; a one-time approval is spent, a grant stays."""
     if approval.minutes == 0:
         approval = records.move(approval.id, "used")
     return Taken(status="used", approval=approval)
@@ -238,10 +254,10 @@ _HIDDEN = (
 
 
 def _kept(text: str) -> str:
-    """Return the text as it may be kept: no secrets."""
+    """Return the text with secrets redacted, as it is stored."""
     return redact(_writable(text))
 
 
 def _writable(text: str) -> str:
-    """Return the text without half characters, which no file can hold."""
+    """Return the text with lone surrogates escaped, because UTF-8 cannot encode them."""
     return text.encode("utf-8", "backslashreplace").decode()

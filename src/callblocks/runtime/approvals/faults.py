@@ -1,10 +1,10 @@
-"""What can be wrong with an approval: the caller's mistake, or the machine's.
+"""Exceptions of approvals: the caller's mistakes and the machine's faults.
 
 CallblocksError
 ├── ApprovalsUnavailable     the file of approvals cannot be used: nothing counts as approved
 └── CallerError
-    └── BadApproval          an id that is none, or an answer that comes too late
-        └── HiddenCall       a yes to a call of which a part is not shown
+    └── BadApproval          an unknown id, or an answer that comes too late
+        └── HiddenCall       an approval of a call of which a part is not shown
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ __all__ = ("ApprovalsUnavailable", "BadApproval", "HiddenCall")
 
 
 class ApprovalsUnavailable(CallblocksError, OSError):
-    """The file of approvals cannot be read or written; take every call for not approved."""
+    """The file of approvals cannot be read or written; every call counts as not approved."""
 
 
 class BadApproval(CallerError, ValueError):
-    """An approval that cannot be asked, answered or taken back like this."""
+    """An approval that cannot be requested, answered or revoked in this way."""
 
 
 class HiddenCall(BadApproval):
-    """A yes to a call that is not shown whole; whoever shows all of it may take one."""
+    """An approval of a call that was not shown whole; a surface that shows all of it may accept
+    one.
+    """

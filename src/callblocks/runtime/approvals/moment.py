@@ -1,8 +1,8 @@
-"""When it is, by two clocks: the one on the wall, and one that nobody can turn back.
+"""The current time by two clocks: the wall clock, and a steady clock that nobody can set back.
 
-The wall clock says when an approval expires, also after a restart of the machine. The steady
-clock counts since the machine started: while that is the same start, a wall clock that goes
-back gives nobody more time.
+The wall clock says when an approval expires, also after a restart of the machine. The steady clock
+counts since the machine was booted. Within one boot, setting the wall clock back does not extend an
+approval.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import msgspec
 
 __all__ = ("Moment", "boot_id", "steady_time")
 
-# Counts while the machine sleeps, where the system has such a clock.
+# CLOCK_BOOTTIME also counts while the machine is suspended. CLOCK_MONOTONIC does not, so an
+# approval would survive a night of sleep.
 _AWAKE_AND_ASLEEP: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """Seconds since 1970, seconds since the start of the machine, and which start that was."""
+    """Seconds since 1970, seconds since boot, and the id of that boot."""
 
     wall: float
     steady: float
@@ -28,7 +29,7 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 def steady_time() -> float:
-    """Seconds since the machine started, the same for every process."""
+    """Return the seconds since boot, which are the same for every process."""
     if _AWAKE_AND_ASLEEP is None:
         return time.monotonic()
     return time.clock_gettime(_AWAKE_AND_ASLEEP)
@@ -36,7 +37,7 @@ def steady_time() -> float:
 
 @cache
 def boot_id() -> str:
-    """A name for this start of the machine; "" where the system gives none."""
+    """Return an id of this boot; "" where the system has none."""
     try:
         with open(_BOOT_ID, encoding="ascii") as file:
             return file.read().strip()

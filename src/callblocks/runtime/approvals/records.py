@@ -1,4 +1,4 @@
-"""The records of approvals, within one transaction and at one moment."""
+"""Queries and updates of approvals within one transaction and at one moment."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ("Records",)
 
-# Too late by either clock; or, after another start of the machine, a wall clock that stands
-# before the time at which it all began.
+# An approval has expired when either clock is past its end: the wall clock; or, within the same
+# boot, the steady clock (the wall clock may have been set back). After a reboot the steady clock
+# says nothing. Then a wall clock that is earlier than the time of the question (`since`) has been
+# set back, and the approval counts as expired: the check fails closed.
 _PASSED = """(
     expires_at <= :wall
     OR (boot = :boot AND boot <> '' AND steady_expires <= :steady)
@@ -25,24 +27,28 @@ _PASSED = """(
 
 
 class Records:
-    """What can be asked of the file, and written into it. What is too late is expired first."""
+    """The statements on the file of approvals. Making one first expires everything that is too
+    late.
+    """
 
     def __init__(self, connection: sqlite3.Connection, moment: Moment) -> None:
         self._connection = connection
         self._now = msgspec.structs.asdict(moment)
+        # Expiry is written down, not only computed. Otherwise an expired approval could come back
+        # to life when the wall clock is set back later.
         self._run(
             f"""UPDATE approvals SET state = 'expired'
             WHERE state IN ('pending', 'approved') AND {_PASSED}"""
         )
 
     def get(self, id: str) -> Approval | None:
-        """The approval with this id."""
-        # What a command line gives as an id may hold half characters, which no file has.
+        """Return the approval with this id, or `None`."""
+        # An id from a command line may hold lone surrogates, which SQLite cannot bind.
         known = id.encode("utf-8", "backslashreplace").decode()
         return self._one("SELECT * FROM approvals WHERE id = :id", id=known)
 
     def all(self, state: State | None) -> tuple[Approval, ...]:
-        """Those in one state, or in any, oldest first."""
+        """Return the approvals in one state, or in any, oldest first."""
         return self._run(
             """SELECT * FROM approvals WHERE :state IS NULL OR state = :state
             ORDER BY number""",
@@ -50,14 +56,14 @@ class Records:
         )
 
     def pending(self, fingerprint: str) -> Approval | None:
-        """The open question about a call."""
+        """Return the open question about a call."""
         return self._one(
             "SELECT * FROM approvals WHERE fingerprint = :fingerprint AND state = 'pending'",
             fingerprint=fingerprint,
         )
 
     def denial(self, fingerprint: str) -> Approval | None:
-        """The no to a call that still stands: no yes came after it."""
+        """Return the denial of a call that still stands, that is, after which no approval came."""
         return self._one(
             f"""SELECT * FROM (
                 SELECT * FROM approvals
@@ -68,7 +74,9 @@ class Records:
         )
 
     def ready(self, fingerprint: str, grant_key: str) -> Approval | None:
-        """What allows a call now: the oldest approval of just this call, or else a grant."""
+        """Return the approval that allows a call now: the oldest one-time approval, or else a
+        grant.
+        """
         return self._one(
             """SELECT * FROM approvals WHERE state = 'approved' AND minutes = 0
             AND fingerprint = :fingerprint ORDER BY number LIMIT 1""",
@@ -80,7 +88,7 @@ class Records:
         )
 
     def newest(self, fingerprint: str, grant_key: str) -> Approval | None:
-        """The last that was asked about a call, or granted for all calls of its kind."""
+        """Return the newest question about a call, or the newest grant that covers it."""
         return self._one(
             """SELECT * FROM approvals WHERE fingerprint = :fingerprint
             OR (grant_key = :grant_key AND minutes > 0) ORDER BY number DESC LIMIT 1""",
@@ -89,7 +97,7 @@ class Records:
         )
 
     def ask(self, seconds: float, **fields: str | bool) -> Approval:
-        """Write down a new question."""
+        """Insert a new question."""
         (asked,) = self._run(
             """INSERT INTO approvals (id, state, fingerprint, grant_key, tool, shown, tainted,
                 is_whole, asked_at, since, expires_at, boot, steady_expires)
@@ -105,7 +113,7 @@ class Records:
     def answer(
         self, id: str, state: State, *, seconds: float, minutes: int, reason: str
     ) -> Approval:
-        """Write down the answer to a question, and for how long it counts."""
+        """Store the answer to a question, and for how long it counts."""
         (answered,) = self._run(
             """UPDATE approvals SET state = :state, minutes = :minutes, reason = :reason,
                 answered_at = :wall, since = :wall, expires_at = :wall + :seconds,
@@ -120,7 +128,7 @@ class Records:
         return answered
 
     def move(self, id: str, state: State) -> Approval:
-        """Put an approval into another state."""
+        """Move an approval to another state."""
         (moved,) = self._run(
             "UPDATE approvals SET state = :state WHERE id = :id RETURNING *", id=id, state=state
         )

@@ -1,7 +1,12 @@
 """The file of approvals: SQLite, readable by its owner only, safe for several processes.
 
-Every change is one transaction that holds the file alone from its start, and is on the disk
-before it is said to be done: an approval that was used stays used after a power cut.
+Every change is one transaction that takes the write lock at its start (BEGIN IMMEDIATE) and is on
+the disk before the caller continues: an approval that was used stays used after a power cut. A
+deferred transaction would read first and take the lock later; two processes could then both see the
+same approval as unused.
+
+The file decides which calls run. So it is refused where another user could write to it: in a folder
+that others can write, as a symlink, or with a foreign owner.
 """
 
 from __future__ import annotations
@@ -23,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ("MEMORY", "Store")
 
+# The name of an in-memory store, which is gone when it is closed.
 MEMORY = ":memory:"
-"""The name of a store that is gone when it is closed."""
 
 _APPLICATION = 0x63626C6B
 _VERSION = 2
@@ -63,6 +68,7 @@ _SET_UP = (
     f"PRAGMA user_version = {_VERSION}",
 )
 # Of a question of the first version nobody knows what stood where a part is missing.
+# A question of version 1 does not record what a mask covered. One with any mask counts as hidden.
 _SECOND = (
     "ALTER TABLE approvals ADD COLUMN is_whole INTEGER NOT NULL DEFAULT 1",
     "UPDATE approvals SET is_whole = 0 WHERE instr(shown, '[redacted]')",
@@ -71,7 +77,7 @@ _SECOND = (
 
 
 class Store:
-    """One open file; threads take turns. What goes wrong is `ApprovalsUnavailable`."""
+    """One open file; threads take turns. Every fault is raised as `ApprovalsUnavailable`."""
 
     def __init__(self, path: str | Path) -> None:
         self._path = str(path)
@@ -88,15 +94,19 @@ class Store:
                 raise
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection, None, None]:
-        """The file to oneself; all of the block is kept, or nothing of it."""
+        """Give exclusive use of the file; the block is committed whole or rolled back."""
         with self._turn, self._told():
+            # SQLite connections do not survive fork: the child's locks would not exclude the
+            # parent.
             if os.getpid() != self._process:
                 raise OSError("opened by another process; open it anew in this one")
+            # IMMEDIATE takes the write lock before the first read. With a deferred transaction two
+            # processes could both read an approval as unused.
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -121,7 +131,7 @@ class Store:
 
     @contextmanager
     def _told(self) -> Generator[None, None, None]:
-        """Turn what went wrong into words that name the file."""
+        """Translate faults into `ApprovalsUnavailable` with a message that names the file."""
         import sqlite3
 
         try:
@@ -139,8 +149,10 @@ def _connect(path: str) -> sqlite3.Connection:
         path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
     )
     connection.row_factory = sqlite3.Row
-    # EXTRA: also the removal of the journal is on the disk, or a commit could be undone by it.
+    # EXTRA also syncs the directory after the journal was removed. With FULL, a power cut could
+    # bring the journal back, and its rollback would make a used approval unused.
     connection.execute("PRAGMA synchronous = EXTRA")
+    # The schema comes from a file: functions that it names must not run.
     connection.execute("PRAGMA trusted_schema = OFF")
     return connection
 
@@ -150,15 +162,17 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _make_private(path: Path) -> None:
-    """Make the file and its folder for their owner only; refuse what others can change."""
+    """Create the file and its folder for their owner only; refuse what others can change."""
     if "\0" in str(path):
         raise OSError("a path has no NUL in it")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # A writable folder would let another user replace the file, whatever its own mode is.
     folder = path.parent.stat()
     if folder.st_mode & _OTHERS_WRITE:
         raise OSError(f"others can write to the folder; run: chmod go-w {path.parent}")
     try:
-        # Never open a file that exists: closing it again would drop the locks of this process.
+        # Never open a file that exists: POSIX drops all locks of a process on a file as soon as the
+        # process closes any descriptor of that file, SQLite's locks included.
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         _check_private(path)

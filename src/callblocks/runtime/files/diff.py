@@ -1,4 +1,4 @@
-r"""What a write would change, for a person to see before it is approved.
+r"""The text of a file change, for a person to see before approving it.
 
     new file notes/a.md: 2 lines, 11 bytes        --- notes/a.md
     +hello                                        +++ notes/a.md
@@ -7,8 +7,8 @@ r"""What a write would change, for a person to see before it is approved.
     photo.png: binary, 120 bytes become 300       -there
     notes/a.md: no change                         +world
 
-Lines end at `\n` alone, so that another line break inside one is seen as such. Nothing is cut: a
-person approves all of it, and who shows it folds what is long.
+Lines end at `\n` alone, so that any other line break inside a line stays visible. The text is never
+truncated, because a person approves all of it; the surface that shows it folds what is long.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from callblocks.runtime.files.text import is_text, split_lines
 
 __all__ = ("MAX_COMPARED", "change_text")
 
+# The most lines that are compared one by one, because `difflib` is quadratic. In longer files,
+# everything between the first and the last difference counts as changed.
 MAX_COMPARED = 2_000
-"""How many lines are compared one by one; of longer files, all between the first and the last
-difference counts as changed."""
 
 _NO_END = "\\ No newline at end of file"
 
 
 def change_text(path: str, old: bytes | None, new: bytes) -> str:
-    """Say how a file changes from `old`, or `None` where there is none, to `new`."""
+    """Describe how a file changes from `old`, or `None` where there is no file, to `new`."""
     if old == new:
         return f"{path}: no change"
     if old is None:
@@ -61,6 +61,8 @@ def _compare(before: list[str], after: list[str]) -> Iterable[str]:
 
 
 def _replace(before: list[str], after: list[str]) -> Iterable[str]:
+    # A common prefix and suffix are found in linear time; everything between them counts as
+    # replaced.
     start = _count_same(before, after)
     rest = _count_same(before[start:][::-1], after[start:][::-1])
     gone, come = before[start : len(before) - rest], after[start : len(after) - rest]

@@ -1,4 +1,4 @@
-"""What stands in a folder: its entries in order, links as links and never followed.
+"""Entries of folders, sorted; links are listed as links and never followed.
 
 notes        folder
 notes/a.md   file     120
@@ -22,13 +22,13 @@ from callblocks.runtime.files.replace import is_temporary
 
 __all__ = ("Entry", "EntryKind", "Listing", "Walk", "entry_of")
 
+# "other" is a pipe, a socket or a device.
 EntryKind: TypeAlias = Literal["file", "folder", "link", "other"]
-"""other: a pipe, a socket, a device."""
 Check: TypeAlias = Callable[[os.stat_result], None]
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing in the workspace, by its real path; `size` is the bytes of a file."""
+    """One entry of the workspace, by its real path; `size` is the bytes of a file."""
 
     path: str
     kind: EntryKind
@@ -37,17 +37,17 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """The entries of a folder; not `complete` if some were too many or could not be read."""
+    """The entries of a folder; not `complete` if there were too many or some could not be read."""
 
     entries: tuple[Entry, ...]
     complete: bool
 
 
 class Walk:
-    """Goes over what is below a folder, sorted, each folder before what is in it.
+    """A walk over everything below a folder, sorted, each folder before its entries.
 
-    Entries whose names are no paths that a call could write are left out. `complete` is false
-    from then on, and also after a folder that has too many names or cannot be read.
+    Entries whose names a call could not write as a path are left out. `complete` is false from then
+    on, and also after a folder that has too many names or cannot be read.
     """
 
     def __init__(self, root: int, opener: Opener, *, depth: int | None, scan: int) -> None:
@@ -58,7 +58,11 @@ class Walk:
         self._scan = scan
 
     def below(self, folder: str, check: Check | None = None) -> Iterator[Entry]:
-        """Yield the entries below `folder`, which must be there; `check` raises for another one."""
+        """Yield the entries below `folder`; `check` raises if the folder is not the
+        expected one.
+        """
+        # An explicit stack instead of recursion: an attacker can nest folders deeper than Python's
+        # recursion limit. Reversed, so that `pop` gives the entries in order.
         waiting = [(entry, 1) for entry in reversed(self._read(folder, check))]
         while waiting:
             entry, level = waiting.pop()
@@ -78,6 +82,8 @@ class Walk:
         opened = open_folder(self._root, folder, opener=self._opener)
         try:
             if check is not None:
+                # The check is made on the opened descriptor, not on the name, so a swapped folder
+                # is noticed.
                 check(os.fstat(opened))
             with os.scandir(opened) as names:
                 found = [(entry.name, _status(entry)) for entry in self._cap(names)]
@@ -90,6 +96,7 @@ class Walk:
             if status and not _is_ours(prefix, name) and self._is_path(prefix + name)
         ]
 
+    # At most `scan` names are read, so a folder with millions of names costs bounded memory.
     def _cap(self, names: Iterator[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
         yield from islice(names, self._scan)
         if next(names, None) is not None:
@@ -105,7 +112,7 @@ class Walk:
 
 
 def entry_of(path: str, status: os.stat_result) -> Entry:
-    """The entry at a path that has this status."""
+    """Return the entry at a path that has this status."""
     mode = status.st_mode
     if stat.S_ISREG(mode):
         executable = bool(mode & stat.S_IXUSR)

@@ -1,4 +1,4 @@
-"""What the operating system refused, as a failure with a code and words for a model."""
+"""Errors of the operating system as failures with a code and words for a model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FAULTS = {
 
 @contextmanager
 def naming(path: str) -> Generator[None, None, None]:
-    """Turn what the operating system refuses inside into a `ToolError` that names the path."""
+    """Translate an `OSError` raised inside into a `ToolError` that names the path."""
     try:
         yield
     except OSError as error:
@@ -46,7 +46,7 @@ def naming(path: str) -> Generator[None, None, None]:
 
 
 def wrong_type(path: str, what: str) -> ToolError:
-    """The refusal of something that is no file, or no folder."""
+    """Return the refusal of something that is no file, or no folder."""
     return ToolError("wrong_file_type", f"{brief(path)}: {what}")
 
 

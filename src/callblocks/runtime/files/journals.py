@@ -1,11 +1,12 @@
-"""What lies beside an SQLite file: its journal must be one that this file's own writers left.
+"""Files beside an SQLite database: a journal there must come from the database's own writers.
 
     tasks.sqlite
-    tasks.sqlite-journal     played back by whoever opens the file next, also only to read
+    tasks.sqlite-journal     rolled back by the next process that opens the file, even for reading
 
-A journal can name another file, the journal of a change to several databases at once. SQLite
-deletes that file after playing back, wherever it lies: who can put a journal beside a database
-could so delete any file of the user. Our databases are written one by one, and never name one.
+A rollback journal can name a super-journal, the journal of a transaction over several databases.
+SQLite deletes that file after the rollback, wherever it lies. An attacker who can put a journal
+beside a database could thus delete any file of the user. Our databases are written one by one, and
+our journals never name another file.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ from pathlib import Path
 __all__ = ("foreign_journal",)
 
 _BESIDE = ("-journal", "-wal", "-shm")
+# The magic number of a journal header. A journal that ends with it names a super-journal.
 _NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
 
 
 def foreign_journal(path: Path | str) -> str:
-    """What is wrong beside an SQLite file, for a sentence that starts with its name; or ""."""
+    """Return a fault of the files beside an SQLite file, worded to follow its name; "" if there is
+    none.
+    """
     for ending in _BESIDE:
         place = f"{path}{ending}"
         try:
+            # NOFOLLOW: a link could point to any file. NONBLOCK: opening a pipe must not hang.
             opened = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except FileNotFoundError:
             continue

@@ -1,4 +1,4 @@
-"""How much of a workspace one call may read, write and list."""
+"""Limits on how much of a workspace one call may read, write and list."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ("FileLimits",)
 
 
 class FileLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The most of each.
+    """The maximum of each.
 
     `read` and `write` are bytes of one file; `entries` is the length of a listing, and `depth` its
-    levels; `scan` is how many names of one folder are looked at; `files` is how many, with
-    folders, a walk over the whole workspace may find.
+    levels; `scan` is the number of names read from one folder; `files` is the number of files and
+    folders that a walk over the whole workspace may find.
     """
 
     read: int = 16 * 1024 * 1024

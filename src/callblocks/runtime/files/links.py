@@ -1,13 +1,19 @@
-"""Where a path really leads: links below the workspace are followed, those that leave refused.
+"""The real path behind a path: links inside the workspace are followed, links that leave it
+refused.
 
     notes -> archive/2024      notes/a.md      archive/2024/a.md
     up    -> ../..             up/x            EXDEV: it leaves
     abs   -> /any/where        abs/x           EXDEV, wherever it leads
 
-The rules are the kernel's own under RESOLVE_BENEATH, in names instead of files: `..` may stand in
-a link as long as it stays below, 40 links are the most, and a missing end is where a file would
-be made. One rule is added: a path may turn back only so often. Only links are read here. Nothing
-is opened but folders to go on from, each by one name.
+The rules are the kernel's own rules under RESOLVE_BENEATH, applied to names instead of files: `..`
+may stand in a link as long as it stays below the root, at most 40 links are followed, and a missing
+tail is where a file would be created. One rule is added: a path may go up and down again only so
+often, which bounds the work.
+
+Why not `os.path.realpath`: it works on absolute paths and follows links through folders that may be
+renamed meanwhile. Here each name is opened or read relative to the descriptor of the folder before
+it. Only links are read; nothing is opened but folders, each by one name. The result is advice, not
+proof: `openat` then opens it and refuses every link on the way.
 """
 
 from __future__ import annotations
@@ -20,15 +26,15 @@ from callblocks.runtime.files.openat import STEP, Opener
 
 __all__ = ("MAX_LINKS", "MAX_TURNS", "real_path")
 
+# The number of links that the kernel follows in one path.
 MAX_LINKS = 40
-"""As many links as the kernel follows in one path."""
 
+# The number of times that a path may go up and down again; each time it is opened from the top.
 MAX_TURNS = 100
-"""How often a path may go up and down again: each time it is opened from the top."""
 
 
 def real_path(root: int, path: str, opener: Opener, *, follow_last: bool = True) -> str:
-    """The real path below `root` of a normal relative path; `OSError` where there can be none.
+    """Return the real path below `root` of a normal relative path; `OSError` where there is none.
 
     Without `follow_last`, a link at the very end is named, not followed.
     """
@@ -42,7 +48,9 @@ def real_path(root: int, path: str, opener: Opener, *, follow_last: bool = True)
 
 
 class _Walk:
-    """The names passed so far, the folder they lead to, and the names still to go."""
+    """The state of a resolution: names passed so far, the folder they lead to, and names still to
+    go.
+    """
 
     def __init__(self, root: int, path: str, opener: Opener) -> None:
         self.todo = path.split("/")[::-1]
@@ -68,6 +76,7 @@ class _Walk:
                 self._go_down(name)
             else:
                 self._go_along(target)
+        # Nothing after a missing name can be a link, so the rest is appended as it stands.
         except FileNotFoundError:
             self._go_missing(name)
 
@@ -77,6 +86,7 @@ class _Walk:
         self.names.append(name)
 
     def _go_up(self) -> None:
+        # EXDEV is the kernel's answer to a path that leaves the root under RESOLVE_BENEATH.
         if not self.names:
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
         self.names.pop()
@@ -89,6 +99,8 @@ class _Walk:
         self._turns += 1
         if self._turns > MAX_TURNS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        # `..` is never opened: the folder may have been moved, and its parent could then lie
+        # outside of the root. The names passed so far are opened again from the root instead.
         here = "/".join(self.names) or HERE
         self._enter(self._opener(self._root, here, STEP))
 
@@ -96,11 +108,14 @@ class _Walk:
         self._links += 1
         if self._links > MAX_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        # Refused even where it would lead back inside: the kernel does the same under
+        # RESOLVE_BENEATH, and the root may be mounted elsewhere.
         if target.startswith("/"):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
         self.todo.extend(target.split("/")[::-1])
 
     def _go_missing(self, name: str) -> None:
+        # `..` behind a missing name has no meaning: the kernel says ENOENT as well.
         rest = [name, *(later for later in self.todo[::-1] if later not in ("", HERE))]
         if ".." in rest:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))

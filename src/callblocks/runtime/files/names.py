@@ -1,11 +1,12 @@
-r"""A path that a model wrote, as text alone: a normal path below the workspace, or a refusal.
+r"""Paths as text: a normal path below the workspace, or a refusal.
 
     ./notes//a.md    notes/a.md      .                 the workspace itself
     a..b  ...  ..a   fine names      ../x  a/../b      refused
     /etc/passwd      refused         ~/x  C:x  a\b     refused
 
-Nothing is ever cut out of a path to make it safe: a path is taken as written, or refused. What
-passes says nothing of links: that is for the file system to answer.
+Nothing is ever removed from a path to make it safe: a path is accepted as written, or refused. A
+sanitizer that deletes `../` can be fed `....//`. A path that passes here may still lead through
+links; `links` and `openat` deal with those.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from callblocks.model.errors import ToolError
 
 __all__ = ("HERE", "MAX_DEPTH", "MAX_NAME", "MAX_PATH", "STATE", "relative", "unsafe")
 
+# The workspace itself.
 HERE = "."
-"""The workspace itself."""
+# The folder in a workspace that holds the state of callblocks.
 STATE = ".callblocks"
-"""The folder in a workspace that holds what callblocks knows of it."""
 
+# The most bytes in one name that file systems accept.
 MAX_NAME = 255
-"""Bytes in the name of one file: what file systems take."""
 
+# The most bytes in a path that the kernel accepts, without the terminating NUL.
 MAX_PATH = 4095
-"""Bytes in a path: what the kernel takes beside the ending NUL."""
 
+# The most names in a path; deeper trees are hard to copy and to remove.
 MAX_DEPTH = 128
-"""Names in a path: deeper trees are hard to copy and to clear away."""
 
-# C0, DEL, C1, line separators, and what turns the direction of text: a person who is asked would
-# read another path than the one that is written.
+# C0, DEL, C1, line separators and bidirectional controls. With these, a person who is asked for
+# approval would read another path than the one that is written.
 _CONTROL = "[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 _FAULTS = tuple(
     (re.compile(pattern), words)
@@ -53,7 +54,7 @@ _FAULTS = tuple(
 
 
 def relative(path: str) -> str:
-    """Give the normal form of a relative path; one that is none is an `unsafe_path`."""
+    """Return the normal form of a relative path; raise `unsafe_path` if it is not one."""
     fault = _fault_of_text(path)
     if fault:
         raise unsafe(path, fault)
@@ -65,7 +66,7 @@ def relative(path: str) -> str:
 
 
 def unsafe(path: str, fault: str) -> ToolError:
-    """The refusal of a path, with the reason in words."""
+    """Return the refusal of a path, with the reason in words."""
     return ToolError("unsafe_path", f"the path {brief(path)} is refused: {fault}")
 
 
@@ -73,6 +74,7 @@ def _fault_of_text(path: str) -> str:
     if len(path.encode(errors="surrogatepass")) > MAX_PATH:
         return f"it is longer than {MAX_PATH} bytes"
     fault = next((words for pattern, words in _FAULTS if pattern.search(path)), "")
+    # Format characters (category Cf) such as the zero-width joiner make two paths look the same.
     if fault or path.isascii() or not any(unicodedata.category(char) == "Cf" for char in path):
         return fault
     return "it has an invisible character"

@@ -1,4 +1,4 @@
-"""One name in an open folder: what it is, whether it may be read or replaced, and its content."""
+"""One name in an open folder: its type, its content, and whether it may be replaced."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from callblocks.runtime.files.faults import wrong_type
 __all__ = ("look", "look_if_there", "read_file", "refuse_read_only", "refuse_to_replace")
 
 _CHUNK = 1024 * 1024
-# A pipe must not hang us, a terminal must not become ours.
+# NONBLOCK: opening a pipe must not hang. NOCTTY: a terminal must not become our controlling one.
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW
 
 
 def look(folder: int, name: str) -> os.stat_result:
-    """What the name itself is; a link is a link."""
+    """Return the status of the name itself; a link is not followed."""
     return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
 
 def look_if_there(folder: int, name: str) -> os.stat_result | None:
-    """What the name itself is, or `None` if nothing is there."""
+    """Return the status of the name itself, or `None` if nothing is there."""
     try:
         return look(folder, name)
     except FileNotFoundError:
@@ -39,9 +39,10 @@ def read_file(
 ) -> bytes:
     """Return the first bytes of a file, at most `length`; `path` is for the messages.
 
-    `check` raises where what was opened is not the file that is meant.
+    `check` raises where the opened file is not the expected one.
     """
-    # First without opening it: opening a device may already do something.
+    # Check the type before opening, because opening a device may already have an effect; and again
+    # on the descriptor, because the name may have been swapped between the two.
     _refuse_unless_file(path, look(folder, name))
     opened = os.open(name, _READ, dir_fd=folder)
     try:
@@ -55,7 +56,7 @@ def read_file(
 
 
 def refuse_to_replace(path: str, old: os.stat_result, overwrite: bool) -> None:
-    """Raise unless what is there is a file that may be overwritten."""
+    """Raise unless the existing entry is a file that may be overwritten."""
     _refuse_unless_file(path, old)
     if not overwrite:
         raise ToolError("path_exists", f"{brief(path)} is there already; choose another name")
@@ -63,7 +64,7 @@ def refuse_to_replace(path: str, old: os.stat_result, overwrite: bool) -> None:
 
 
 def refuse_read_only(path: str, status: os.stat_result) -> None:
-    """Raise if nobody may write the file: renaming would get around that mark."""
+    """Raise if the file is read-only for everybody; a rename would bypass that mark."""
     if not stat.S_IMODE(status.st_mode) & 0o222:
         raise ToolError("access_denied", f"{brief(path)} is marked read-only; write another file")
 

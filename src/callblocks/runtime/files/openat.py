@@ -1,10 +1,13 @@
-"""Open what is below a folder, never passing a link: the path opened is the path asked for.
+"""Opening below a folder without following a link: the path opened is the path asked for.
 
-Where the kernel has `openat2` it does this in one step (RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS,
-RESOLVE_NO_MAGICLINKS). Elsewhere the path is walked name by name, each opened from the folder
-before it and never through a link. Both give the same file or the same error; a link anywhere is
-ELOOP. Links that may be followed are read beforehand, in `links`, and what they lead to is opened
-here by its real path: so nothing can change between looking and using.
+Where the kernel has `openat2`, one system call does this (RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS,
+RESOLVE_NO_MAGICLINKS). Elsewhere the path is walked name by name; each name is opened relative to
+the folder before it and never through a link. Both give the same file or the same error; a link
+anywhere is ELOOP.
+
+Links that may be followed are resolved beforehand in `links`, and their target is opened here by
+its real path. There is no window between check and use: if a name on the way becomes a link after
+it was resolved, opening fails.
 """
 
 from __future__ import annotations
@@ -30,14 +33,14 @@ __all__ = (
     "open_folder",
 )
 
+# `opener(folder, path, flags)` opens a normal relative path below an open folder.
 Opener: TypeAlias = Callable[[int, str, int], int]
-"""`opener(folder, path, flags)` opens a normal relative path below an open folder."""
 
-# A name on the way: only to go on from. Systems without O_PATH open folders alone, so that no
-# pipe or device is opened in passing.
+# Flags for an intermediate name, from which only the next name is opened. Systems without O_PATH
+# open directories only, so that no pipe or device is opened in passing.
 STEP = os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_DIRECTORY)
+# Flags to open a folder so that it can be read and synced.
 FOLDER = os.O_RDONLY | os.O_DIRECTORY
-"""To open a folder so that it can be read and flushed."""
 
 _OPENAT2 = 437  # the same on x86_64 and aarch64
 _MACHINES = ("x86_64", "aarch64")
@@ -46,19 +49,23 @@ _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 
 @cache
 def best_opener() -> Opener:
-    """The kernel's `openat2` if it works here, else the walk."""
+    """Return the kernel's `openat2` if it works here, else the walk."""
     return kernel_opener() or open_by_steps
 
 
 def open_by_steps(folder: int, path: str, flags: int) -> int:
     """Open `path` below `folder` name by name."""
     *parents, last = path.split("/")
+    # Duplicated, so that the loop can close each descriptor that it leaves without closing the
+    # caller's.
     at = os.dup(folder)
     try:
         for name in parents:
             below = os.open(name, STEP, dir_fd=at)
             os.close(at)
             at = below
+            # O_PATH with O_NOFOLLOW opens a link itself instead of failing, so the type is checked
+            # after.
             _refuse_link(at)
         opened = os.open(last, flags | os.O_NOFOLLOW, dir_fd=at)
     finally:
@@ -67,7 +74,7 @@ def open_by_steps(folder: int, path: str, flags: int) -> int:
 
 
 def open_folder(folder: int, path: str, *, opener: Opener, make: bool = False) -> int:
-    """Open the folder at `path`; with `make`, folders that are missing are made first."""
+    """Open the folder at `path`; with `make`, create missing folders first."""
     try:
         return opener(folder, path, FOLDER)
     except FileNotFoundError:
@@ -84,10 +91,11 @@ def open_folder(folder: int, path: str, *, opener: Opener, make: bool = False) -
 
 
 def kernel_opener() -> Opener | None:
-    """An opener by `openat2`, or `None` where that does not work."""
+    """Return an opener that uses `openat2`, or `None` where that does not work."""
     if sys.platform != "linux" or os.uname().machine not in _MACHINES:
         return None
     opener = _load_openat2()
+    # A probe: seccomp filters of containers often refuse openat2 although the kernel has it.
     try:
         root = os.open(HERE, FOLDER)
         try:
@@ -114,7 +122,7 @@ def _load_openat2() -> Opener:
     resolve = _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS
 
     def open_by_kernel(folder: int, path: str, flags: int) -> int:
-        # Python closes what it opens itself when another program is run; here we say so.
+        # Python sets O_CLOEXEC on what `os.open` returns; a raw system call must set it itself.
         how = How(flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0, resolve)
         size = ctypes.c_size_t(ctypes.sizeof(how))
         number = ctypes.c_long(_OPENAT2)
@@ -129,7 +137,7 @@ def _load_openat2() -> Opener:
 
 
 def flush_folder(folder: int) -> None:
-    """Make the names in a folder last; file systems that cannot flush folders are let be."""
+    """Sync the names in a folder; file systems that cannot sync folders are ignored."""
     try:
         os.fsync(folder)
     except OSError as error:

@@ -1,15 +1,16 @@
-"""What no call writes or deletes, whatever a policy allows: files that steer other programs.
+"""Protected files: no call writes or deletes them, whatever a policy allows.
 
-The line is drawn at files that make a program act with the person's powers without being asked to
-run this project's code: entering a folder, opening it in an editor, a git command, a login, a
-push. Source code, tests and build files are not here: a policy speaks of those.
+The table holds files that make a program act with the person's powers without being asked to run
+this project's code: on entering a folder, opening it in an editor, a git command, a login, a push.
+Source code, tests and build files are not in the table; they are a matter for the policy.
 
     .git/hooks/pre-commit   sub/.GIT/config   a/.ssh/authorized_keys   .github/workflows/ci.yml
 
-The names of files that callblocks is still writing are not for others: it sweeps them away.
+Temporary names of callblocks are refused as well, because it removes such files.
 
-An entry counts at any depth, with all that is below it. Names are compared as the loosest file
-system would: without case, without invisible characters, without dots and blanks at the end.
+An entry counts at any depth, with everything below it. Names are compared as the loosest file
+system would compare them: without case, without invisible characters, without trailing dots and
+blanks. Comparing exactly would let `.GIT/config` through on a file system that ignores case.
 """
 
 from __future__ import annotations
@@ -28,15 +29,16 @@ from callblocks.runtime.files.replace import is_temporary
 
 __all__ = ("PROTECTED", "Protected", "own_paths", "refuse_protected")
 
+# Characters that are not of category Cf but draw nothing: fillers and variation selectors.
 _FILLER = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 )
 
 
 class Protected(msgspec.Struct, frozen=True):
-    """Paths that are not written, and why.
+    """Paths that are not written, and the reason.
 
-    A name that starts with `*` counts by its end. With `at_root` the paths count from the
+    A name that starts with `*` matches by its end. With `at_root` the paths count from the
     workspace only, not at any depth.
     """
 
@@ -45,15 +47,17 @@ class Protected(msgspec.Struct, frozen=True):
     at_root: bool = False
 
     def covers(self, path: str) -> bool:
-        """Whether a normal relative path is one of these, or below one."""
+        """Return whether a normal relative path is one of these, or below one."""
         names = _keys(path)
         return any(_stands_in(_keys(own), names, self.at_root) for own in self.paths)
 
 
 _LEFTHOOK = ("lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml")
 
+# The table that every workspace refuses to write.
 PROTECTED = (
-    # A file `.git`, or a HEAD beside a config, makes any folder a repository with hooks of its own.
+    # A file `.git`, or a HEAD beside a config, makes any folder a repository with its own hooks.
+    # `git~1` is the short name that Windows file systems give `.git`.
     Protected("git runs what it says", ("*.git", "git~1", "HEAD", ".gitmodules", ".gitconfig")),
     Protected(
         "git runs it at a commit",
@@ -129,7 +133,6 @@ PROTECTED = (
         (".github/workflows", ".github/actions", ".gitlab-ci.yml", ".circleci"),
     ),
 )
-"""What every workspace refuses to write."""
 
 
 def refuse_protected(path: str, table: Iterable[Protected]) -> None:
@@ -149,7 +152,7 @@ def _swept(path: str) -> tuple[Protected, ...]:
 
 
 def own_paths(folder: str | os.PathLike[str], paths: Iterable[str | os.PathLike[str]]) -> Protected:
-    """The files of callblocks itself that are in a workspace, by every way that leads to them."""
+    """Return the files of callblocks itself that lie in a workspace, by every path to them."""
     bases = (os.path.abspath(folder), os.path.realpath(folder))
     inside = {
         os.path.relpath(way, base)
@@ -162,7 +165,7 @@ def own_paths(folder: str | os.PathLike[str], paths: Iterable[str | os.PathLike[
 
 
 def _ways_to(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    # As given, without links on the way, and without links at all.
+    # The path as given, with links on the way resolved, and with all links resolved.
     given = os.path.abspath(path)
     above, name = os.path.split(given)
     return given, os.path.join(os.path.realpath(above), name), os.path.realpath(given)
@@ -174,13 +177,15 @@ def _keys(path: str) -> tuple[str, ...]:
 
 
 def _key(name: str) -> str:
+    # NFKC before folding case: full-width letters and ligatures spell `.git` on some file systems.
     folded = unicodedata.normalize("NFKC", name).casefold()
     seen = "".join(sign for sign in folded if not _is_invisible(sign))
     return seen.rstrip(". ") or seen
 
 
 def _is_invisible(sign: str) -> bool:
-    # What file systems that fold names leave out: format characters, fillers, variation selectors.
+    # Characters that file systems with folded names ignore: format characters, fillers, variation
+    # selectors.
     return unicodedata.category(sign) == "Cf" or _FILLER.match(sign) is not None
 
 

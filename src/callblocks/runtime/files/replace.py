@@ -1,9 +1,13 @@
-"""Put content in the place of a file, all of it or nothing.
+"""Atomic replacement of a file: the name holds all of the new content or all of the old.
 
-A new file is written beside the old one, flushed, and takes its name in one step; then the folder
-is flushed. What was there is never opened for writing, so other hard links to it keep what they
-had. The new file has a name that nobody can foretell and is locked while it is being written: one
-that is not locked was left by a process that died, and the next write removes it.
+A new file is written beside the old one, synced, and renamed over it; then the folder is synced.
+Without the first fsync, a power cut could leave the name on an empty file; without the second, the
+rename itself could be lost. The old file is never opened for writing, so other hard links to it
+keep their content.
+
+The temporary name is random, so nobody can place a link there in advance. The file is locked while
+it is written: a temporary file that is not locked was left by a process that died, and the next
+write removes it.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file of that name is one that is still being written, or was left so."""
+    """Return whether a name is one of a temporary file of ours."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
@@ -36,11 +40,12 @@ def replace(
     executable: bool,
     overwrite: bool,
 ) -> None:
-    """Make the file `name` in an open folder hold `content`.
+    """Replace the file `name` in an open folder with `content`.
 
-    `old` is what is there now: its mode and owner are kept, without setuid and setgid. Without
-    `overwrite`, `FileExistsError` if something is there.
+    `old` is the status of the existing file: its mode and owner are kept, without setuid and
+    setgid. Without `overwrite`, raise `FileExistsError` if something is there.
     """
+    # Before the new file is created, so that our own temporary file is never a candidate.
     _sweep(folder)
     temporary, new = _create(folder, _mode(old, executable))
     try:
@@ -63,6 +68,7 @@ def _mode(old: os.stat_result | None, executable: bool) -> int:
     if old is None:
         return 0o777 if executable else 0o666
     mode = stat.S_IMODE(old.st_mode) & 0o777
+    # The right to execute is given to those who may read.
     return mode | (mode & 0o444) >> 2 if executable else mode
 
 
@@ -80,7 +86,8 @@ def _create(folder: int, mode: int) -> tuple[str, int]:
 
 
 def _is_ours(new: int) -> bool:
-    # Another process may have swept the file between its making and its locking.
+    # Another process may sweep the file after it was created and before it is locked. Then its link
+    # count is 0, and a new name is tried.
     try:
         _lock(new)
     except BlockingIOError:
@@ -107,7 +114,7 @@ def _keep_owner_and_mode(new: int, old: os.stat_result, executable: bool) -> Non
     try:
         os.fchown(new, old.st_uid, old.st_gid)
     except OSError:
-        # The group is now another one: it may do no more than everybody may.
+        # The file now has another group. That group must not get more than everybody has.
         mode &= 0o707 | (mode & 0o007) << 3
     os.fchmod(new, mode)
 
@@ -116,7 +123,7 @@ def _take_name(folder: int, temporary: str, name: str, overwrite: bool) -> None:
     if overwrite:
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         return
-    # A link, unlike a rename, fails if the name is taken.
+    # A hard link fails if the name is taken, a rename does not: `overwrite=False` is free of races.
     os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     os.unlink(temporary, dir_fd=folder)
 

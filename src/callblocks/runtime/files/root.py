@@ -1,15 +1,22 @@
-"""The workspace: every file that a call reads or writes is below this folder, links included.
+"""The workspace root: every file that a call reads or writes is below this folder.
 
     with Root("work") as root:
         root.write("notes/a.md", b"hello")
         root.read("notes/a.md")
         root.read("../secret")          ToolError: unsafe_path
 
-The folder is opened once, and all else is opened from there: a folder that is renamed, or swapped
-for a link, changes nothing for calls that run. A path is first turned into the real path it leads
-to, and that is opened without passing any link. In a call this happens once: what the policy judged
-is what the tool uses (see `pins`). Folders mounted inside are inside; who mounts one there has put
-it there.
+The folder is opened once, and everything else is opened relative to that descriptor: renaming the
+folder, or swapping it for a link, changes nothing for running calls. A path passes through four
+steps:
+
+    names.relative    text        refuse "..", absolute paths, control characters
+    links.real_path   links       compute the real path; refuse links that leave
+    pins.take_pin     identity    remember which file the policy judges
+    openat            opening     open the real path; refuse any link on the way
+
+Within a call the first three happen once per path, so the file that the policy judged is the file
+that the tool uses (see `pins`). Folders mounted inside count as inside, because mounting needs
+privileges that no call has.
 """
 
 from __future__ import annotations
@@ -54,10 +61,11 @@ _LIMITS = FileLimits()
 class Root:
     """A folder that calls work in. Every failure is a `ToolError` with a code for the model.
 
-    `protected` is the table of what is never written, `own` are files that steer callblocks (the
-    policy, code that it runs), protected as well where they are inside; so are those of `hidden`,
-    which commands do not even see. `foreign` says where files of others lie. `opener` is for tests.
-    `origins` knows what holds text of others; each read and write in a call goes through it.
+    `protected` is the table of paths that are never written. `own` are files that control
+    callblocks (the policy, code that it runs), protected as well where they lie inside; so are
+    those of `hidden`, which sandboxed commands do not even see. `foreign` are patterns for files of
+    others. `opener` is for tests. `origins` tracks which files hold text of others; each read and
+    write in a call goes through it.
     """
 
     def __init__(
@@ -82,7 +90,7 @@ class Root:
         self.origins = Origins(self.folder, self._fd, self._opener, limits=limits, foreign=foreign)
 
     def close(self) -> None:
-        """Let go of the folder; nothing can be done with it any more."""
+        """Close the folder; the object cannot be used any more."""
         self._fd = -1
         self._closer()
         self.origins.close()
@@ -94,18 +102,18 @@ class Root:
         self.close()
 
     def fileno(self) -> int:
-        """The open folder, for system calls that start from one."""
+        """Return the descriptor of the folder, for system calls that start from one."""
         return self._fd
 
     def resolve(self, path: str) -> str | None:
-        """The real path that a path leads to, existing or not; `None` if it cannot be or leaves."""
+        """Return the real path of a path, existing or not; `None` if there is none or it leaves."""
         try:
             return self._pin(path).real
         except ToolError:
             return None
 
     def stat(self, path: str) -> Entry:
-        """What is at a path, behind links."""
+        """Return the entry at a path, behind links."""
         pin = self._pin(path)
         with naming(path), pin.parent(path, self._fd, self._opener) as (folder, name):
             status = look(folder, name)
@@ -113,7 +121,9 @@ class Root:
             return entry_of(pin.real, status)
 
     def read(self, path: str, limit: int | None = None) -> bytes:
-        """The whole content of a file; one of more than `limit` bytes is refused."""
+        """Return the whole content of a file; raise if it has more than `limit` bytes."""
+        # One byte more is read than is allowed. A size taken from `stat` could be wrong by the time
+        # of the read, and is 0 for files in /proc.
         most = self.limits.read if limit is None else limit
         content = self.read_start(path, most + 1)
         if len(content) > most:
@@ -124,7 +134,7 @@ class Root:
         return content
 
     def read_start(self, path: str, length: int) -> bytes:
-        """The first bytes of a file, at most `length`."""
+        """Return the first bytes of a file, at most `length`."""
         pin = self._pin(path)
         with (
             naming(path),
@@ -153,14 +163,14 @@ class Root:
             shown = (entry for entry in below if hides is None or not hides(entry.path))
             found = list(islice(shown, most + 1))
         entries = tuple(found[:most])
-        # A name is text too.
+        # A file name can carry a prompt injection as well as a content can, so names count as read.
         self.origins.saw_files((pin.real, *(entry.path for entry in entries)))
         return Listing(entries, walk.complete and len(found) <= most)
 
     def walk_files(self) -> Iterator[Entry]:
-        """Every file of the workspace, to copy it; links and what cannot be read are left out."""
+        """Yield every file of the workspace, to copy it; skip links and unreadable entries."""
         most = self.limits.files
-        # One more than may be: a folder that is cut short is surely too much.
+        # One more than the limit: a folder that is cut short then surely exceeds it.
         walk = Walk(self._fd, self._opener, depth=None, scan=most + 1)
         with naming(HERE):
             for at, entry in enumerate(walk.below(HERE)):
@@ -191,18 +201,24 @@ class Root:
             self.origins.writing(pin.real),
             pin.parent(path, self._fd, self._opener, make=True) as (folder, name),
         ):
+            # Looked up by name in the open folder; `pin.require` then compares it with what was
+            # judged.
             old = look_if_there(folder, name)
+            # Under the folder's descriptor, so the entry that was judged is the entry that is
+            # replaced.
             pin.require(path, old)
             if old is not None:
                 refuse_to_replace(path, old, overwrite)
             replace(folder, name, content, old=old, executable=executable, overwrite=overwrite)
-            # From now on the call means what it has written.
+            # The file is a new inode now. Without a new pin the call could not read what it wrote.
             call_files().pins[self, relative(path)] = take_pin(self._fd, pin.real, self._opener)
         runs = executable or (old is not None and entry_of(pin.real, old).executable)
         return Entry(path=pin.real, kind="file", size=len(content), executable=runs)
 
     def delete(self, path: str) -> None:
         """Delete a file, a link (not what it leads to) or an empty folder."""
+        # Deleting a link must remove the link, not its target, so the last name is not resolved,
+        # and the pin of the call, which is the target's, cannot be used.
         real = self._real(path, follow_last=False)
         self._refuse_protected(path, real)
         with (
@@ -222,13 +238,15 @@ class Root:
         self.origins.deleted(real, status)
 
     def writable(self, path: str) -> str:
-        """The real path that a write to `path` makes or replaces; refused if it is protected."""
+        """Return the real path that a write to `path` creates or replaces; raise if it is
+        protected.
+        """
         real = self._pin(path).real
         self._refuse_protected(path, real)
         return real
 
     def _pin(self, path: str) -> Pin:
-        """Return the pin of a path; in a call, the one taken when it was first resolved."""
+        """Return the pin of a path; within a call, the one taken when it was first resolved."""
 
         def resolve() -> Pin:
             real = self._real(path)
@@ -242,7 +260,8 @@ class Root:
         with naming(path):
             real = real_path(self._fd, name, self._opener, follow_last=follow_last)
         try:
-            # A link may lead to a name that no call may write.
+            # A link target is arbitrary bytes: it may hold control characters that no call may
+            # write.
             return relative(real)
         except ToolError as error:
             raise unsafe(path, "a link in it leads to a name that is refused") from error
@@ -250,6 +269,8 @@ class Root:
     def _refuse_protected(self, path: str, real: str) -> None:
         if real == HERE:
             raise wrong_type(path, "it is the workspace itself; name a file in it")
+        # Both names are checked: a link could give a protected file a harmless name, and a
+        # protected name could be a link to a harmless file that an attacker controls.
         refuse_protected(relative(path), self.protected)
         refuse_protected(real, self.protected)
 

@@ -1,4 +1,4 @@
-"""Text files: UTF-8 without NUL; what else a file holds is said by its type and size."""
+"""Text files: UTF-8 without NUL; for any other file, an error that names its type and size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _START = 4096
 
 
 def is_text(content: bytes) -> bool:
-    """Whether content is UTF-8 text without NUL."""
+    """Return whether content is UTF-8 text without NUL."""
     try:
         content.decode()
     except UnicodeDecodeError:
@@ -23,13 +23,13 @@ def is_text(content: bytes) -> bool:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a text with their ends; only a line feed ends one."""
+    """Return the lines of a text with their ends; only a line feed ends a line."""
     return list(io.StringIO(text, newline="\n"))
 
 
 def read_text(root: Root, path: str) -> str:
-    """The text of a file; `not_text` says what it is instead."""
-    # The start of a large file may already tell that it is no text.
+    """Return the text of a file; raise `not_text` with its type otherwise."""
+    # The first block often proves that a large file is binary, without reading all of it.
     if b"\0" in root.read_start(path, _START):
         raise _not_text(root, path)
     content = root.read(path)
@@ -39,7 +39,7 @@ def read_text(root: Root, path: str) -> str:
 
 
 def encode_text(content: str) -> bytes:
-    """Text as a file holds it; `not_text` if no file can."""
+    """Encode text for a file; raise `not_text` if it has a lone surrogate."""
     try:
         return content.encode()
     except UnicodeEncodeError as error:
@@ -51,7 +51,7 @@ def encode_text(content: str) -> bytes:
 
 
 def decode_base64(content: str) -> bytes:
-    """What base64 stands for, blanks and line breaks aside; `invalid_input` if it is none."""
+    """Decode base64, ignoring white space; raise `invalid_input` if it is not base64."""
     from base64 import b64decode
 
     try:

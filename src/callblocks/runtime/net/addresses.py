@@ -1,12 +1,15 @@
-"""Which addresses are plainly public; everything else is refused, with the reason.
+"""Tables of addresses that are not public; everything else is refused, with the reason.
 
     refusal("8.8.8.8")            None
     refusal("10.0.0.5")           "a private network"
     refusal("::ffff:127.0.0.1")   "an IPv4 address written as IPv6"
 
-IPv4 is public unless a table names it. IPv6 is the other way round: only 2000::/3 is given
-out for public use, and a table takes back parts of that. An IPv6 address that carries an
-IPv4 address within it is refused whatever it carries: a gateway may unwrap it.
+IPv4 is public unless a table lists it. IPv6 is the other way round: only 2000::/3 is allocated for
+public use, and a table excludes parts of that. An IPv6 address that embeds an IPv4 address is
+refused whatever it embeds, because a gateway may unwrap it (NAT64, 6to4, Teredo, ISATAP).
+
+Why not `ipaddress.is_global`: its tables follow the Python version, and it calls some embedded and
+cloud-internal addresses global.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ _V4 = (
     ("10.0.0.0/8", _PRIVATE),
     ("100.64.0.0/10", "a provider's inner network"),
     ("127.0.0.0/8", _LOCAL),
-    # Azure's agents answer here on every machine of it; to the rest of the world it is public.
+    # On every Azure machine the platform's agent answers here; elsewhere the address is public.
     ("168.63.129.16/32", "a service of the cloud to its own machines"),
     ("169.254.0.0/16", _LINK),
     ("172.16.0.0/12", _PRIVATE),
@@ -76,7 +79,7 @@ _V6 = (
 _V4_NETWORKS = tuple((ipaddress.IPv4Network(text), why) for text, why in _V4)
 _V6_NETWORKS = tuple((ipaddress.IPv6Network(text), why) for text, why in _V6)
 _V6_GIVEN = ipaddress.IPv6Network("2000::/3")
-# ISATAP: an interface of this name is a tunnel to the IPv4 address in the last 32 bits.
+# ISATAP: an interface identifier of this form is a tunnel to the IPv4 address in the last 32 bits.
 _ISATAP = (0x00005EFE, 0x02005EFE)
 _INSIDE_NAMES = (
     *("localhost", "localdomain", "local", "internal", "intranet", "home.arpa"),
@@ -85,7 +88,7 @@ _INSIDE_NAMES = (
 
 
 def refusal(address: str | Address) -> str | None:
-    """Why this address is not plainly public, in words that follow "it is"; None where it is."""
+    """Return why this address is not public, in words that follow "it is"; `None` where it is."""
     try:
         read = ipaddress.ip_address(address)
     except ValueError:
@@ -107,12 +110,12 @@ def _refusal_of_v6(address: ipaddress.IPv6Address) -> str | None:
 
 
 def is_public(address: str | Address) -> bool:
-    """Whether this address is plainly public."""
+    """Return whether this address is public."""
     return refusal(address) is None
 
 
 def name_refusal(name: str) -> str | None:
-    """Why a host of this name is never public, whatever a resolver says of it."""
+    """Return why a host of this name is never public, whatever a resolver says of it."""
     for inside in _INSIDE_NAMES:
         if name == inside or name.endswith("." + inside):
             return f"a name of the inside ({inside})"

@@ -1,9 +1,9 @@
-"""What a person opened although it is not public: hosts with their ports.
+"""Exceptions that a person opened although they are not public: hosts with their ports.
 
     127.0.0.1:8123    [::1]:8123    build.internal:80
 
-An entry opens exactly what a URL says so: a name that merely leads to an opened address is
-not opened by that, and neither is another port.
+An entry opens exactly the host and port as a URL writes them. A name that merely resolves to an
+opened address is not opened by that, and neither is another port.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from callblocks.runtime.net.url import read_url
 
 __all__ = ("Allowed", "read_allowed")
 
+# Hosts, as a `Url` has them, with ports.
 Allowed: TypeAlias = frozenset[tuple[str, int]]
-"""Hosts, as a `Url` has them, with ports."""
 
 
 def read_allowed(entries: Iterable[str]) -> Allowed:
-    """Read `host:port` entries; one that is none raises `CallerError`."""
+    """Parse `host:port` entries; raise `CallerError` for an invalid one."""
     return frozenset(_read(entry) for entry in entries)
 
 

@@ -1,11 +1,11 @@
-"""Asking a server over HTTP, as a guest who trusts nobody.
+"""An HTTP client that trusts nobody.
 
     client = Client(NetLimits(deadline=20))
     response = await client.request("https://api.example.com/v1/items")
 
-Nothing is kept from one request to the next: neither cookies nor connections, so that no
-answer can reach another request. Settings of the environment (proxies, `.netrc`) are not
-read. Every fault is a `ToolError` with a code of the network.
+Nothing is kept from one request to the next, neither cookies nor connections, so that no answer can
+influence another request. Settings of the environment (proxies, `.netrc`) are not read: a proxy
+would connect where the guard does not look. Every fault is a `ToolError` with a network code.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 
 __all__ = ("CheckUrl", "Client", "EnterUrl")
 
+# Return why a redirect to a URL is not followed; `None` where it may be.
 CheckUrl: TypeAlias = Callable[[str], str | None]
-"""Says why a redirect to a URL is not followed; None where it may be."""
 
+# Awaited before a URL is requested; raises `ToolError` where it must not be.
 EnterUrl: TypeAlias = Callable[[str], Awaitable[None]]
-"""Is awaited before a URL is asked; raises `ToolError` where it must not be."""
 
 
 class Client:
-    """Sends requests to public addresses, and to those that `allow` names as host:port.
+    """A sender of requests to public addresses, and to those that `allow` lists as host:port.
 
-    `resolver`, `backend` and `tls` replace how a name is
-    resolved, how an address is connected, and whose certificates are trusted.
+    `resolver`, `backend` and `tls` replace name resolution, connecting, and the trusted
+    certificates.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Client:
         self._resolver = resolver
         self._backend = backend
         self._given_tls = tls
-        # A semaphore belongs to one event loop, a client to none.
+        # A semaphore belongs to one event loop; a client may be used in several.
         self._slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
             WeakKeyDictionary()
         )
@@ -80,11 +80,11 @@ class Client:
         enter: EnterUrl | None = None,
         heard: Heard | None = None,
     ) -> Response:
-        """Send a request, follow its redirects, and give the answer, whatever its status.
+        """Send a request, follow its redirects, and return the answer, whatever its status.
 
-        `check` has a say on every URL that a redirect leads to: whoever let the request to the
-        first one through is not led around. `enter` has one on the first URL too. `heard` is told
-        how many bytes of the body have come.
+        `check` judges every URL that a redirect leads to, so that a server cannot lead a permitted
+        request elsewhere. `enter` is awaited for the first URL too. `heard` is called with the
+        number of body bytes received.
         """
         import asyncio
 
@@ -106,12 +106,12 @@ class Client:
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
     ) -> None:
-        """Raise what `request` would raise before it connects; nothing is sent or looked up."""
+        """Raise what `request` would raise before it connects; nothing is sent or resolved."""
         request = read_request(url, method, headers or {}, body, self.limits)
         self._guard.refuse_inside(request.url.host, request.url.port)
 
     def with_limits(self, **limits: float) -> Client:
-        """A client into the same network, with some limits of its own."""
+        """Return a client for the same network with some other limits."""
         return Client(
             msgspec.structs.replace(self.limits, **limits),
             self._opened,
@@ -131,6 +131,7 @@ class Client:
 
         history: list[Hop] = []
         while len(history) <= self.limits.redirects:
+            # Not for the first URL, which the gate has judged already.
             if check is not None and history and (why := check(str(request.url))):
                 raise ToolError("policy_denied", why)
             if enter is not None:

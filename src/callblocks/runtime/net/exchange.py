@@ -3,8 +3,8 @@
     async with exchange(request, guard, tls, limits) as answer:
         answer.status, answer.headers, await answer.read()
 
-The body is read only if it is wanted, and never beyond the limit. Whatever goes wrong on the
-way is a `ToolError` with a code of the network.
+The body is read only on request, and never beyond the limit. Every fault is a `ToolError` with a
+network code.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from callblocks.runtime.net.url import Url
 
 __all__ = ("Answer", "Heard", "exchange")
 
+# Callback with the number of body bytes received so far, before decompression.
 Heard: TypeAlias = Callable[[int], None]
-"""Is told how many bytes of a body have come so far, as they came over the wire."""
 
 _WITH_BODY = ("POST", "PUT", "PATCH")
 _TOO_LARGE = 431  # how HTTP itself calls headers without end
 
 
 class Answer:
-    """A response whose headers are there, and whose body is not yet."""
+    """A response whose headers have arrived, and whose body has not been read."""
 
     def __init__(self, request: Request, response: httpcore2.Response, limits: NetLimits) -> None:
         self.status = response.status
@@ -42,16 +42,18 @@ class Answer:
         self._limit = limits.body
 
     def first(self, name: str) -> str | None:
-        """The first value of a header, by its name in lower case."""
+        """Return the first value of a header, by its name in lower case."""
         return next((value for known, value in self.headers if known == name), None)
 
     async def read(self, heard: Heard | None = None) -> bytes:
-        """The body, unpacked."""
+        """Return the decompressed body."""
         if self._method == "HEAD":
             return b""
         encoding = ",".join(value for name, value in self.headers if name == "content-encoding")
         unpacker = Unpacker(encoding, self._limit)
         length = self.first("content-length") or ""
+        # A hint only: `expect` refuses early. The length of the digits is bounded, because `int` of
+        # a huge number is slow.
         if length.isdecimal() and len(length) < 20:
             unpacker.expect(int(length))
         async for piece in self._response.aiter_stream():
@@ -68,10 +70,12 @@ async def exchange(
     tls: ssl.SSLContext | None,
     limits: NetLimits,
 ) -> AsyncGenerator[Answer, None]:
-    """Send a request through the guard; the connection ends with the block.
+    """Send a request through the guard; the connection is closed at the end of the block.
 
-    `tls` says whose certificates are trusted; http needs none.
+    `tls` holds the trusted certificates; http needs none.
     """
+    # A new pool for each request: a reused connection would skip the guard, and an answer could
+    # leak into another request.
     pool = httpcore2.AsyncConnectionPool(tls, max_connections=1, network_backend=guard)
     try:
         async with pool, pool.stream(**_arguments(request, limits)) as response:

@@ -1,8 +1,14 @@
-"""The one door to the network: a name is resolved once, every answer is checked, and the
-connection goes to exactly the address that was checked.
+"""The network guard: the one door to the network.
 
-A name whose answers change between the check and the connection gains nothing, and neither
-does a redirect or a retry: each connection comes through here. TLS still asks for the name.
+A name is resolved once, every resulting address is checked, and the connection goes to exactly the
+address that was checked. TLS still verifies the name.
+
+Attacks that this stops
+- DNS rebinding: a name that resolves to a public address for the check and to 127.0.0.1 for the
+  connection. There is no second resolution: the backend gets an address, never a name.
+- Mixed answers: one public and one private address. All answers must be public, not only the first.
+- Redirects and retries to the inside: every connection is made here, whatever asked for it.
+- Scanning through error messages: a refusal does not name the address that a name resolved to.
 
     Guard(read_allowed(("127.0.0.1:8123",)))
 """
@@ -25,8 +31,8 @@ from callblocks.runtime.threads import run_in_thread
 
 __all__ = ("Guard", "Resolver", "resolve")
 
+# Return the addresses of a host, the best first; raise `OSError` where there are none.
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Gives the addresses of a host, the best first; raises `OSError` where there are none."""
 
 _TRIED = 4
 
@@ -34,8 +40,8 @@ _TRIED = 4
 async def resolve(host: str, port: int) -> Sequence[str]:
     """Ask the operating system for the addresses of a host.
 
-    It cannot be told to stop, and whoever owns the name may let it wait: the few threads that all
-    else shares are not for that.
+    `getaddrinfo` cannot be cancelled, and the owner of a name can make it hang. So it runs in a
+    thread of its own instead of the default executor, whose few threads everything else shares.
     """
     found = await run_in_thread(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
@@ -44,7 +50,7 @@ async def resolve(host: str, port: int) -> Sequence[str]:
 class Guard(httpcore2.AsyncNetworkBackend):
     """A network backend of httpcore2 that connects to public addresses only.
 
-    `backend` makes the connections, to addresses alone.
+    `backend` makes the connections and is given addresses only.
     """
 
     def __init__(
@@ -60,7 +66,8 @@ class Guard(httpcore2.AsyncNetworkBackend):
     def refuse_inside(self, host: str, port: int) -> None:
         """Raise what connecting would raise by the text of host and port alone.
 
-        No name is looked up: that would carry the name out before anybody let the request go.
+        No name is resolved: a DNS query would send the name out before anybody permitted the
+        request.
         """
         if (host, port) in self._allow:
             return
@@ -102,6 +109,7 @@ class Guard(httpcore2.AsyncNetworkBackend):
     async def _addresses(self, host: str, port: int, timeout: float | None) -> Sequence[str]:
         self.refuse_inside(host, port)
         found = await self._resolve(host, port, timeout)
+        # Every address is checked, not only those that are tried: a mixed answer is an attack.
         for address in () if (host, port) in self._allow else found:
             _check_address(host, address)
         return found[:_TRIED]
@@ -139,7 +147,7 @@ def _check_address(host: str, address: str) -> None:
         return
     if _is_address(host):
         raise _refused(f"{host} is {why}")
-    # The address itself is not told: it would map the inside for who asks.
+    # The address is not named: it would map the inner network for an attacker.
     raise _refused(f"{host} leads to an address that is {why}")
 
 

@@ -1,4 +1,4 @@
-"""Reading the host of a URL: one spelling for each name and each address.
+"""Parsing of hosts: one spelling for each name and each address.
 
 Example.COM.       example.com
 bücher.example     xn--bcher-kva.example
@@ -19,14 +19,17 @@ from callblocks.model.redaction import redact
 __all__ = ("read_host", "refuse_url")
 
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-# A host whose last label is a number is an address to some programs and a name to others.
+# Programs differ on a host whose last label is a number: some read an address (127.1, 0x7f.1), some
+# a name. Such a host must be a plain IPv4 address.
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _LONGEST = 253
 _NO_NAME = "its host is not a name that DNS knows"
 
 
 def read_host(text: str) -> str:
-    """A name in lower-case ASCII, or an address without brackets; else `ToolError`."""
+    """Return a name in lower-case ASCII, or an address without brackets; raise `ToolError`
+    otherwise.
+    """
     if text.startswith("["):
         return _read_v6(text)
     if len(text) > _LONGEST + 1:

@@ -1,4 +1,4 @@
-"""How much a server may send, and how long it may take."""
+"""Limits on the size and the time of responses."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ __all__ = ("NetLimits",)
 class NetLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of a client. Sizes are in bytes, times in seconds.
 
-    `body` counts what a compressed response unpacks to. `deadline` is for a whole request with
-    its redirects; `connect` and `read` are for one step of it. `connections` are those open at
-    one time.
+    `body` counts the decompressed bytes. `deadline` is for a whole request with its redirects;
+    `connect` and `read` are for one step of it. `connections` is the number open at one time.
     """
 
     body: int = 5 * 1024 * 1024

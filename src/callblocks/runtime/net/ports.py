@@ -1,7 +1,7 @@
 """Ports where something other than HTTP listens.
 
-A request to such a port could speak to that service: its lines are read as commands. All
-other ports are open, since many an API has a port of its own.
+An HTTP request to such a port could control that service: many line protocols read its lines as
+commands. All other ports are open, since many APIs have a port of their own.
 """
 
 from __future__ import annotations
@@ -33,5 +33,5 @@ _BY_PORT = {port: service for service, ports in _SERVICES.items() for port in po
 
 
 def port_refusal(port: int) -> str | None:
-    """What listens at this port instead of HTTP; None where HTTP may."""
+    """Return the service that listens at this port instead of HTTP; `None` where HTTP may."""
     return _BY_PORT.get(port)

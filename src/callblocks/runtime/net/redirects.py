@@ -1,12 +1,13 @@
-"""Where a redirect leads, and what of a request goes there.
+"""Redirects: the new URL, and the parts of the request that are sent there.
 
     301, 302   POST becomes GET, without its body
     303        all but HEAD become GET, without their body
     307, 308   the same method and body
 
-To another origin go only headers that say nothing of who asks. A redirect is not followed,
-and is itself the response, where it would leave https for http, or would carry a body or a
-method that changes things to another origin: that is for the caller to ask anew.
+Another origin gets only headers that do not identify the sender, so a redirect cannot collect an
+Authorization header or a cookie. A redirect is not followed, and is itself the response, where it
+would leave https for http, or would send a body or an unsafe method to another origin: the caller
+must then make that request explicitly.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ _HARMLESS = frozenset(
 
 
 class Redirect(msgspec.Struct, frozen=True):
-    """Where a response leads. `request` is None where following is left to the caller."""
+    """The target of a response. `request` is `None` where following is left to the caller."""
 
     url: Url
     request: Request | None = None
 
 
 def read_redirect(request: Request, status: int, location: str | None) -> Redirect | None:
-    """Read where a response leads; None where it leads nowhere.
+    """Return the redirect of a response; `None` where it has none.
 
     A location that is no URL raises `ToolError` with the code `invalid_url`.
     """
@@ -46,6 +47,8 @@ def read_redirect(request: Request, status: int, location: str | None) -> Redire
     body, headers = request.body, request.headers
     if method != request.method:
         body, headers = b"", _without_content(headers)
+    # Another origin did not earn the caller's trust: it gets no body, no unsafe method and no
+    # credentials.
     if url.origin != request.url.origin:
         if body or method not in _SAFE_METHODS or _leaves_tls(request.url, url):
             return Redirect(url)

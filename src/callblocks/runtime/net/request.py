@@ -1,7 +1,7 @@
-"""What may be sent: methods, headers and a body, checked before a connection is opened.
+"""A request: method, headers and body, checked before a connection is opened.
 
-A caller sets neither what frames a message (`Host`, `Content-Length`, `Transfer-Encoding` …)
-nor what makes a server take one method for another.
+A caller sets neither headers that frame a message (`Host`, `Content-Length`, `Transfer-Encoding`
+…), which would allow request smuggling, nor headers that make a server take one method for another.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from callblocks.runtime.net.url import Url, read_url
 
 __all__ = ("METHODS", "Headers", "Request", "read_request")
 
+# Names in lower case with their values, in order.
 Headers: TypeAlias = tuple[tuple[str, str], ...]
-"""Names, in lower case, with their values, in order."""
 
+# The methods that can be sent.
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-"""The methods that can be sent."""
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\x20-\x7e\t]*")
-# What frames the message, belongs to one connection, or is for a proxy.
+# Headers that frame the message, belong to one connection, or address a proxy.
 _OURS = frozenset(
     (
         *("host", "content-length", "transfer-encoding", "connection", "keep-alive", "te"),
         *("trailer", "upgrade", "expect", "http2-settings", "accept-encoding"),
-        # A policy may allow GET alone.
+        # A policy may allow GET alone; these would turn a GET into another method.
         *("x-http-method", "x-http-method-override", "x-method-override"),
     )
 )
@@ -50,7 +50,7 @@ class Request(msgspec.Struct, frozen=True):
 def read_request(
     url: str, method: str, headers: Mapping[str, str], body: bytes, limits: NetLimits
 ) -> Request:
-    """Check what is to be sent; a fault is a `ToolError` that names it."""
+    """Check a request; raise a `ToolError` that names the fault."""
     name = method.upper()
     if name not in METHODS:
         _refuse("method", f"{brief(method)} is no method; choose from: {', '.join(METHODS)}")
@@ -71,7 +71,7 @@ def _read_headers(headers: Mapping[str, str], limits: NetLimits) -> Headers:
             f"{len(read)} headers of {size} bytes are too many; "
             f"there may be {limits.headers} of {limits.header_bytes} bytes",
         )
-    # Only what can be unpacked piece by piece, and so stopped in time.
+    # Only encodings that can be decompressed incrementally, and so stopped at the limit.
     return (*read.items(), ("accept-encoding", "gzip, deflate"))
 
 

@@ -1,4 +1,4 @@
-"""What a server answered, and its text where it is one."""
+"""The answer of a server, and its text where it is one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TEXT = re.compile(
     r"|x-javascript|ecmascript|x-ndjson|jsonl?|toml|x-yaml|sql|graphql|x-sh)|image/svg\+xml"
 )
 _CHARSET = re.compile(r";[ \t]*charset=[ \t]*\"?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
-# Python also decodes what is no character set, some of it in quadratic time.
+# Python also has codecs that are no character sets (zlib, rot13, idna); some take quadratic time.
 _CHARSETS = re.compile(
     r"utf-?8|utf-?16(?:[lb]e)?|us-ascii|ascii|iso-?8859-?\d{1,2}|latin-?1|windows-125\d|cp125\d"
     r"|koi8-[ru]|gb2312|gbk|gb18030|big5|euc-(?:jp|kr)|shift[-_]jis|iso-2022-jp|macintosh"
@@ -24,16 +24,16 @@ _CHARSETS = re.compile(
 
 
 class Hop(msgspec.Struct, frozen=True):
-    """A redirect that was followed: who sent the client on, and with which status."""
+    """A redirect that was followed: the URL that redirected, and its status."""
 
     status: int
     url: str
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer. `url` is where it came from in the end, `body` is unpacked.
+    """An answer. `url` is the final URL, `body` is decompressed.
 
-    `not_followed` is where a redirect led that was left to the caller.
+    `not_followed` is the target of a redirect that was left to the caller.
     """
 
     status: int
@@ -44,24 +44,26 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     not_followed: str = ""
 
     def header(self, name: str) -> str:
-        """The value of a header, those of one name joined by commas; "" where there is none."""
+        """Return the value of a header, those of one name joined by commas; "" where there
+        is none.
+        """
         return ", ".join(value for known, value in self.headers if known == name.lower())
 
     @property
     def mime(self) -> str:
-        """What the body says it is, without parameters; "" where it does not say."""
+        """Return the declared content type without parameters; "" where there is none."""
         return self.header("content-type").partition(";")[0].strip().lower()
 
     @property
     def charset(self) -> str:
-        """The character set that the body says it has, where it is a known one; else ""."""
+        """Return the declared character set, where it is a known one; otherwise ""."""
         named = _CHARSET.search(self.header("content-type"))
         charset = named[1].lower() if named else ""
         return charset if _CHARSETS.fullmatch(charset) and _is_known(charset) else ""
 
     @property
     def text(self) -> str | None:
-        """The body as text; None where it is something else."""
+        """Return the body as text; `None` where it is something else."""
         if self.mime and not _TEXT.fullmatch(self.mime):
             return None
         if self.charset:
@@ -70,7 +72,7 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
             text = self.body.decode("utf-8-sig")
         except UnicodeDecodeError:
             return self.body.decode("cp1252", errors="replace") if self.mime else None
-        # A body of no said kind is text if it could be nothing else: NUL is in no text.
+        # A body without a declared type is text if it decodes and has no NUL.
         return None if not self.mime and "\0" in text else text
 
 

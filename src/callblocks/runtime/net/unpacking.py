@@ -1,9 +1,9 @@
-"""Unpacking a response while it arrives, never beyond the limit.
+"""Incremental decompression of a response, never beyond the limit.
 
     Content-Encoding: gzip | deflate | identity
 
-A small body may unpack to any size: what comes out is asked for with a limit, and the first
-byte beyond it ends the response. Other encodings were not asked for and are refused.
+A small body may expand to any size (a zip bomb): output is requested with a limit, and the first
+byte beyond it ends the response. Other encodings were not requested and are refused.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ __all__ = ("Unpacker",)
 
 _GZIP = zlib.MAX_WBITS | 16
 _GZIP_START = b"\x1f\x8b"
-# Files made of many packed parts exist; a body made of nothing but empty parts is an attack.
+# Files of many gzip members exist; a body of nothing but empty members is an attack, because each
+# costs time and yields no byte that the limit could count.
 _PARTS = 1000
 
 
 class Unpacker:
-    """Takes a body in pieces. `feed` and `close` raise `ToolError`; `close` gives the whole.
+    """A decoder of a body in pieces. `feed` and `close` raise `ToolError`; `close` returns the
+    whole.
 
-    `taken` counts the bytes that came, before they are unpacked.
+    `taken` counts the received bytes, before decompression.
     """
 
     def __init__(self, encoding: str, limit: int) -> None:
@@ -50,9 +52,9 @@ class Unpacker:
             self._refuse()
 
     def feed(self, piece: bytes) -> None:
-        """Take the next piece as it came over the wire."""
+        """Process the next piece as it came over the wire."""
         self.taken += len(piece)
-        # Packed bytes that unpack to nothing count too.
+        # Compressed bytes that expand to nothing count as well.
         if self.taken > self._limit:
             self._refuse()
         if not self._packed:
@@ -64,7 +66,7 @@ class Unpacker:
             raise ToolError("network_error", f"the response cannot be unpacked: {error}") from error
 
     def close(self) -> bytes:
-        """The whole body, once nothing more comes."""
+        """Return the whole body, once nothing more comes."""
         if self._start or (self._parts and not self._inflater.eof):
             raise ToolError("network_error", "the packed response broke off before its end")
         return b"".join(self._pieces)
@@ -81,6 +83,8 @@ class Unpacker:
                 if not (self._gzip and piece.startswith(_GZIP_START)):
                     return  # what follows the end is padding
                 self._begin(piece)
+            # One byte more than the limit is enough to know that it is exceeded; the rest is never
+            # produced.
             self._add(self._inflater.decompress(piece, self._limit - self._size + 1))
             piece = self._inflater.unused_data
 
@@ -88,7 +92,8 @@ class Unpacker:
         self._parts += 1
         if self._parts > _PARTS:
             raise ToolError("network_error", f"the response has more than {_PARTS} packed parts")
-        # Some servers send deflate without the two bytes that should introduce it.
+        # Some servers send raw deflate without the zlib header. The header's checksum (a multiple
+        # of 31) tells the two apart.
         wrapped = piece[0] & 0x0F == 8 and int.from_bytes(piece[:2], "big") % 31 == 0
         bits = zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS
         self._inflater = zlib.decompressobj(_GZIP if self._gzip else bits)

@@ -1,11 +1,12 @@
-"""Reading the address of a request, strictly: one text has one meaning or is refused.
+"""Strict parsing of URLs: one text has one meaning, or is refused.
 
     read_url("https://Example.com/a?b#c")   https, example.com, 443, /a?b
     read_url("https://bücher.example/ä")    https, xn--bcher-kva.example, 443, /%C3%A4
 
-Refused, since programs disagree on them: other schemes, a user name before the host,
-whitespace, control and invisible characters, backslashes, odd spellings of an address,
-and the path segments `.` and `..`. The fragment is dropped: it is never sent.
+Refused, because programs disagree on them: other schemes, a user name before the host, whitespace,
+control and invisible characters, backslashes, unusual spellings of an address, and the path
+segments `.` and `..`. If two parsers disagreed, the policy would judge one host and the client
+contact another. The fragment is dropped: it is never sent.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from callblocks.runtime.net.hosts import read_host, refuse_url
 __all__ = ("Url", "follow_url", "read_url")
 
 _LONGEST = 8192
-# ASCII: otherwise the long s of `httpſ` would be an s.
+# ASCII: with Unicode case folding the long s of `httpſ` would match an s.
 _SHAPE = re.compile(r"(https?)://([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.ASCII | re.IGNORECASE)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
 _DOT = re.compile(r"\.|%2e", re.IGNORECASE)
 _DOTS = re.compile(r"(?:\.|%2e){1,2}", re.IGNORECASE)
-# Characters that stand for themselves; the others are sent as %XX.
+# Characters that are sent as they are; all others are sent as %XX.
 _PLAIN = "!$%&'*+,-./:;=?@_~()[]"
 _PORTS = {"http": 80, "https": 443}
 
 
 class Url(msgspec.Struct, frozen=True):
-    """A URL that was read. `host` is lower-case ASCII, an IPv6 address without its brackets.
+    """A parsed URL. `host` is lower-case ASCII, an IPv6 address without its brackets.
 
     `target` is the path with the query, as it is sent.
     """
@@ -45,13 +46,13 @@ class Url(msgspec.Struct, frozen=True):
 
     @property
     def authority(self) -> str:
-        """The host as a `Host` header says it: the port only where it is not the usual one."""
+        """Return the host as a `Host` header has it: the port only where it is not the default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def origin(self) -> str:
-        """What two URLs of one server have in common."""
+        """Return the origin: scheme, host and port."""
         return f"{self.scheme}://{self.authority}"
 
     def __str__(self) -> str:
@@ -59,27 +60,29 @@ class Url(msgspec.Struct, frozen=True):
 
 
 def read_url(text: str) -> Url:
-    """Read a whole URL, or raise `ToolError` with the code `invalid_url`."""
+    """Parse a whole URL, or raise `ToolError` with the code `invalid_url`."""
     _check_characters(text)
     shape = _SHAPE.fullmatch(text)
     if shape is None:
         refuse_url(text, "it starts with http:// or https:// and a host; nothing else is asked")
     scheme, authority, path, query = shape[1].lower(), shape[2], shape[3] or "/", shape[4] or ""
     if "@" in authority:
-        # The text is not shown: what stands there may be a password.
+        # The text is not shown, because the part before the @ may be a password.
         raise ToolError(
             "invalid_url",
             "the URL has a user name or password before its host; "
             "leave it out, and send an Authorization header if it is needed",
         )
     host, port = _read_authority(text, authority)
+    # Proxies and servers differ on whether they resolve dot segments, so a policy on the path could
+    # be bypassed.
     if any(_DOTS.fullmatch(segment) for segment in path.split("/")):
         refuse_url(text, "its path has a segment '.' or '..'; write the path that it leads to")
     return Url(scheme, host, port or _PORTS[scheme], _encode(path + query))
 
 
 def follow_url(base: Url, location: str) -> Url:
-    """The URL that a redirect from `base` leads to, read as strictly.
+    """Return the URL that a redirect from `base` leads to, parsed as strictly.
 
     Only in a relative location do `.` and `..` have their usual meaning.
     """

@@ -46,12 +46,15 @@ _TABLE = """CREATE TABLE origins (
     changed INTEGER
 ) STRICT"""
 _INDEX = "CREATE INDEX origins_by_file ON origins (inode)"
-# A reason that counts for all calls is never replaced by one that counts for fewer.
+# A reason that counts for all calls is never replaced by one that counts for fewer: `contained`
+# only ever goes from 1 to 0. An attacker could otherwise weaken a mark by storing again.
 _PUT = """
 insert into origins (resource, reason, contained) values (?, ?, ?)
 on conflict (resource) do update set
     reason = excluded.reason, contained = min(contained, excluded.contained)
 """
+# Keeps the mark of a file that lost its name without being deleted: the row is copied to a key made
+# of its identity. Excluded are the file that is gone and the file that takes the name.
 _MOVE = """
 insert into origins (resource, reason, contained, device, inode, changed)
 select 'moved:' || device || '-' || inode || '-' || changed,
@@ -70,7 +73,7 @@ class MarksUnavailable(Exception):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """A file whatever it is called: renaming and linking it change none of these."""
+    """The identity of a file independent of its name: renaming and linking change none of these."""
 
     device: int
     inode: int
@@ -100,7 +103,7 @@ class Marks:
         self._opened: tuple[int, int] | None = None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             if self._store is not None:
                 self._store.close()
@@ -108,13 +111,16 @@ class Marks:
 
     def put(self, resources: Iterable[str], reason: str, *, contained: bool) -> None:
         """Mark resources, on disk when this returns."""
+        # The reason is only shown to people; a huge one from a hostile page must not fill the disk.
         words = reason[:_LONGEST].encode(errors="replace").decode()
         rows = [(_key(one), words, int(contained)) for one in resources]
         with self._made() as store, _changing(store):
             store.executemany(_PUT, rows)
 
     def identify(self, resource: str, file: Identity, gone: Identity | None = None) -> None:
-        """Note which file a marked one is, to know it under another name; `gone` as in `clear`."""
+        """Record the identity of a marked file, to find it under another name; `gone` as in
+        `clear`.
+        """
         with self._made() as store, _changing(store):
             store.execute(_MOVE, (_key(resource), *_number(gone), *_number(file)))
             store.execute(
@@ -123,24 +129,24 @@ class Marks:
             )
 
     def clear(self, resources: Iterable[str], gone: Identity | None = None) -> None:
-        """Take marks away; `gone` is the file that is there no more under any name.
+        """Remove marks; `gone` is the file that no longer exists under any name.
 
         Any other file that was marked here has been moved, or has a second name: its mark stays
-        with it, and is found by what the file is.
+        with it, and is found by the file's identity.
         """
         keys = [_key(one) for one in resources]
         if gone is not None:
             keys.append(f"moved:{gone.device}-{gone.inode}-{gone.changed}")
         file = _number(gone)
         with self._using() as store:
-            # Most have none: then nothing is locked.
+            # Most resources have no mark, and a read takes no write lock.
             if store is not None and any(store.execute(_THERE, (key,)).fetchone() for key in keys):
                 with _changing(store):
                     store.executemany(_MOVE, [(key, *file, *file) for key in keys])
                     store.executemany(_CLEAR, [(key,) for key in keys])
 
     def find(self, resources: Sequence[str], file: Identity | None = None) -> Mark | None:
-        """Return the mark of one of these resources, or of the file that they are now."""
+        """Return the mark of one of these resources, or of the file with this identity."""
         holes = ", ".join("?" * len(resources))
         query = f"select resource, contained from origins where resource in ({holes})"
         with self._using() as store:
@@ -148,6 +154,8 @@ class Marks:
                 return None
             found = store.execute(query, [_key(one) for one in resources]).fetchall()
             if file is not None:
+                # Second lookup, by identity: the file may have been renamed or hard-linked since it
+                # was marked.
                 found += store.execute(
                     "select resource, contained from origins"
                     " where inode = ? and device = ? and changed = ?",
@@ -190,7 +198,7 @@ class Marks:
                 raise MarksUnavailable(f"{STATE}/{_NAME} cannot be used: {error}") from error
 
     def _open(self) -> sqlite3.Connection | None:
-        """Return the open file: anew where it is not the one that was opened before."""
+        """Return the open file; open it anew where another file has taken its name."""
         there = self._look()
         if there != self._opened or self._store is None:
             self.close()
@@ -200,7 +208,7 @@ class Marks:
         return self._store
 
     def _look(self) -> tuple[int, int] | None:
-        """Return which file is there; links are not followed."""
+        """Return the identity of the file; links are not followed."""
         try:
             folder, file = self._file.parent.lstat(), self._file.lstat()
         except (FileNotFoundError, NotADirectoryError):
@@ -210,7 +218,7 @@ class Marks:
         return file.st_dev, file.st_ino
 
     def _make(self) -> None:
-        """Make the folder and an empty file; it is private, and no part of a repository."""
+        """Create the folder and an empty file, private and ignored by git."""
         if self._look() is not None:
             return
         folder = self._file.parent
@@ -218,7 +226,7 @@ class Marks:
             folder.mkdir(mode=0o700)
         if folder.is_symlink():
             raise OSError("it is a link, and links are not followed")
-        # One that is there is not opened: closing it would drop the locks of this process on it.
+        # Never open an existing file: closing it would drop this process's POSIX locks on it.
         for name, content in ((".gitignore", b"*\n"), (_NAME, b"")):
             with suppress(FileExistsError):
                 flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -230,7 +238,7 @@ class Marks:
 
 
 def _faults() -> tuple[type[Exception], ...]:
-    """Return what a file of marks may raise; asked only where something was raised."""
+    """Return the exceptions that a file of marks may raise; imported only when one was raised."""
     import sqlite3
 
     return sqlite3.Error, OSError
@@ -239,6 +247,7 @@ def _faults() -> tuple[type[Exception], ...]:
 def _connect(file: Path) -> sqlite3.Connection:
     import sqlite3
 
+    # A workspace may be untrusted, so the journal beside its database is checked first.
     if wrong := foreign_journal(file):
         raise OSError(wrong)
     store = sqlite3.connect(file, timeout=_WAIT, isolation_level=None, check_same_thread=False)
@@ -254,13 +263,14 @@ def _connect(file: Path) -> sqlite3.Connection:
 
 
 def _set_up(store: sqlite3.Connection) -> None:
-    """Make the tables of an empty file; any others than these are not ours."""
+    """Create the tables of an empty file; refuse a file with any other schema."""
     if not _tables(store):
         with _changing(store):
             # Another program may have been faster.
             if not _tables(store):
                 store.execute(_TABLE)
                 store.execute(_INDEX)
+    # Compared as exact SQL text: a view or a trigger under a known name could drop marks.
     if _tables(store) != {_TABLE, _INDEX}:
         raise OSError("it has other tables; delete the file")
 
@@ -290,12 +300,14 @@ def _weightiest(found: list[tuple[str, int]]) -> Mark | None:
 
 
 def _key(resource: str) -> str:
-    """Return a name as SQLite can keep it: that of a file may hold bytes that are no text."""
+    """Return a name that SQLite can store: a file name may hold bytes that are no text."""
     return resource.encode(errors="backslashreplace").decode()
 
 
 def _number(file: Identity | None) -> tuple[int | None, int | None]:
-    """Return device and inode: the time of a file changes when it is edited in its place."""
+    """Return device and inode; the time is left out, because it changes when a file is edited in
+    place.
+    """
     return (None, None) if file is None else (file.device, file.inode)
 
 

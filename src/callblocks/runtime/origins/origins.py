@@ -1,19 +1,21 @@
-"""What of a workspace holds text of others: asked whenever a call reads, noted before it writes.
+"""Origins of a workspace: which files hold text of others, checked on reads, noted before writes.
 
-    with origins.reading("notes/a.md"):        taints the call that runs, where the file is marked
+    with origins.reading("notes/a.md"):        taints the running call, where the file is marked
         …
     with origins.writing("notes/a.md"):        marks the file first, where the call is tainted
         …
 
-Two things make a file one of others: where it lies (`FOREIGN`), and a mark. A mark goes with the
-real path and with the file itself, so links lead to it, and another name does not lose it. A file
-that a clean call writes whole, or deletes, loses its mark, after that is done; what was moved away
-from there before keeps it.
+The attack: a web page makes the model store an instruction in a file; a later, clean turn reads the
+file and obeys. So taint must survive on disk. Two things make a file one of others: its location
+(`FOREIGN`), and a mark. A mark is attached to the real path and to the file's identity, so links
+lead to it, and renaming does not lose it. A file that a clean call writes whole, or deletes, loses
+its mark afterwards; a file that was moved away before keeps it.
 
-Whose call it is comes from `running_context`: a tool that works on the workspace says nothing of
+The current call comes from `running_context`: a tool that works on the workspace does nothing for
 all this, and cannot forget it. Outside of a call nothing is tainted or marked.
 
-A mark that cannot be looked up counts as there. One that cannot be written stops the write.
+Both directions fail closed: a mark that cannot be looked up counts as present, and a mark that
+cannot be written stops the write.
 """
 
 from __future__ import annotations
@@ -38,20 +40,21 @@ from callblocks.tools.context import running_context
 
 __all__ = ("FOREIGN", "Origins", "is_foreign")
 
+# Locations of files and mail of others: their text is not the person's own.
 FOREIGN = ("attachments/**", "downloads/**", "office/**")
-"""Where files and mail of others lie: what they say is not what the person says."""
 
 _UNKNOWN = "it cannot be looked up what holds text of others"
 
 
 def is_foreign(path: str, foreign: tuple[str, ...] = FOREIGN) -> bool:
-    """Return whether files of others lie at this path."""
+    """Return whether a path lies where files of others are kept."""
+    # Case-insensitive: on some file systems `Downloads` is `downloads`.
     plain = path.casefold().removeprefix("./")
     return any(holds_path(one.casefold(), plain) for one in foreign)
 
 
 class Origins:
-    """The origins of one workspace; `folder` is an open descriptor, and stays so until `close`."""
+    """The origins of one workspace; `folder` is a descriptor that stays open until `close`."""
 
     def __init__(
         self,
@@ -69,35 +72,41 @@ class Origins:
         self._foreign = foreign
 
     def close(self) -> None:
-        """Let go of the file of marks."""
+        """Close the file of marks."""
         self._folder = -1
         self._marks.close()
 
     def of_file(self, path: str) -> str | None:
-        """Return why a file of this real path, or its name, is text of others, if it is."""
+        """Return why a file at this real path, or its name, is text of others; `None` if it
+        is not.
+        """
         if is_foreign(path, self._foreign):
             return f"file of others: {path}"
         status = self._look(path)
+        # A hard link gives a file of others a second, harmless name.
         if status is not None and _has_other_names(status) and self._is_linked_from(status):
             return f"file of others: {path}"
         identity = None if status is None else Identity.of(status)
         return self._told(lambda: self._marks.find(_names(path), identity), path)
 
     def of_path(self, path: str) -> str | None:
-        """Return why a file, or something in a folder, is text of others, if it is."""
+        """Return why a file, or something in a folder, is text of others; `None` if it is not."""
         if why := self.of_file(path):
             return why
         if path == HERE:
             return "files of others in the workspace" if self.holds_foreign() else None
+        # A prefix with the slash: `notes` must not match `notes-old/a.md`.
         below = self._told(lambda: self._marks.find_below(f"file:{path}/"), path)
         return below or (self._of_moved(path) if self._is_folder(path) else None)
 
     def of(self, resource: str, words: str) -> str | None:
-        """Return why something that is no file is text of others; `words` are its name."""
+        """Return why a resource that is no file is text of others; `words` are its name."""
         return self._told(lambda: self._marks.find((resource,)), words)
 
     def holds_foreign(self) -> bool:
-        """Return whether a command in the workspace may read text of others, or nobody can tell."""
+        """Return whether a command in the workspace may read text of others, or that is unknown."""
+        # The foreign locations are top-level folders, so one level suffices to see whether any
+        # exists.
         walk = Walk(self._folder, self._opener, depth=1, scan=self._limits.scan)
         if any(is_foreign(entry.path, self._foreign) for entry in walk.below(HERE)):
             return True
@@ -108,24 +117,24 @@ class Origins:
         return marked or not walk.complete
 
     def saw_files(self, paths: Iterable[str]) -> None:
-        """Taint the call that runs if one of these files, by its real path, is of others."""
+        """Taint the current call if one of these files, by its real path, is of others."""
         self._saw(map(self.of_file, paths))
 
     def saw(self, resource: str, words: str) -> None:
-        """Taint the call that runs if something that is no file holds text of others."""
+        """Taint the current call if a resource that is no file holds text of others."""
         self._saw((self.of(resource, words),))
 
     def saw_store(self, path: str) -> None:
-        """Taint the call that runs if a file whose rows have marks of their own has one itself.
+        """Taint the current call if a file whose rows have marks of their own is itself marked.
 
-        Whoever writes such a file whole brings rows that nobody marked.
+        A tainted call that writes such a file whole brings rows that nobody marked.
         """
         status = self._look(path)
         identity = None if status is None else Identity.of(status)
         self._saw((self._told(lambda: self._marks.find(_names(path), identity), path),))
 
     def mark(self, *resources: str) -> None:
-        """Mark what the call that runs is about to store, if it is tainted."""
+        """Mark what the current call is about to store, if the call is tainted."""
         context = running_context()
         if resources and context is not None and (reasons := context.origins()):
             self.put(resources, reasons)
@@ -143,23 +152,28 @@ class Origins:
     def reading(self, path: str) -> Generator[None]:
         """Taint the call that reads a file of others, by its real path.
 
-        It is looked up before and after: what is read may just be replaced, by another call.
+        The mark is looked up before and after the read, because another call may replace the file
+        in between.
         """
         if running_context() is None:
             yield
             return
+        # A single lookup is a race in either order: another call may write and mark the file
+        # between the lookup and the read, or between the read and the lookup.
         before = self.of_file(path)
         yield
         self._saw((before, self.of_file(path)))
 
     @contextmanager
     def writing(self, path: str) -> Generator[None]:
-        """Mark a file that a tainted call writes whole, before that; else it loses its mark."""
+        """Mark the file before a tainted call writes it; remove the mark after a clean call wrote
+        it.
+        """
         context = running_context()
         if context is None:
             yield
             return
-        # The names of folders that are made for it are text, too.
+        # The names of folders created on the way are text, too.
         made = [f"file:{one}" for one in self._made(path)]
         old = self._look(path)
         reasons = context.origins()
@@ -169,15 +183,16 @@ class Origins:
         if reasons:
             self._identify(path, _only_name(old))
             return
+        # A mark that cannot be removed stays: that is the safe side.
         with suppress(MarksUnavailable):
             self._marks.clear(made, _only_name(old))
 
     @contextmanager
     def storing(self, paths: Sequence[str], place: str) -> Generator[None]:
-        """Mark what a call of a tool that is not ours may write, if it is tainted.
+        """Mark what a call of a foreign tool may write, if the call is tainted.
 
-        These are the files at these paths, all that is below folders, and a place elsewhere, where
-        that is not "". Nothing loses its mark: nobody knows whether it was written at all.
+        Marked are the files at these paths, everything below folders, and a place elsewhere, where
+        that is not "". No mark is removed, because it is unknown whether the tool wrote at all.
         """
         names = [f"file:{one}" for path in paths for one in self._made(path)]
         trees = [f"tree:{path}" for path in paths if self._is_folder(path)]
@@ -186,7 +201,7 @@ class Origins:
         try:
             yield
         finally:
-            # It may have found out only now that it brings text of others.
+            # The call may have learned only while it ran that it brings text of others.
             self.mark(*resources)
             context = running_context()
             if context is not None and context.origins():
@@ -194,7 +209,7 @@ class Origins:
                     self._identify(path)
 
     def deleted(self, path: str, old: os.stat_result) -> None:
-        """Forget what is not there any more; `old` is what it was."""
+        """Forget the mark of a deleted file; `old` is its status before."""
         with suppress(MarksUnavailable):
             self._marks.clear((f"file:{path}",), _only_name(old))
 
@@ -222,7 +237,7 @@ class Origins:
         return self.of_file(real)
 
     def _identify(self, path: str, gone: Identity | None = None) -> None:
-        """Note which file a marked one is; where that cannot be, it stays marked by its path."""
+        """Record the identity of a marked file; if that fails, the mark stays bound to the path."""
         status = self._look(path)
         if status is not None and stat.S_ISREG(status.st_mode):
             with suppress(MarksUnavailable):
@@ -237,7 +252,7 @@ class Origins:
         if context is None:
             return
         found = list(filter(None, reasons))
-        # One reason is enough, if it counts for all calls.
+        # One reason suffices, and one that counts for all calls is preferred.
         why = min(found, key=lambda why: isinstance(why, ContainedTaint), default=None)
         if why is not None and why not in context.taints:
             context.taint(why)
@@ -259,7 +274,7 @@ class Origins:
             return None
 
     def _made(self, path: str) -> list[str]:
-        """Return a path that is written, and the folders above it that are not there yet."""
+        """Return a path that is written, and the missing folders above it."""
         made = [path]
         above = path.rpartition("/")[0]
         while above and self._look(above) is None:
@@ -268,7 +283,7 @@ class Origins:
         return made
 
     def _is_linked_from(self, status: os.stat_result) -> bool:
-        """Return whether a file has another name where files of others lie, or nobody can tell."""
+        """Return whether a file has another name among the files of others, or that is unknown."""
         wanted = status.st_dev, status.st_ino
         walk = Walk(self._folder, self._opener, depth=1, scan=self._limits.scan)
         for top in walk.below(HERE):
@@ -289,7 +304,7 @@ def _names(path: str) -> tuple[str, ...]:
 
 
 def _only_name(status: os.stat_result | None) -> Identity | None:
-    """Return which file is no more once this name leads elsewhere; `None` if it has another one."""
+    """Return the identity of a file that vanishes with this name; `None` if it has another name."""
     return None if status is None or _has_other_names(status) else Identity.of(status)
 
 

@@ -1,11 +1,11 @@
-"""Origins of what calls reach by other ways than the stores of callblocks.
+"""Origins of data that foreign tools reach without the stores of callblocks.
 
-A tool that comes with callblocks works on stores that note origins themselves. Of any other tool
-two things are known: the paths in its input, and that it may keep what it is given, wherever that
-is. Both are noted before it runs, and looked up when it has run.
+A built-in tool works on stores that track origins themselves. Of any other tool two things are
+known: the paths in its input, and that it may keep its input in some place of its own. Both are
+marked before it runs, and looked up after it ran.
 
-A call by which something may leave takes the files with it that it names, and code with a network
-may take all of them: so these count for the decision about such a call, in a clean turn too.
+A call that can send data out takes the files that it names with it, and code with a network may
+take all files. So their taints count for the decision about such a call, in a clean turn too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ("carried_taints", "tracking")
 
 @contextmanager
 def tracking(origins: Origins | None, weighed: Weighed, context: Context) -> Generator[None]:
-    """Note what a call of a tool that is not ours may store, and taint it by what it may read."""
+    """Mark what a call of a foreign tool may store, and taint it by what it may read."""
     tool = weighed.tool
     if origins is None or tool.origin == "builtin":
         yield
@@ -38,13 +38,14 @@ def tracking(origins: Origins | None, weighed: Weighed, context: Context) -> Gen
         try:
             yield
         finally:
-            # Another call may have written there meanwhile. Its own marks are no news.
+            # Another call may have written there meanwhile. Marks that this call made itself are no
+            # news.
             if all(isinstance(why, ContainedTaint) for why in context.origins()):
                 _look(origins, tool, place, paths, context)
 
 
 def _place(tool: Tool) -> str:
-    """Return the resource where a tool keeps what it is given; "" where it keeps nothing."""
+    """Return the resource where a tool keeps its input; "" where it keeps nothing."""
     return "" if tool.stores == "" else f"tools:{tool.stores or ''}"
 
 
@@ -58,7 +59,7 @@ def _look(
 
 
 def carried_taints(origins: Origins | None, tool: Tool, facts: Facts) -> tuple[str, ...]:
-    """Return the reasons that lie in what a call would take outside, beside what it says itself."""
+    """Return the taints of the data that a call would send out, beside those of its own input."""
     if origins is None or not may_leave_by(tool, facts.traits):
         return ()
     if tool.is_sandboxed:
@@ -70,7 +71,7 @@ def carried_taints(origins: Origins | None, tool: Tool, facts: Facts) -> tuple[s
 
 
 def _of_path(origins: Origins, path: object) -> str | None:
-    """Return why what lies at a path is text of others; outside of the workspace nobody knows."""
+    """Return why data at a path is text of others; outside of the workspace that is unknown."""
     return origins.of_path(path) if isinstance(path, str) else "a file outside of the workspace"
 
 
@@ -78,5 +79,6 @@ def _carried(tool: Tool, facts: Facts) -> list[object]:
     assert tool.carries is not None
     try:
         return list(tool.carries(facts.input))
+    # An exception must not bypass the judgement: `None` counts as a file outside of the workspace.
     except Exception:  # whatever an input does to it, the call is judged
         return [None]

@@ -1,4 +1,4 @@
-"""What is odd about a policy, before it decides anything.
+"""Findings about a policy, before it decides anything.
 
 error     the rule can never decide a call, or contradicts itself
 warning   it allows more than it seems to, or names what is not there
@@ -26,6 +26,7 @@ __all__ = ("FINDINGS", "Finding", "Severity", "findings")
 Severity: TypeAlias = Literal["error", "warning", "note"]
 Told: TypeAlias = Iterator[tuple[str, str]]
 
+# The code of each finding, its severity, and its meaning.
 FINDINGS: dict[str, tuple[Severity, str]] = {
     "policy_off": ("note", "the policy is off: nothing runs"),
     "no_rules": ("note", "no rule: every call is asked"),
@@ -43,11 +44,10 @@ FINDINGS: dict[str, tuple[Severity, str]] = {
     "deny_by_argument": ("note", "the same can be written in many ways"),
     "allow_without_asking": ("note", "the tool needs approval, and the rule allows it by name"),
 }
-"""The code of each finding, how bad it is, and what it means."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to look at; `rule` is the place of the rule, 0 for the policy as a whole."""
+    """One finding; `rule` is the number of the rule, 0 for the policy as a whole."""
 
     code: str
     severity: Severity
@@ -56,10 +56,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def findings(policy: Policy, tools: Iterable[Tool] = ()) -> tuple[Finding, ...]:
-    """Everything odd, in the order of the rules. Names are checked where tools are given."""
+    """Return all findings in the order of the rules; names are checked where tools are given."""
     known = tuple(tools)
     found = [_finding(code, 0, "") for code in _of_all(policy)]
     for number, rule in enumerate(policy.rules, 1):
+        # The first match decides, so only earlier rules can make a rule unreachable.
         ahead = policy.rules[: number - 1]
         reaching = any(_may_reach(tool) and _is_for(rule, tool) for tool in known)
         never = _never(rule, ahead, reaching)
@@ -82,7 +83,7 @@ def _of_all(policy: Policy) -> Iterator[str]:
 
 
 def _never(rule: Rule, ahead: tuple[Rule, ...], reaching: bool) -> Told:
-    """Why no call can come to this rule and match."""
+    """Yield reasons why no call can reach this rule and match."""
     numbered = enumerate(ahead, 1)
     shadow = next((at for at, early in numbered if covers(early, rule, reaching=reaching)), 0)
     if shadow:
@@ -93,7 +94,7 @@ def _never(rule: Rule, ahead: tuple[Rule, ...], reaching: bool) -> Told:
 
 
 def _alone(rule: Rule) -> Told:
-    """What the rule says of itself, whatever tools there are."""
+    """Yield findings about the rule itself, whatever tools there are."""
     if rule.decide == "deny" and rule.argument:
         yield "deny_by_argument", ", ".join(rule.argument)
     if rule.decide != "allow":
@@ -109,12 +110,12 @@ def _alone(rule: Rule) -> Told:
 
 
 def _free(rule: Rule) -> bool:
-    """Whether no argument is held to anything."""
+    """Return whether no argument is restricted."""
     return all("*" in patterns for patterns in rule.argument.values())
 
 
 def _among(rule: Rule, tools: tuple[Tool, ...]) -> Told:
-    """What the rule means for the tools there are."""
+    """Yield findings about the rule for the given tools."""
     names = [tool.name for tool in tools]
     unknown = [one for one in rule.tool if not any(holds_text(one, name) for name in names)]
     for pattern in unknown:
@@ -134,12 +135,12 @@ def _is_for(rule: Rule, tool: Tool) -> bool:
 
 
 def _may_reach(tool: Tool) -> bool:
-    """Whether a call of it may reach any host."""
+    """Return whether a call of the tool may reach any host."""
     return tool.reaches_any_host is not None
 
 
 def _idle(rule: Rule, meant: list[Tool]) -> Told:
-    """Conditions that none of the tools can fulfil."""
+    """Yield conditions that none of the tools can fulfil."""
     for name in rule.argument:
         if not any({name, name.partition(".")[0]} & {*tool.spec.properties} for tool in meant):
             yield "unknown_argument", name
@@ -150,7 +151,7 @@ def _idle(rule: Rule, meant: list[Tool]) -> Told:
 
 
 def _loose(rule: Rule, meant: list[Tool]) -> Told:
-    """Tools that an allow lets do much."""
+    """Yield tools to which an allow gives much power."""
     if rule.decide != "allow":
         return
     free = [tool.name for tool in meant if tool.traits.kind == "exec" and _free(rule)]

@@ -1,4 +1,4 @@
-"""Why a policy decides as it does, in lines to read.
+"""Explanations of a decision, line by line.
 
 rule 1 (allow: notes are mine) does not match: path "secrets/key" does not fit "notes/**"
 rule 2 (deny: keys stay where they are) matches: path secrets/**
@@ -22,7 +22,9 @@ _LONGEST = 60
 
 
 def explain(policy: Policy, facts: Facts) -> list[str]:
-    """A line for each rule that was looked at, and one for the decision. Secrets are left out."""
+    """Return a line for each rule that was tried, and one for the decision; secrets are
+    left out.
+    """
     decision = policy.decide(facts)
     looked_at = policy.rules[: decision.number or None] if policy.enabled else ()
     lines = [_line(rule, number, facts) for number, rule in enumerate(looked_at, 1)]

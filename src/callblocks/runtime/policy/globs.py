@@ -1,11 +1,11 @@
-"""Patterns: names and values, paths, hosts.
+"""Patterns for names and values, paths, and hosts.
 
-    name, value   `*` any text, `?` one character, `[ab]` one of these; upper case is not lower
+    name, value   `*` any text, `?` one character, `[ab]` one of these; case counts
     path          the same within a segment; `**` any number of segments, also none:
                   `notes/**` is the folder notes and all below it, `**/x` an x at any depth
     host          `example.org` that host, `*.example.org` any below it, `*` any
 
-In a command, a wildcard must not stand for what a shell acts on: see `holds_command`.
+In a command, a wildcard must not match shell metacharacters: see `holds_command`.
 """
 
 from __future__ import annotations
@@ -24,28 +24,29 @@ __all__ = (
 )
 
 _WILDCARDS = re.compile(r"[*?\[]")
-# One character in brackets is that character; any longer class is a wildcard.
+# A class of one character such as `[*]` is an escape for it; any longer class is a wildcard.
 _ESCAPED = re.compile(r"\[([^!\]])\]|\[[!]?\]?[^\]]*\]|[*?]", re.DOTALL)
-# What no shell gives a meaning, beside letters and digits: a space only parts words.
+# Characters without a meaning to any shell, beside letters and digits. A blank only separates
+# words.
 _PLAIN = frozenset(" _-./:,=+@")
 
 
 def is_exact(pattern: str) -> bool:
-    """Whether the pattern stands for itself only."""
+    """Return whether the pattern has no wildcard."""
     return _WILDCARDS.search(pattern) is None
 
 
 def holds_text(pattern: str, text: str) -> bool:
-    """Whether a pattern fits the whole text."""
+    """Return whether a pattern matches the whole text."""
     return fnmatchcase(text, pattern)
 
 
 def holds_command(pattern: str, text: str) -> bool:
-    """Whether a pattern fits a command with its wildcards standing for plain text only.
+    """Return whether a pattern matches a command with its wildcards matching plain text only.
 
-    `git log*` fits `git log --oneline`, but not `git log; reboot`: signs such as `;`, `|`, `$`,
-    quotes and line breaks must be written in the pattern itself. As each sign in the pattern
-    takes one in the text, equal numbers leave none to the wildcards.
+    `git log*` matches `git log --oneline`, but not `git log; reboot`: metacharacters such as `;`,
+    `|`, `$`, quotes and line breaks must stand in the pattern itself. Each metacharacter in the
+    pattern matches exactly one in the text, so equal counts leave none to the wildcards.
     """
     return fnmatchcase(text, pattern) and _signs(text) == _signs(_ESCAPED.sub(r"\1", pattern))
 
@@ -55,13 +56,15 @@ def _signs(text: str) -> int:
 
 
 def segments(path: str) -> tuple[str, ...]:
-    """The names that a path goes through; the workspace itself has none."""
+    """Return the segments of a path; the workspace itself has none."""
     return tuple(name for name in path.split("/") if name not in ("", "."))
 
 
 def holds_path(pattern: str, path: str) -> bool:
-    """Whether a path pattern fits a path; both are relative to the workspace."""
-    # The places in the pattern that the names read so far may have led to.
+    """Return whether a path pattern matches a path; both are relative to the workspace."""
+    # A nondeterministic automaton over segments: `places` is the set of positions in the pattern
+    # that the segments read so far can have reached. Backtracking over several `**` would be
+    # exponential.
     wanted = segments(pattern)
     places = _skip(wanted, {0})
     for name in segments(path):
@@ -82,7 +85,7 @@ def _step(wanted: tuple[str, ...], places: Iterable[int], name: str) -> set[int]
 
 
 def _skip(wanted: tuple[str, ...], places: set[int]) -> set[int]:
-    """With all places behind a `**`, which may stand for no name at all."""
+    """Add the epsilon closure: `**` also matches zero segments."""
     for place, name in enumerate(wanted):
         if name == "**" and place in places:
             places.add(place + 1)
@@ -90,7 +93,7 @@ def _skip(wanted: tuple[str, ...], places: set[int]) -> set[int]:
 
 
 def holds_host(pattern: str, host: str) -> bool:
-    """Whether a host pattern fits a host in lower case."""
+    """Return whether a host pattern matches a host in lower case."""
     if pattern.startswith("*."):
         return host.endswith(pattern[1:])
     return pattern in ("*", host)

@@ -1,4 +1,4 @@
-r"""The host that a URL asks, read by the same rules as the client that asks it.
+r"""The host of a URL, parsed by the same rules as the HTTP client parses it.
 
     https://Docs.Example.org:8443/a    docs.example.org
     http://bücher.example/             xn--bcher-kva.example
@@ -8,7 +8,8 @@ r"""The host that a URL asks, read by the same rules as the client that asks it.
     http://me:pw@example.org/          none: clients differ on where the host begins
     http://127.1/  file:///etc/passwd  none
 
-What the client refuses has no host, and a policy takes it for the worse.
+A second parser could see another host than the one that is contacted. A URL that the client refuses
+has no host, and a policy treats that as unsafe.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ __all__ = ("host_of",)
 
 
 def host_of(url: object) -> str | None:
-    """The host in lower case, without brackets and a last dot; `None` where there is none."""
+    """Return the host in lower case, without brackets and trailing dot; `None` where there
+    is none.
+    """
     if not isinstance(url, str):
         return None
     try:
@@ -31,7 +34,7 @@ def host_of(url: object) -> str | None:
 
 
 def _unmapped(address: str) -> str:
-    """An IPv4 address in an IPv6 one is itself."""
+    """Return an IPv4-mapped IPv6 address as the IPv4 address."""
     import ipaddress
 
     return str(ipaddress.IPv6Address(address).ipv4_mapped or address)

@@ -1,7 +1,7 @@
-"""A call that was let through with one path may meet others: the files that a search finds.
+"""Paths that a call meets while it runs, such as the files that a search finds.
 
-Each is judged as the call itself would be with that path. To show a passage of a file is to read
-it: a rule that keeps `file_read` from a path, or asks before, keeps every such call from it.
+Each is judged as the call itself would be with that path. Showing a passage of a file is reading
+it: a rule that denies `file_read` on a path, or asks first, also keeps every such call from it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ _READS = Traits(read_only=True, destructive=False, idempotent=True)
 
 
 def path_refusal(policy: Policy, facts: Facts, path: str) -> str | None:
-    """Why a call does not read the file at this path; `None` where it may.
+    """Return why a call must not read the file at this path; `None` where it may.
 
-    Nobody is asked in the middle of a call: what would be asked is refused, unless the call as a
-    whole was asked about.
+    Nobody is asked in the middle of a call: an "ask" is a refusal, unless the call as a whole was
+    asked about.
     """
+    # A person who approved the call as a whole also approved that it reads what it finds.
     was_asked = policy.decide(facts).asked
     for decision in _decisions(policy, facts, path):
         if decision.verdict != "allow" and not (decision.asked and was_asked):
@@ -34,9 +35,10 @@ def path_refusal(policy: Policy, facts: Facts, path: str) -> str | None:
 
 
 def is_denied(policy: Policy, facts: Facts, path: str) -> bool:
-    """Return whether a rule denies this path to the call or to `file_read`; then it has no name.
+    """Return whether a rule denies this path to the call or to `file_read`; its name is then
+    hidden.
 
-    A path that a rule asks about is listed: whoever wants to read it must be able to ask for it.
+    A path with an "ask" is listed: a model must be able to name it in order to ask for it.
     """
     return any(not one.asked and one.code for one in _decisions(policy, facts, path))
 

@@ -1,17 +1,17 @@
-"""Which calls run, which are asked, which are refused.
+"""The decision about a call: allow, ask or deny.
 
     Policy()                   off: nothing runs
     Policy.ask_all()           every call is asked
     Policy((rule, rule, …))    the first rule that matches decides
 
-What no rule names is asked where a person is there, and refused where not. Two things turn an
-*allow* into an *ask*:
+A call that no rule matches is asked where a person is present, and refused otherwise. Two things
+turn an *allow* into an *ask*:
 
-- The tool needs approval, and the rule does not name it: `tool = "mail_send"` names it,
-  `tool = "mail_*"` and a rule without `tool` do not.
+- The tool needs approval, and the rule does not name it: `tool = "mail_send"` names it, `tool =
+  "mail_*"` and a rule without `tool` do not.
 - The turn is tainted, and the tool destroys, reaches out or runs commands. Only a rule with
-  `tainted = true` allows that. What a sandboxed command printed taints only calls by which
-  something may leave.
+  `tainted = true` allows that. The output of a sandboxed command taints only calls that can send
+  data out.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What a policy says of a call, and why.
+    """The decision of a policy on a call, with the reason.
 
-    `code` is that of the failure where the call does not run now; "" for an allow. `asked` is
-    true where a person decides: also with verdict "deny" because nobody is there, so that an
-    approval given earlier may still count. `number` is the place of the rule, from 1. `way_out`
-    says how a call could be allowed that a rule allows and text of others stops.
+    `code` is that of the failure where the call does not run now; "" for an allow. `asked` is true
+    where a person decides: also with verdict "deny" because nobody is present, so that an approval
+    given earlier may still count. `number` is the number of the rule, from 1. `way_out` says how to
+    allow a call that a rule allows and a taint stops.
     """
 
     verdict: Verdict
@@ -55,7 +55,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """Rules in order. `autoexec` false switches it off; unsaid, it is on if there are rules."""
+    """Rules in order. `autoexec` false switches the policy off; by default it is on if it has
+    rules.
+    """
 
     rules: tuple[Rule, ...] = ()
     name: str = ""
@@ -71,40 +73,41 @@ class Policy(msgspec.Struct, frozen=True):
 
     @classmethod
     def off(cls) -> Policy:
-        """Nothing runs."""
+        """Return a policy under which nothing runs."""
         return cls()
 
     @classmethod
     def ask_all(cls) -> Policy:
-        """A person decides on every call."""
+        """Return a policy under which a person decides on every call."""
         return cls(autoexec=True)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Policy:
-        """The policy of a TOML file; one that is none raises `BadPolicy`."""
+        """Read a policy from a TOML file; raise `BadPolicy` for an invalid one."""
         from callblocks.runtime.policy.policy_file import read_policy
 
         return read_policy(path)
 
     @property
     def enabled(self) -> bool:
-        """Whether anything may run at all."""
+        """Return whether any call may run at all."""
         return self.autoexec is True
 
     @property
     def looks_at_paths(self) -> bool:
-        """Whether any rule is about paths."""
+        """Return whether any rule has a path condition."""
         return any(rule.path for rule in self.rules)
 
     @property
     def digest(self) -> str:
-        """A name for all that decides, not for the words around it: 64 hex digits."""
+        """Return a digest of everything that decides, without the explanations: 64 hex digits."""
+        # The explanations are left out, so that correcting a word does not void every approval.
         rules = [{**msgspec.to_builtins(rule), "because": ""} for rule in self.rules]
         form = msgspec.json.encode([self.enabled, rules], order="deterministic")
         return hashlib.sha256(b"callblocks policy 1\n" + form).hexdigest()
 
     def decide(self, facts: Facts) -> Decision:
-        """What becomes of a call; never raises."""
+        """Decide on a call; never raises."""
         if not self.enabled:
             return Decision(verdict="deny", code="policy_off", reason="the policy is off")
         for number, rule in enumerate(self.rules, 1):
@@ -122,6 +125,7 @@ def _decided(rule: Rule, number: int, facts: Facts) -> Decision:
         )
     if rule.decide == "ask":
         return _ask(facts, rule, number, reason)
+    # Only an allow can be in doubt: an ask already asks, and a deny already denies.
     doubt = _doubt(rule, facts)
     if doubt:
         asked = _ask(facts, rule, number, f"{said}, but {doubt}{_aside(rule, facts)}")
@@ -142,7 +146,9 @@ def _ask(facts: Facts, rule: Rule | None, number: int, reason: str) -> Decision:
 
 
 def _aside(rule: Rule | None, facts: Facts) -> str:
-    """How far the call reaches, or why a rule fits that seems to be about something else."""
+    """Return how far the call reaches, or why a rule matches that seems to be about
+    something else.
+    """
     if ANY_HOST in facts.hosts:
         return " (the call may reach any host)"
     if rule is not None and rule.path and None in facts.paths:
@@ -152,7 +158,7 @@ def _aside(rule: Rule | None, facts: Facts) -> str:
 
 
 def _doubt(rule: Rule, facts: Facts) -> str:
-    """Why an allow is asked all the same, or ""."""
+    """Return why an allow is asked nevertheless, or ""."""
     if _is_tainted(rule, facts):
         return f"text of others is in this turn ({', '.join(facts.tainted)})"
     if facts.needs_approval and not rule.names(facts.tool):
@@ -161,7 +167,7 @@ def _doubt(rule: Rule, facts: Facts) -> str:
 
 
 def _is_tainted(rule: Rule, facts: Facts) -> bool:
-    """Whether an allow does not count because of text of others."""
+    """Return whether text of others suspends an allow."""
     return bool(facts.tainted) and rule.tainted is not True and _can_harm(facts.traits)
 
 

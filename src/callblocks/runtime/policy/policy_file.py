@@ -1,4 +1,4 @@
-"""A policy as a file that people read and write.
+"""A policy as a TOML file.
 
     autoexec = true            # false: nothing runs, whatever the rules say
 
@@ -13,8 +13,8 @@
     tool = "terminal_*"
     argument.command = "rm *"
 
-Without `autoexec` the policy is on if it has rules. One pattern may stand without brackets.
-Whatever is not understood is an error: a rule that is half read would decide something else.
+Without `autoexec` the policy is on if it has rules. A single pattern needs no brackets. Anything
+that is not understood is an error, because a rule that is read in part would decide something else.
 """
 
 from __future__ import annotations
@@ -32,17 +32,19 @@ from callblocks.runtime.policy.rules import Rule
 
 __all__ = ("LARGEST", "parse_policy", "read_policy", "write_policy")
 
+# The most bytes of a policy file.
 LARGEST = 1_000_000
-"""Bytes that a policy file may have."""
 
 _KEYS = ("autoexec", "rule")
 
 
 def read_policy(path: str | os.PathLike[str]) -> Policy:
-    """The policy in a file; its name is the path."""
+    """Read the policy in a file; its name is the path."""
     name = os.fspath(path)
     try:
         with open(path, "rb") as file:
+            # One byte more than allowed tells that the file is too large, without reading all of
+            # it.
             content = file.read(LARGEST + 1)
         if len(content) > LARGEST:
             raise BadPolicy(f"{name}: larger than {LARGEST} bytes, which no policy is")
@@ -54,7 +56,7 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
 
 
 def parse_policy(text: str, name: str = "") -> Policy:
-    """The policy that a text holds; `name` stands before every complaint about it."""
+    """Parse the text of a policy; `name` prefixes every error message."""
     where = f"{name}: " if name else ""
     found = parse_toml(text, "policy", name, lambda tables: tables, BadPolicy)
     for key in found:
@@ -64,7 +66,7 @@ def parse_policy(text: str, name: str = "") -> Policy:
 
 
 def write_policy(policy: Policy) -> str:
-    """The text of a file that `parse_policy` reads as the same policy."""
+    """Return a text that `parse_policy` reads as the same policy."""
     head = f"autoexec = {str(policy.enabled).lower()}\n"
     return "\n".join([head, *map(write_rule, policy.rules)])
 

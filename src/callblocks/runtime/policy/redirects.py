@@ -1,4 +1,4 @@
-"""A call that was let through to one host is judged again where a server sends it on."""
+"""Redirects: a call that was let through to one host is judged again for each new URL."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ __all__ = ("redirect_refusal",)
 
 
 def redirect_refusal(policy: Policy, facts: Facts, url: str) -> str | None:
-    """Why a call does not go on to this URL; `None` where the policy allows that outright.
+    """Return why a call must not follow a redirect to this URL; `None` where the policy allows it.
 
-    All else about the call counts as it did. Nobody is asked in the middle of a call: what would
-    be asked is refused, but for another page of the host that the person was asked about.
+    Everything else about the call counts as before. Nobody is asked in the middle of a call: an
+    "ask" is a refusal, except for another page of the host that the person was asked about.
     """
+    # The new URL also replaces the old one in the arguments, because rules match those as well.
     led = msgspec.structs.replace(
         facts,
         hosts=(host_of(url),),
         input={name: _led(value, facts, url) for name, value in facts.input.items()},
         person=False,
     )
+    # The whole policy is asked again, with the new host: an allow for one host is no allow for
+    # another.
     decision = policy.decide(led)
     if decision.verdict == "allow" or (decision.asked and _was_asked(policy, facts, url)):
         return None
@@ -32,12 +35,12 @@ def redirect_refusal(policy: Policy, facts: Facts, url: str) -> str | None:
 
 
 def _was_asked(policy: Policy, facts: Facts, url: str) -> bool:
-    """Whether a person was asked about the host of this URL before the call ran."""
+    """Return whether a person was asked about the host of this URL before the call ran."""
     return policy.decide(facts).asked and host_of(url) in {*facts.hosts} - {None}
 
 
 def _led(value: Any, facts: Facts, url: str) -> Any:
-    """The argument that was the URL is the new one, and so is each of a list of them."""
+    """Replace an argument that is one of the URLs of the call, also in lists."""
     if isinstance(value, list):
         return [_led(item, facts, url) for item in cast("list[Any]", value)]
     return url if isinstance(value, str) and host_of(value) in {*facts.hosts} - {None} else value

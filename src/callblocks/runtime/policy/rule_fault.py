@@ -1,4 +1,4 @@
-"""What makes no rule, and the way out.
+"""Faults of a rule, with a hint how to correct them.
 
 decide = "alow"        decide: "alow" is none of allow, ask, deny; did you mean "allow"?
 host = "Example.org"   host: "Example.org" is no host as it is compared; write "example.org"
@@ -18,21 +18,21 @@ from callblocks.tools.traits import KINDS, TRAITS
 
 __all__ = ("WORDS", "RuleFault", "hint", "rule_fault")
 
+# The decisions that a rule may take.
 WORDS = ("allow", "ask", "deny")
-"""What a rule may decide."""
 
 _NARROWING = ("tool", "trait", "argument", "path", "host")
 
 
 class RuleFault(msgspec.Struct, frozen=True):
-    """The key of a rule, and what is wrong with its value."""
+    """The key of a rule, and the fault of its value."""
 
     key: str
     problem: str
 
 
 def rule_fault(fields: dict[str, Any]) -> RuleFault | None:
-    """The first thing wrong with the fields that a rule is given, or `None`."""
+    """Return the first fault of the fields of a rule, or `None`."""
     for key, value in fields.items():
         problem = _CHECKS[key](value)
         if problem:
@@ -41,13 +41,14 @@ def rule_fault(fields: dict[str, Any]) -> RuleFault | None:
         problem = _name(name) or _patterns(patterns) or _missing(patterns)
         if problem:
             return RuleFault(f"argument.{name}", problem)
+    # An allow without conditions is nearly always a mistake, so it must be spelled out.
     if fields["decide"] == "allow" and not any(fields.get(key) for key in _NARROWING):
         return RuleFault("decide", 'this allows every call; if you mean it, add tool = "*"')
     return None
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """`; did you mean "x"?` where one of the known words is close, otherwise ""."""
+    """Return `; did you mean "x"?` where one of the known words is close, otherwise ""."""
     near = close_to(word, known)
     return f'; did you mean "{near}"?' if near else ""
 

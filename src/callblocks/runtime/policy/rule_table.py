@@ -23,7 +23,7 @@ _HEADER = re.compile(r"[ \t]*\[\[[ \t]*rule[ \t]*\]\]")
 
 
 def read_rule(table: dict[str, Any]) -> Rule | RuleFault:
-    """The rule, or what is wrong with it."""
+    """Return the rule, or its fault."""
     for key in table:
         if key not in Rule.__struct_fields__:
             return RuleFault(key, f"no rule has this key{hint(key, Rule.__struct_fields__)}")
@@ -44,7 +44,7 @@ def read_rule(table: dict[str, Any]) -> Rule | RuleFault:
 
 
 def write_rule(rule: Rule) -> str:
-    """The lines of a rule that `read_rule` reads as the same rule."""
+    """Return lines that `read_rule` reads as the same rule."""
     lines = ["[[rule]]", f"decide = {_quoted(rule.decide)}"]
     lines += [f"{key} = {_list(getattr(rule, key))}" for key in _PATTERNS if getattr(rule, key)]
     lines += [
@@ -58,7 +58,7 @@ def write_rule(rule: Rule) -> str:
 
 
 def line_of(text: str, number: int, count: int, key: str) -> int | None:
-    """The line of a key in a rule, or of the rule; `None` where the rules are not as usual."""
+    """Return the line of a key in a rule, or of the rule; `None` for an unusual layout."""
     lines = text.split("\n")
     starts = [at for at, line in enumerate(lines) if _HEADER.match(line)]
     if len(starts) != count:
@@ -79,7 +79,7 @@ def _arguments(table: dict[str, Any], above: str) -> Iterator[tuple[str, object]
 
 
 def _listed(value: object) -> object:
-    """Patterns as a rule takes them; anything else is left for the complaint."""
+    """Return patterns as a tuple; leave anything else for `rule_fault` to report."""
     if isinstance(value, str):
         return (value,)
     return tuple(cast("list[object]", value)) if isinstance(value, list) else value
@@ -91,5 +91,5 @@ def _list(patterns: Patterns) -> str:
 
 
 def _quoted(text: str) -> str:
-    # The escapes of JSON are those of TOML, which wants one more.
+    # JSON's escapes are valid in TOML, but TOML also requires DEL to be escaped.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

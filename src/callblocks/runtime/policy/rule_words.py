@@ -1,4 +1,4 @@
-"""A rule in words: what it says to a call, and when it holds.
+"""Descriptions of a rule: its decision, and its conditions.
 
 rule 2 of the policy asks
 tool file_*; path notes/**
@@ -14,12 +14,12 @@ _VERBS = {"allow": "allows", "ask": "asks", "deny": "denies"}
 
 
 def said_by(rule: Rule, number: int) -> str:
-    """What a rule says to a call: "rule 2 of the policy asks"; a person reads who it is."""
+    """Return the decision of a rule in words: "rule 2 of the policy asks"."""
     return f"rule {number} of the policy {_VERBS[rule.decide]}"
 
 
 def conditions(rule: Rule) -> str:
-    """When the rule holds; "" for one that always does."""
+    """Return the conditions of the rule; "" for a rule that always matches."""
     said = [
         f"{name} {', '.join(patterns)}"
         for name, patterns in (

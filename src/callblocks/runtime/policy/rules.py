@@ -55,9 +55,9 @@ Holds: TypeAlias = Callable[[str, str], bool]
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule of a policy; `because` is shown to whoever asks why.
+    """One rule of a policy; `because` is shown to a person who asks why.
 
-    What makes no rule raises `BadPolicy`, which names the condition.
+    An invalid rule raises `BadPolicy`, which names the condition.
     """
 
     decide: Word
@@ -76,28 +76,29 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         fault = rule_fault(msgspec.structs.asdict(self))
         if fault is not None:
             raise BadPolicy(f"{fault.key}: {fault.problem}")
-        # A copy: what the caller does to its dict later changes no rule.
+        # Copied, so that a later change of the caller's dict cannot change the rule.
         msgspec.structs.force_setattr(self, "argument", dict(self.argument))
 
     def matches(self, facts: Facts) -> bool:
-        """Whether every condition holds."""
+        """Return whether every condition holds."""
         return self.failing(facts) is None
 
     def failing(self, facts: Facts) -> Condition | None:
-        """The first condition that does not hold, or `None`."""
+        """Return the first condition that does not hold, or `None`."""
         for condition, holds in _CONDITIONS:
             if not holds(self, facts):
                 return condition
         return None
 
     def names(self, tool: str) -> bool:
-        """Whether the rule names this tool itself, not by a wildcard."""
+        """Return whether the rule names this tool exactly, not by a wildcard."""
         return is_exact(tool) and tool in self.tool
 
 
 def _tool_holds(rule: Rule, facts: Facts) -> bool:
     if not rule.tool or _fits(rule.tool, facts.tool, holds_text):
         return True
+    # An alias must not widen an allow, but it must not dodge an ask or a deny either.
     through = bool(facts.through) and rule.decide != "allow"
     return through and _fits(rule.tool, facts.through, holds_text)
 
@@ -112,6 +113,7 @@ def _trait_holds(rule: Rule, facts: Facts) -> bool:
 def _argument_holds(rule: Rule, facts: Facts) -> bool:
     if not rule.argument:
         return True
+    # Strict only for an allow: for a deny, the looser match catches more, which is the safe side.
     strict = rule.decide == "allow" and facts.traits.kind == "exec"
     holds = holds_command if strict else holds_text
     return all(
@@ -125,6 +127,8 @@ def _path_holds(rule: Rule, facts: Facts) -> bool:
 
 
 def _host_holds(rule: Rule, facts: Facts) -> bool:
+    # A call that may reach any host is matched by every ask and deny, and by an allow only if that
+    # lists hosts (then `*` must be among them, by `_fit` below).
     if ANY_HOST in facts.hosts and (rule.decide != "allow" or not rule.host):
         return rule.decide != "allow"
     return not rule.host or _fit(rule, rule.host, facts.hosts, holds_host)
@@ -135,7 +139,11 @@ def _tainted_holds(rule: Rule, facts: Facts) -> bool:
 
 
 def _fit(rule: Rule, patterns: Patterns, texts: tuple[str | None, ...], holds: Holds) -> bool:
-    """All of the texts, and at least one, for an allow; any of them for an ask and a deny."""
+    """Return whether texts match: all of them, and at least one, for an allow; any for an ask or a
+    deny.
+    """
+    # The asymmetry that makes doubts harmless: an allow needs every value to fit and at least one
+    # value; an ask or a deny needs a single hit, and an unreadable value counts as a hit.
     if rule.decide == "allow":
         return bool(texts) and all(
             text is not None and _fits(patterns, text, holds) for text in texts

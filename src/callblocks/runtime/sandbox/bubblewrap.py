@@ -1,8 +1,15 @@
-"""The sandbox of choice: bubblewrap as a user who is nobody else, a control group, a filter.
+"""The preferred sandbox: bubblewrap with a private user id, a control group and a seccomp filter.
 
-A run: look at the folder, make a group, start the launcher (it joins the group, sets limits,
-gives up the user and becomes bubblewrap), send the folder in, pass the output on, take the
-changes out, kill what is left, remove the group.
+A run
+    1. survey the folder, create a control group
+    2. start the launcher: it joins the group, sets rlimits, gives up the user, becomes bubblewrap
+    3. send the folder in as a tar stream, pass the output on
+    4. read the changes from the report, kill what is left, remove the group
+
+The layers are independent on purpose. Namespaces hide files, processes and network; the private
+user id keeps the job from signalling or tracing anything else if a namespace fails; the control
+group bounds the sum of memory and processes; the filter keeps the job off rarely used kernel code.
+The job works on a copy in a tmpfs, so no write reaches the real folder.
 """
 
 from __future__ import annotations
@@ -26,17 +33,18 @@ from callblocks.runtime.sandbox.survey import survey
 
 __all__ = ("Bubblewrap",)
 
+# Processes beside the job: bubblewrap outside, bubblewrap inside, and the shell.
 _OWN_PROCESSES = 3
-"""What runs beside the job: bubblewrap outside, bubblewrap inside, and the shell."""
 
+# Descriptors of bubblewrap's own inputs; 3 and 4 are the pipes of the shell inside.
 _FILTER, _OPTIONS, _INFO, _ETC = 5, 6, 7, 8
-"""Where bubblewrap finds what it is given; 3 and 4 are the pipes of the shell inside."""
 
 
 class Bubblewrap:
-    """Runs jobs in namespaces of their own.
+    """The sandbox that runs jobs in namespaces of their own.
 
-    `options` are those that the program knows. `home` is where control groups can be made.
+    `options` are those that the installed program knows. `home` is where control groups can be
+    made.
     """
 
     name = "bubblewrap"
@@ -48,7 +56,9 @@ class Bubblewrap:
 
     @property
     def holds(self) -> tuple[str, ...]:
-        """Without a group memory is limited per process only, and empty files are not."""
+        """Return the enforced limits. Without a group, memory is limited per process only, and the
+        number of files is not.
+        """
         user = ("uid",) if stranger() is not None else ()
         grouped = ("memory", "disk") if self._home is not None else ()
         return ("filesystem", "network", "syscalls", "processes", *user, *grouped)
@@ -60,7 +70,7 @@ class Bubblewrap:
 
     async def _run(self, job: Job, on_output: OnOutput | None, watch: Watch) -> Ended:
         run = Run(job, await asyncio.to_thread(survey, job), watch, on_output)
-        # The job's files are in memory too, and count with it.
+        # The job's files are in a tmpfs, whose pages the kernel charges to the same group.
         memory = job.limits.memory + run.room
         processes = job.limits.processes + _OWN_PROCESSES
         with group_of(self._home, memory=memory, processes=processes) as group:
@@ -69,7 +79,7 @@ class Bubblewrap:
             return run.ended(group, run.report.exit_code, run.archived())
 
     async def _live(self, run: Run, group: Group | None) -> None:
-        """Start the processes, and see them through to their death."""
+        """Start the processes, and supervise them until they are dead."""
         with setting_up(), contextlib.ExitStack() as undo:
             archive, sent = os.pipe()
             undo.callback(os.close, sent)
@@ -77,6 +87,8 @@ class Bubblewrap:
             undo.callback(os.close, reported)
             plan = self._plan(run, group, [archive, report])
             child = await start(plan, stdin=bool(run.job.stdin))
+            # From here on the child owns the ends of the pipes, so nothing is closed on the way
+            # out.
             undo.pop_all()
         run.began()
         await supervise(
@@ -96,6 +108,8 @@ class Bubblewrap:
             fds.append(
                 memory_file("options", "\0".join(_options(run, self._options)).encode() + b"\0")
             )
+            # The report pipe under a second number: bubblewrap writes its info there, before the
+            # shell does.
             fds.append(os.dup(fds[1]))
             fds += [memory_file(name, text.encode()) for name, text in inside.etc(run.job).items()]
         except OSError:
@@ -127,15 +141,19 @@ def _send(run: Run, sink: int) -> None:
 
 def _options(run: Run, known: frozenset[str]) -> list[str]:
     user = str(inside.USER)
+    # The order matters to bubblewrap: mounts are made in the order of the options, and a later one
+    # covers an earlier one.
     options = ["--unshare-user", "--unshare-all", "--die-with-parent"]
     options += ["--share-net"] if run.job.network else []
-    # An older bubblewrap lacks it; the filter refuses new user namespaces too.
+    # Older versions lack this option. The seccomp filter refuses new user namespaces as well.
     options += ["--disable-userns"] if "--disable-userns" in known else []
+    # A new session, or the job could push input to our terminal with TIOCSTI.
     options += ["--new-session", "--uid", user, "--gid", user, "--hostname", "sandbox"]
     options += ["--seccomp", str(_FILTER), "--info-fd", str(_INFO), *inside.system_folders(run.job)]
     for number, name in enumerate(inside.etc(run.job), _ETC):
         options += ["--file", str(number), f"/etc/{name}"]
     options += ["--proc", "/proc", "--dev", "/dev", *_sized("/dev/shm", run.job.limits.files // 4)]
+    # Remounted read-only last, after everything below / is in place.
     options += ["--remount-ro", "/dev", *_sized("/tmp", run.job.limits.files // 2)]
     options += _workspace(run)
     options += ["--remount-ro", "/", "--chdir", inside.WORKSPACE, "--clearenv"]
@@ -149,7 +167,9 @@ def _sized(path: str, size: int) -> list[str]:
 
 
 def _workspace(run: Run) -> list[str]:
-    """An empty folder to copy into, or the real one read-only, with what stays behind covered."""
+    """Return options for an empty folder to copy into, or for the real one read-only with hidden
+    parts covered.
+    """
     if run.copied:
         return ["--perms", "0755", "--size", str(run.room), "--tmpfs", inside.WORKSPACE]
     folder = run.job.folder or ""
@@ -158,6 +178,8 @@ def _workspace(run: Run) -> list[str]:
         real = os.path.join(folder, path)
         if os.path.lexists(real):
             covered = f"{inside.WORKSPACE}/{path}"
+            # A folder is covered by an empty tmpfs, a file by /dev/null: a bind mount must match
+            # the type of its target.
             over = (
                 _sized(covered, 0) if os.path.isdir(real) else ["--ro-bind", "/dev/null", covered]
             )

@@ -1,4 +1,4 @@
-"""A control group for one job: what its processes use together is limited, and they die together.
+"""A control group for one job: its processes share one limit, and they die together.
 
 Version 1 has a folder for each controller, version 2 one for all; the files in them differ.
 """
@@ -15,7 +15,7 @@ __all__ = ("Group",)
 
 
 class Group:
-    """The group of one job."""
+    """The control group of one job."""
 
     def __init__(self, version: int, folders: dict[str, Path]) -> None:
         self._version = version
@@ -23,33 +23,35 @@ class Group:
 
     @property
     def doors(self) -> list[str]:
-        """The files that a process writes itself into, to be in the group."""
+        """Return the files into which a process writes its pid to join the group."""
         return [str(folder / "cgroup.procs") for folder in self._unique()]
 
     def set_up(self, memory: int, processes: int) -> None:
         for folder in self._unique():
             folder.mkdir()
+        # Without the first group of files there is no limit at all, so their failure is an error.
         must, may = _settings(self._version, memory, processes)
         for name, value in must.items():
             self._write(name, value)
         for name, value in may.items():
-            # A kernel without swap accounting or without cpu shares has no such file.
+            # A kernel without swap accounting or without CPU shares has no such file.
             with contextlib.suppress(OSError, KeyError):
                 self._write(name, value)
 
     def out_of_memory(self) -> bool:
-        """Whether the kernel killed a process of the group for its memory."""
+        """Return whether the kernel killed a process of the group for its memory."""
         name = "memory.oom_control" if self._version == 1 else "memory.events"
         return self._count(name, "oom_kill") > 0
 
     def out_of_processes(self) -> bool:
-        """Whether a process was refused for there were too many."""
+        """Return whether a fork failed because the group had too many processes."""
         return self._count("pids.events", "max") > 0
 
     async def kill(self) -> bool:
-        """Kill every process of the group until none is left; whether that worked."""
+        """Kill every process of the group until none is left; return whether that worked."""
         import asyncio
 
+        # One pass does not suffice in version 1: a process can fork between reading and killing.
         for _ in range(400):
             if not self._members():
                 return True
@@ -68,7 +70,7 @@ class Group:
             with contextlib.suppress(OSError):
                 self._write("cgroup.kill", "1")
                 return
-        # Frozen, none of them can fork away from the list that is being killed.
+        # Frozen processes cannot fork away from the list that is being killed.
         with self._frozen():
             for pid in self._members():
                 with contextlib.suppress(ProcessLookupError):
@@ -111,7 +113,7 @@ class Group:
 
 
 def _settings(version: int, memory: int, processes: int) -> tuple[dict[str, str], dict[str, str]]:
-    """The files to write: those that must be there, and those that may be missing."""
+    """Return the files to write: those that must exist, and those that may be missing."""
     if version == 1:
         must = {"memory.limit_in_bytes": str(memory), "pids.max": str(processes)}
         return must, {"memory.memsw.limit_in_bytes": str(memory), "cpu.shares": "256"}

@@ -1,7 +1,7 @@
-"""What a job changed: what came out beside what went in.
+"""Changes of a job: the files that came out compared with the files that went in.
 
-Everything that comes out is hostile. A path must be plain and new, a file regular; only the
-owner's executable bit of its mode counts. Files that are what they were are forgotten at once.
+Everything that comes out is hostile. A path must be plain and new, a file regular, and of its mode
+only the owner's executable bit counts. Unchanged files are dropped at once.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _LISTED = 100
 
 
 class Refused(Exception):
-    """What comes out is not taken, all of it; the message says why."""
+    """The whole result of a job is refused; the message says why."""
 
 
 class Collector:
-    """Takes the entries that come out, one by one, and compares.
+    """Compares the entries that come out, one by one, with what went in.
 
-    `links` went in as links and may stay what they are. `bytes_limit` is for the content of all
+    `links` went in as links and may stay as they are. `bytes_limit` is for the content of all
     files, `count_limit` for the number of entries.
     """
 
@@ -46,36 +46,39 @@ class Collector:
         self._left_out: list[LeftOut] = []
 
     def count(self) -> None:
-        """Take note of an entry, of whatever kind, before it is read."""
+        """Count an entry of any kind, before it is read."""
         self._count_left -= 1
         if self._count_left < 0:
             raise Refused("there are more files than the limit")
 
     def admit(self, path: str, size: int) -> bool:
-        """Whether a regular file of this size is to be read; if not, it is skipped."""
+        """Return whether a regular file of this size is to be read; if not, it is skipped."""
         if size > self._bytes_left:
             raise Refused("the files are larger than the limit")
         self._bytes_left -= size
         return self._is_new(path)
 
     def file(self, path: str, content: bytes, *, executable: bool, modified: float = 0) -> None:
-        """Take the content of a file that was admitted, and when it was written last."""
+        """Take the content of an admitted file, and the time of its last write."""
         note = self._notes.get(path)
         same = note is not None and note.executable == executable
+        # A watched file was given an old time on the way in, so a newer time proves a write even if
+        # the content is the same.
         again = note is not None and note.modified is not None and modified > note.modified
         if again or not (same and note and note.digest == hashlib.sha256(content).digest()):
             self._written.append(Written(path, content, executable))
 
     def other(self, path: str, reason: str) -> None:
-        """Take note of what is no regular file: it stays behind."""
+        """Note an entry that is no regular file: it stays behind."""
         if self._is_new(path) and path not in self._links:
             self._leave(path, reason)
 
     def changes(self, left_out: tuple[LeftOut, ...] = ()) -> Changes:
-        """All that changed. What went in and is not there any more was deleted.
+        """Return all changes. A file that went in and did not come out was deleted.
 
-        Raises `Refused` when a file is said to lie below another.
+        Raise `Refused` when a file is said to lie below another file.
         """
+        # Written to the real folder, `a` as a file and `a/b` below it would fail half-way.
         for written in self._written:
             parent = posixpath.dirname(written.path)
             while parent:

@@ -1,4 +1,4 @@
-"""What a job must be before anything is started for it."""
+"""Checks of a job before anything is started for it."""
 
 from __future__ import annotations
 

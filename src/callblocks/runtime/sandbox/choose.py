@@ -1,7 +1,8 @@
-"""Which sandbox works here: bubblewrap, else Landlock, else none.
+"""The choice of a sandbox: bubblewrap, else Landlock, else none.
 
-What a machine promises is not believed: something small is run, and must not be able to read a
-file of the host. With control groups first, and without them where they cannot be joined.
+Version numbers and kernel features are not trusted: a small job is run, and must not be able to
+read a file of the host. Each candidate is tried with control groups first, and without them where
+they cannot be joined.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _found: list[Sandbox | Missing] = []
 
 
 async def require_sandbox() -> Sandbox:
-    """The sandbox of this machine. Raises `ToolError("sandbox_unavailable")` with the way out."""
+    """Return the sandbox of this machine; raise `ToolError("sandbox_unavailable")` with a hint."""
     found = await find_sandbox()
     if isinstance(found, Missing):
         raise ToolError("sandbox_unavailable", found.reason)
@@ -40,14 +41,14 @@ async def require_sandbox() -> Sandbox:
 
 
 async def find_sandbox() -> Sandbox | Missing:
-    """Find a sandbox that works, by running something small in it; asked once per process."""
+    """Find a sandbox that works, by running a small job in it; once per process."""
     if not _found:
         _found.append(await _search())
     return _found[0]
 
 
 def forget_sandbox() -> None:
-    """Look again at the next `find_sandbox`: something was installed meanwhile."""
+    """Forget the result, so that the next `find_sandbox` looks again after an installation."""
     _found.clear()
 
 
@@ -64,7 +65,9 @@ async def _search() -> Sandbox | Missing:
 
 
 def candidates() -> Iterator[Sandbox | Missing]:
-    """From the best to the least, each with control groups first, or why there is none."""
+    """Yield candidates from the best to the weakest, each with control groups first, or why there
+    is none.
+    """
     from callblocks.runtime.sandbox.group_home import find_group_home
     from callblocks.runtime.sandbox.seccomp import machine_is_known
 
@@ -111,7 +114,7 @@ def _landlocks(homes: tuple[GroupHome | None, ...]) -> Iterator[Sandbox | Missin
 
 
 def _options(program: str) -> frozenset[str]:
-    """The options that a bubblewrap knows, as its help lists them."""
+    """Return the options that a bubblewrap knows, as its help lists them."""
     try:
         done = subprocess.run(
             [program, "--help"], check=False, capture_output=True, text=True, timeout=10, env={}
@@ -122,7 +125,9 @@ def _options(program: str) -> frozenset[str]:
 
 
 async def _try(sandbox: Sandbox) -> str:
-    """What is wrong with a sandbox, or "": a job must run, and not see a file of the host."""
+    """Return the fault of a sandbox, or "": a job must run, and must not see a file of the host."""
+    # A random word that only the file has: finding it in the output proves that the host's files
+    # are readable, whatever the sandbox claims.
     word = secrets.token_hex(16)
     said: list[bytes] = []
     with tempfile.NamedTemporaryFile("w") as secret:

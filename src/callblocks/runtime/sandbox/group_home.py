@@ -1,9 +1,9 @@
-"""Where control groups can be made: below the group that this process is in.
+"""The place for new control groups: below the group that this process is in.
 
 So the limits that were set from outside stay in force:
 
     v1   /sys/fs/cgroup/memory/<ours>/callblocks-<pid>-<random>, and the same for pids …
-    v2   /sys/fs/cgroup/<nearest above ours that hands on memory and pids>/callblocks-…
+    v2   /sys/fs/cgroup/<nearest above ours that delegates memory and pids>/callblocks-…
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _WISHED = ("cpu", "freezer")
 
 
 class GroupHome(msgspec.Struct, frozen=True):
-    """Where groups can be made: a folder for each controller, all the same one in version 2."""
+    """The folders in which groups can be made, by controller; all the same one in version 2."""
 
     version: int
     folders: dict[str, str]
 
     def make(self, memory: int, processes: int) -> Group:
-        """Make a group with so many bytes of memory, files in memory included.
+        """Create a group with this many bytes of memory, files in memory included.
 
-        Raises `OSError` when the kernel refuses; nothing is left behind then.
+        Raise `OSError` when the kernel refuses; nothing is left behind then.
         """
         name = f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
         group = Group(self.version, {kind: Path(at, name) for kind, at in self.folders.items()})
@@ -47,7 +47,7 @@ class GroupHome(msgspec.Struct, frozen=True):
         return group
 
     def sweep(self) -> None:
-        """Remove groups whose maker died without doing so."""
+        """Remove groups whose creator died without doing so."""
         for folder in set(self.folders.values()):
             for path in Path(folder).glob(f"{_PREFIX}*-*"):
                 maker = path.name.removeprefix(_PREFIX).partition("-")[0]
@@ -60,7 +60,9 @@ class GroupHome(msgspec.Struct, frozen=True):
 def group_of(
     home: GroupHome | None, *, memory: int, processes: int
 ) -> Generator[Group | None, None, None]:
-    """A group for one job, removed afterwards; None where there is no home for one."""
+    """Create a group for one job and remove it afterwards; `None` where there is no home
+    for one.
+    """
     if home is None:
         yield None
         return
@@ -77,7 +79,7 @@ def group_of(
 def find_group_home(
     mount: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup"
 ) -> GroupHome | None:
-    """Where this process can make groups that limit memory and processes, if it can."""
+    """Return where this process can create groups that limit memory and processes, or `None`."""
     try:
         lines = Path(own).read_text().splitlines()
     except OSError:
@@ -100,6 +102,8 @@ def _version_1(mount: Path, ours: dict[str, str]) -> GroupHome | None:
 
 def _version_2(mount: Path, ours: str) -> GroupHome | None:
     start = _our_folder(mount, ours)
+    # Version 2 forbids processes in a group that delegates controllers, so a usable parent may be
+    # several levels up.
     for folder in (start, *start.parents):
         if not folder.is_relative_to(mount):
             break
@@ -109,13 +113,15 @@ def _version_2(mount: Path, ours: str) -> GroupHome | None:
 
 
 def _our_folder(mount: Path, ours: str) -> Path:
-    """Our group's folder; in a container the path may be the host's, and the mount is ours."""
+    """Return our group's folder; in a container the path may be the host's, and the mount
+    is ours.
+    """
     inside = mount / ours.lstrip("/")
     return inside if ".." not in inside.parts and inside.is_dir() else mount
 
 
 def _hands_on(folder: Path) -> bool:
-    """Whether groups below the folder have the controllers that are needed."""
+    """Return whether groups below the folder have the controllers that are needed."""
     try:
         controllers = (folder / "cgroup.subtree_control").read_text().split()
     except OSError:

@@ -1,7 +1,7 @@
-"""A user whom nobody else is: what it owns, runs and may be killed is this one job's.
+"""Private user ids: everything that such a user owns or runs belongs to one job.
 
-Only root can become one. The numbers come from a range that no distribution hands out; where
-root itself lives in a user namespace, from the top of what that namespace has.
+Only root can switch to one. The ids come from a range that no distribution assigns; where root
+itself lives in a user namespace, from the top of that namespace's range.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _FEW = 60_000
 
 
 def stranger() -> int | None:
-    """A user id, also for the group, that is new with each call.
+    """Return a new user id, also used as group id, for each call.
 
-    None when that cannot be: not as root, nor where root is the only user there is.
+    Return `None` when there is none: not as root, nor where root is the only user there is.
     """
     if os.geteuid() != 0:
         return None
@@ -30,21 +30,23 @@ def stranger() -> int | None:
 
 
 def choose_user(ranges: list[tuple[int, int]]) -> int | None:
-    """A user of the namespace whose ranges of `(first, count)` these are."""
+    """Return a user id within the ranges of `(first, count)` of a namespace."""
+    # Random, not counted: two programs that run sandboxes at once must not choose the same user.
     wanted = _FIRST + secrets.randbelow(_COUNT)
     if any(first <= wanted < first + count for first, count in ranges):
         return wanted
     first, count = max(ranges, key=lambda each: each[1])
     if count < _FEW:
         return None
-    # The upper half: the lower has the users of the namespace.
+    # The upper half, because the lower half has the regular users of the namespace.
     return first + count - 1 - secrets.randbelow(count // 2)
 
 
 def kill_all_of(user: int) -> None:
     """Kill every process of a user.
 
-    A process of the user does it: the kernel then kills all at once, and none can fork away.
+    A process of that user does it with `kill(-1)`: the kernel then kills all of them in one pass
+    under its lock, and none can fork away.
     """
     for _ in range(100):
         if not _lives(user):
@@ -63,7 +65,7 @@ def kill_all_of(user: int) -> None:
 
 
 def _lives(user: int) -> bool:
-    """Whether a process of the user is alive; the dead that wait for init are not."""
+    """Return whether a process of the user is alive; zombies do not count."""
     for name in os.listdir("/proc"):
         if name.isdecimal():
             with contextlib.suppress(OSError):

@@ -1,9 +1,12 @@
-"""What a job finds inside bubblewrap: the machine's programs, and else only what is made here.
+"""The root of a job inside bubblewrap: the machine's programs read-only, everything else made here.
 
-/usr /bin /lib …    the machine's, read-only
-/etc                a few made-up files; with the network, how to find names and whom to trust
-/workspace          the job's copy of its folder, in memory, sized
-/tmp /dev/shm       in memory, sized
+    /usr /bin /lib …    the machine's, read-only
+    /etc                a few generated files; with the network, resolver settings and certificates
+    /workspace          the job's copy of its folder, in memory, sized
+    /tmp /dev/shm       in memory, sized
+
+The root is built from nothing: what is not bound does not exist. Binding `/` and hiding parts of it
+would expose every secret that nobody thought of.
 """
 
 from __future__ import annotations
@@ -26,14 +29,16 @@ _ETC = {
 }
 _NETWORK_ETC = {"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n"}
 
-# $1: copy, bound or none   $2: processes   $3: the folder to start in   $4: what does not come
-# out, a path on each line   then the command.
-# fd 3: the archive that comes in   fd 4: the report. The job is given neither, nor what
-# bubblewrap may have left open: a folder of the host, once opened, is a way back to the host.
-# The traps keep this shell alive when the job signals its whole process group; a handler, unlike
-# an ignored signal, is not handed on. What the job left running is killed before its files are
-# read; -1 is everything in this pid namespace but its init and this shell. /proc then shows when
-# the last of them is gone, with no fork: there may be no room for one.
+# $1: copy, bound or none   $2: processes   $3: the folder to start in   $4: paths that do not come
+# out, one a line   then the command. fd 3: the archive that comes in   fd 4: the report.
+#
+# - The job gets neither of them, nor any descriptor that bubblewrap may have left open: an open
+#   folder of the host is a way back to the host.
+# - The traps keep this shell alive when the job signals its whole process group. They are handlers,
+#   because an ignored signal would be inherited by the job and a handler is not.
+# - What the job left running is killed before its files are read, or it could change them while tar
+#   reads. `kill -9 -1` hits everything in this pid namespace but its init and this shell. /proc
+#   then shows when the last of them is gone, without a fork, for which there may be no room.
 SCRIPT = f"""\
 way=$1 processes=$2 start=$3 inner=$4
 shift 4
@@ -74,12 +79,12 @@ echo "end $?" >&4
 
 
 def etc(job: Job) -> dict[str, str]:
-    """The files of `/etc` that are made up, by their names."""
+    """Return the generated files of `/etc`, by their names."""
     return _ETC | _NETWORK_ETC if job.network else _ETC
 
 
 def environment(job: Job, home: str = "/tmp") -> dict[str, str]:
-    """The environment of a job, made from nothing and what the job asks for."""
+    """Return the environment of a job, built from nothing and the job's own variables."""
     made = {
         "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
         "HOME": home,
@@ -93,7 +98,7 @@ def environment(job: Job, home: str = "/tmp") -> dict[str, str]:
 
 
 def system_folders(job: Job) -> list[str]:
-    """The options that show the machine's programs read-only, links as the links they are."""
+    """Return options that show the machine's programs read-only, with links as links."""
     options = ["--ro-bind", "/usr", "/usr"]
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         path = f"/{name}"

@@ -1,9 +1,9 @@
-"""The second choice, where namespaces are forbidden: Landlock, a filter, a user who is nobody else.
+"""The fallback where namespaces are forbidden: Landlock, a seccomp filter, and a private user id.
 
-The job sees the host's process numbers and the names of files whose path it guesses; it can open
-only what is listed here, make no socket unless it has the network, and signal nobody. Only root
-can become another user, so only root has this sandbox. The disk has no limit of the kernel: it is
-watched, and a job that takes too much is killed.
+The job sees the host's process ids and can probe whether a path exists; it can open only what is
+listed here, create no socket unless it has the network, and signal nobody. Only root can switch to
+another user, so only root has this sandbox. The kernel does not limit the disk here: usage is
+polled, and a job that takes too much is killed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ _WATCH_SECONDS = 0.1
 
 
 class Landlock:
-    """Runs jobs that can open little. `home` is where control groups can be made."""
+    """The sandbox that runs jobs which can open little. `home` is where control groups can
+    be made.
+    """
 
     name = "landlock"
 
@@ -61,7 +63,9 @@ class Landlock:
 
     @property
     def holds(self) -> tuple[str, ...]:
-        """A user of its own has its own count of processes, with a group or without."""
+        """Return the enforced limits; a private user has its own count of processes, with a group
+        or without.
+        """
         grouped = ("memory",) if self._home is not None else ()
         return ("filesystem", "network", "syscalls", "processes", "uid", *grouped)
 
@@ -75,6 +79,7 @@ class Landlock:
         if user is None:
             raise ToolError("sandbox_failed", "only root can become another user for a job")
         run = Run(job, await asyncio.to_thread(survey, job), watch, on_output)
+        # Landlock can only add rights below a path, never take them away: hiding needs a copy.
         if not run.copied and job.without:
             message = "the folder is too large to copy, and a part of it cannot be hidden here"
             raise ToolError("sandbox_failed", message)
@@ -90,7 +95,9 @@ class Landlock:
                 return run.ended(group, code, changes)
 
     async def _live(self, run: Run, group: Group | None, place: Scratch, user: int) -> int | None:
-        """Start the job and see it through; its exit code, unless it had to be stopped."""
+        """Start the job and supervise it; return its exit code, or `None` if it had to be
+        stopped.
+        """
         with setting_up(), contextlib.ExitStack() as undo:
             reported, report = os.pipe()
             undo.callback(os.close, reported)
@@ -134,6 +141,7 @@ class Landlock:
         )
 
     def _rules(self, place: Scratch, shown: str | None) -> list[tuple[str, int]]:
+        # Everything but creating devices and ioctl on devices: the job's own folders need no more.
         work = every_right(self._version) & ~(MAKE_CHARACTER | MAKE_BLOCK | DEVICE_CONTROL)
         rules = [(path, work) for path in (place.workspace, place.temporary)]
         rules += [(path, _LOOK) for path in _SYSTEM if os.path.isdir(path)]
@@ -143,17 +151,19 @@ class Landlock:
 
 
 def _outward() -> list[tuple[str, int]]:
-    """What can be read by a job that has the network."""
+    """Return the rules for what a job with the network may read."""
     paths = (*names(), *certificates())
     return [(path, READ | LIST if os.path.isdir(path) else READ) for path in paths]
 
 
 async def _guard_disk(run: Run, place: Scratch) -> None:
-    """Stop the run when its folders take more than they may.
+    """Stop the run when its folders exceed their limit.
 
-    The free room of the whole disk is cheap to ask; only when it shrinks are the files counted.
+    The free space of the whole disk is cheap to read; only when it shrinks are the files counted.
     """
     limit = run.room
+    # Free space is a number of the whole disk, which others use too; it only raises suspicion, and
+    # the exact count decides.
     before = os.statvfs(place.workspace)
     while True:
         await asyncio.sleep(_WATCH_SECONDS)

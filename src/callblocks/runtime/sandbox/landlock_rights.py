@@ -1,4 +1,4 @@
-"""What Landlock guards, in the numbers of the kernel."""
+"""Landlock's access rights, in the numbers of the kernel."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = (
     "ruleset",
 )
 
+# The first version of Landlock that controls truncation.
 OLDEST = 3
-"""The first version that guards the cutting of files."""
 
 EXECUTE, WRITE, READ, LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 MAKE_CHARACTER, MAKE_BLOCK, TRUNCATE, DEVICE_CONTROL = 1 << 6, 1 << 11, 1 << 14, 1 << 15
@@ -26,7 +26,7 @@ _LET_IN, _GO_OUT = 1 << 0, 1 << 1
 
 
 def landlock_version() -> int:
-    """The version of Landlock that the kernel offers, 0 for none."""
+    """Return the version of Landlock that the kernel offers, 0 for none."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -35,15 +35,15 @@ def landlock_version() -> int:
 
 
 def every_right(version: int) -> int:
-    """Every right to the file system that a version knows."""
+    """Return every file-system right that a version knows."""
     return (1 << 15) - 1 if version < 5 else (1 << 16) - 1
 
 
 def ruleset(version: int, *, network: bool = False) -> bytes:
-    """What is guarded, as far as known.
+    """Return the ruleset attributes, as far as this version knows them.
 
-    All of the file system, whom TCP lets in and goes out to, local sockets, who is signalled.
-    With `network`, TCP may go out.
+    They cover the whole file system, incoming and outgoing TCP, abstract sockets and signals. With
+    `network`, outgoing TCP is not restricted.
     """
     words = [every_right(version)]
     words += [_LET_IN if network else _LET_IN | _GO_OUT] if version >= 4 else []

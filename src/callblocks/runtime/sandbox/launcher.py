@@ -1,18 +1,17 @@
-"""Starts the sandboxed program and guards it: `python -I -S launcher.py FD`, a plan is in FD.
+"""The launcher of a sandboxed program: `python -I -S launcher.py FD`, with a plan in FD.
 
-It stands alone: it runs before there is a sandbox, as the host's user, and imports nothing that
-it does not need. The steps go from what needs rights to what gives them up: join the control
-groups, put file descriptors in place, set limits, give up the user, lock the doors, execute.
+It stands alone: it runs before there is a sandbox, as the host's user, and imports nothing that it
+does not need. The steps go from those that need rights to those that give them up: join the control
+groups, place the file descriptors, set limits, give up the user, lock down, execute. A step that
+fails ends it with code 125 and one line on stderr: nothing runs half-locked.
 
-A step that fails ends it with code 125 and one line on stderr: nothing runs half-locked.
-
-The process that was started stays behind as the guardian; its child becomes the program. If the
-host is killed, nobody else is left to clear away. Bubblewrap's `--die-with-parent` alone does not
-do it: its processes tie themselves to their parents one after the other, and one whose parent dies
-before that lives on. The guardian adopts what loses its parent (it is a subreaper), so that all
-descend from it, whenever the host dies: it kills until there is no child left, and reaps them all.
-While the host lives, the guardian only waits for the program, and ends as that did: what else is
-left then is the host's to kill.
+The guardian. The process that was started stays as the guardian; its child becomes the program. If
+the host is killed, nobody else is left to clean up. Bubblewrap's `--die-with-parent` alone does not
+suffice: its processes tie themselves to their parents one after the other, and one whose parent
+dies before that lives on. The guardian is a subreaper, so orphans become its children. When the
+host dies, it kills until there is no child left, and reaps them all. While the host lives, the
+guardian only waits for the program and ends with its status; killing the rest is then the host's
+task.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _RULE_PATH_BENEATH = 1
 
 
 def main() -> None:
-    """Read the plan and carry it out; returns only if that failed."""
+    """Read the plan and carry it out; return only if that failed."""
     plan = _read_plan(int(sys.argv[1]))
     try:
         _stay_as_guardian(plan)
@@ -53,16 +52,17 @@ def _read_plan(fd: int) -> dict[str, Any]:
 
 
 def _stay_as_guardian(plan: dict[str, Any]) -> None:
-    """Return in a child alone, which becomes the program; this process guards it to its end."""
+    """Return only in a child, which becomes the program; this process guards it to its end."""
     import ctypes
     import signal
 
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     heard = {signal.SIGTERM, signal.SIGCHLD}
-    # What comes while nobody waits for it is kept, so that no death is missed.
+    # Blocked signals are queued until `sigwait`, so that no death is missed between two waits.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, heard)
     prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    # The host may have died before PDEATHSIG was set; then that signal never comes.
     if os.getppid() != plan["parent"]:
         raise OSError("the host has gone")
     plan["parent"] = os.getpid()
@@ -70,8 +70,10 @@ def _stay_as_guardian(plan: dict[str, Any]) -> None:
     if not program:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return
-    # Pipes must end when the program does.
+    # Pipes reach end-of-file only when every copy of the write end is closed.
     os.closerange(0, max([_SPARE, *plan["fds"]]) + 1)
+    # SIGTERM is the death of the host (PDEATHSIG); SIGCHLD is any child, so the program must be
+    # looked up among the reaped ones.
     while signal.sigwait(heard) is not signal.SIGTERM:
         status = _reap(program)
         if status is not None:
@@ -96,10 +98,12 @@ def _reap(program: int) -> int | None:
 
 
 def _end_all(user: int | None) -> None:
-    """Kill until no child is left; each that loses its parent becomes one of ours."""
+    """Kill until no child is left; each process that loses its parent becomes one of ours."""
     import time
 
     while True:
+        # A child does it, because only a process of that user may kill them all at once, and the
+        # guardian needs its own rights for the next round.
         if user is not None and not os.fork():
             _kill_all_of(user)
         for pid in _children():
@@ -113,7 +117,9 @@ def _end_all(user: int | None) -> None:
 
 
 def _kill_all_of(user: int) -> None:
-    """Kill all of a user as one of its processes: the kernel kills at once, none can fork away."""
+    """Kill all processes of a user as one of them: the kernel kills in one pass, none can fork
+    away.
+    """
     try:
         _become(user)
         os.kill(-1, _SIGKILL)
@@ -147,6 +153,7 @@ def _carry_out(plan: dict[str, Any]) -> None:
     os.chdir(plan["cwd"])
     os.umask(0o022)
     _place(plan["fds"])
+    # The paths of the rules are opened here, while the rights to open them still exist.
     doors = Doors(plan) if plan["filter"] else None
     _limit(plan["rlimits"])
     if plan["user"] is not None:
@@ -160,7 +167,7 @@ def _carry_out(plan: dict[str, Any]) -> None:
 
 
 def _execute(plan: dict[str, Any]) -> None:
-    """Become the program; one without a slash is looked for as a shell would."""
+    """Become the program; look it up in PATH as a shell would."""
     program: str = plan["argv"][0]
     folders = [""] if "/" in program else plan["env"].get("PATH", "").split(":")
     for folder in folders:
@@ -176,7 +183,7 @@ def _execute(plan: dict[str, Any]) -> None:
 
 
 def _join(path: str) -> None:
-    """Move this process into a control group; 0 is the writer itself."""
+    """Move this process into a control group; "0" is the writer itself."""
     with open(path, "wb", buffering=0) as file:
         file.write(b"0")
 
@@ -185,6 +192,7 @@ def _place(fds: list[int]) -> None:
     """Give the n-th of `fds` the number 3 + n, and close every other."""
     import fcntl
 
+    # Two steps through high numbers: a direct dup2 could overwrite a descriptor still needed.
     spare = [fcntl.fcntl(fd, fcntl.F_DUPFD, _SPARE) for fd in fds]
     for number, fd in enumerate(spare, 3):
         os.dup2(fd, number)
@@ -202,15 +210,17 @@ def _limit(rlimits: dict[int, int]) -> None:
 
 
 def _become(user: int) -> None:
+    # Groups first: after setresuid there is no right left to change them.
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
 
 
 class Doors:
-    """Landlock and the filter of system calls, which the process sets on itself.
+    """Landlock and the seccomp filter, which the process imposes on itself.
 
-    The folders are opened while the rights are still there: a rule is about what was opened.
+    The folders are opened while the rights are still there: a Landlock rule refers to an open
+    descriptor.
     """
 
     def __init__(self, plan: dict[str, Any]) -> None:
@@ -235,13 +245,17 @@ class Doors:
             self._prctl(_PR_SET_PDEATHSIG, _SIGKILL)
             if os.getppid() != parent:
                 raise OSError("the host has gone")
+        # NO_NEW_PRIVS is required by both locks, and makes set-uid programs powerless. The filter
+        # comes last, because it also forbids the calls that set up Landlock.
         self._prctl(_PR_SET_NO_NEW_PRIVS, 1)
         self._call(_LANDLOCK_RESTRICT, self._ruleset, 0)
         os.close(self._ruleset)
         self._prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, self._program())
 
     def _program(self) -> Any:
-        """The filter as the kernel takes it: a count of 8-byte steps, and where they are."""
+        """Return the filter as the kernel takes it: the number of 8-byte instructions, and their
+        address.
+        """
         steps = self._ctypes.create_string_buffer(self._filter, len(self._filter))
         self._steps = steps
         pointer = self._ctypes.addressof(steps)
@@ -258,7 +272,7 @@ class Doors:
         return self._checked(self._libc.prctl(option, *self._typed(padded)))
 
     def _typed(self, arguments: tuple[int | bytes, ...]) -> list[Any]:
-        """Whole words: a variadic C function would read garbage above an int."""
+        """Convert to whole words: a variadic C function would read garbage above an int."""
         return [
             self._ctypes.c_ulong(argument) if isinstance(argument, int) else argument
             for argument in arguments

@@ -1,7 +1,7 @@
-"""A process of ours that locks itself in, before it works on what others wrote.
+"""Self-confinement of a process of ours, before it works on data of others.
 
-From then on it opens only the files it was told, makes no socket and starts no program. A library
-in C that is led astray is held by the same locks.
+From then on it opens only the listed files, creates no socket and starts no program. A bug in a C
+library that hostile data exploits is confined by the same locks.
 """
 
 from __future__ import annotations
@@ -40,20 +40,22 @@ _SYSTEM = (
 
 
 def own_places() -> list[str]:
-    """What a Python process needs to go on: its packages, and the machine's libraries."""
+    """Return the paths that a Python process needs: its packages, and the machine's libraries."""
     paths = [*filter(None, sys.path), sys.prefix, sys.base_prefix]
     return [*paths, *_SYSTEM, *map(str, mimetypes.knownfiles)]
 
 
 def lock_in(*, read: Iterable[str], write: Iterable[str] = (), parent: int | None = None) -> bool:
-    """Lock this process in; whether the machine can. Paths that are not there are left out.
+    """Confine this process; return whether the machine can. Paths that do not exist are left out.
 
-    With `parent`, who started it, it ends when the thread that did ends. `OSError` where a lock
-    that the machine has does not close.
+    With `parent`, the process ends when the thread that started it ends. Raise `OSError` where a
+    lock that the machine has does not close.
     """
     version = landlock_version()
     if version < OLDEST or not machine_is_known():
         return False
+    # No right to execute in the writable folder: a file that hostile data made us write cannot be
+    # run.
     work = every_right(version) & ~(EXECUTE | MAKE_CHARACTER | MAKE_BLOCK | DEVICE_CONTROL)
     rules = [(path, work) for path in write if os.path.isdir(path)]
     rules += [(path, READ | LIST) for path in read if os.path.isdir(path)]

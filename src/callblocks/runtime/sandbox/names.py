@@ -1,4 +1,4 @@
-"""Which paths may cross the border of a sandbox, in either direction.
+"""Paths that may cross the border of a sandbox, in either direction.
 
 src/main.py   🛠/x y.txt   a..b      plain: relative, no `..`, UTF-8, no control characters
 /etc/passwd   ../x   a//b   a\\nb     not
@@ -10,17 +10,17 @@ import re
 
 __all__ = ("DEPTH", "fault_of_path")
 
-# Lone surrogates stand for bytes that are not UTF-8.
+# A lone surrogate stands for a byte that is not UTF-8.
 _UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 _NAME_BYTES = 255
 _PATH_BYTES = 4096
+# The most segments of a path.
 DEPTH = 128
-"""How many parts a path may have."""
 
 
 def fault_of_path(path: str) -> str:
-    """Why a path may not cross, or "" when it may."""
+    """Return why a path may not cross, or "" when it may."""
     if _UNSHOWN.search(path):
         return "its name has control characters, or is not UTF-8"
     parts = path.split("/")

@@ -1,6 +1,6 @@
-"""What a job that has the network finds of the machine's own: name servers and certificates.
+"""The machine's files that a job with the network gets: resolver settings and certificates.
 
-No proxy is among it, and no key: those are in an environment and in folders that a job never has.
+No proxy and no key is among them: those are in an environment and in folders that a job never has.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import os
 
 __all__ = ("NAMES", "certificates", "names")
 
+# Files of name servers, and of the names of ports and protocols.
 NAMES = ("/etc/resolv.conf", "/etc/services", "/etc/protocols")
-"""Files that tell who knows the address of a name, and what ports and protocols are called."""
 
 _OWN_NAMES = ("/etc/hosts", "/etc/nsswitch.conf")
 _CERTIFICATES = (
@@ -21,10 +21,10 @@ _CERTIFICATES = (
 
 
 def certificates() -> list[str]:
-    """The folders and files of certificates that are here; each distribution has its own."""
+    """Return the existing folders and files of certificates; each distribution has its own."""
     return [path for path in _CERTIFICATES if os.path.exists(path)]
 
 
 def names() -> list[str]:
-    """The files of names that are here, for a job that has no `/etc` of its own."""
+    """Return the existing files of names, for a job that has no `/etc` of its own."""
     return [path for path in (*NAMES, *_OWN_NAMES) if os.path.isfile(path)]

@@ -1,7 +1,7 @@
-"""The way in: a folder's entries as a tar stream, and a note of what each file was.
+"""The way in: a folder's entries as a tar stream, and a note of each file.
 
-A file that shrinks while it is read is filled up with zeros, and one that grows is cut: the
-archive stays whole, and the note says what really went in.
+A file that shrinks while it is read is padded with zeros, and one that grows is cut: the archive
+stays valid, and the note has the digest of the bytes that really went in.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BLOCK = tarfile.BLOCKSIZE
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What a file was when it went in; `modified` is of one whose time is watched, else None."""
+    """A file as it went in; `modified` is set only for a file whose time is watched."""
 
     digest: bytes
     executable: bool
@@ -33,17 +33,16 @@ class Note(msgspec.Struct, frozen=True):
 
 
 def note_of(entry: Entry, digest: bytes) -> Note:
-    """The note of a file that went in with this content."""
+    """Return the note of a file that went in with this content."""
     return Note(digest, entry.executable, entry.modified if entry.watched else None)
 
 
 def pack(folder: str, entries: tuple[Entry, ...], sink: int, notes: dict[str, Note]) -> None:
-    """Write the entries as a tar stream to a file descriptor, which it closes; note the files.
+    """Write the entries as a tar stream to a descriptor, close it, and note the files.
 
-    What is read-only does not come out, and needs no note.
-
-    A file that cannot be opened is left out. When nobody reads any more, or the folder is gone,
-    the stream is cut short, without an error: who unpacks it will say so.
+    Read-only files do not come out, and need no note. A file that cannot be opened is left out.
+    When nobody reads any more, or the folder is gone, the stream ends early without an error: the
+    unpacking side reports that.
     """
     with contextlib.suppress(OSError), open(sink, "wb", buffering=_PIECE) as stream:
         root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -52,6 +51,7 @@ def pack(folder: str, entries: tuple[Entry, ...], sink: int, notes: dict[str, No
                 _pack_entry(root, entry, stream, notes)
         finally:
             os.close(root)
+        # The end marker of tar. A stream that was cut short lacks it, and the unpacking side fails.
         stream.write(bytes(2 * _BLOCK))
 
 
@@ -75,7 +75,7 @@ def _copy(fd: int, size: int, stream: BinaryIO) -> bytes:
 
 
 def read_exactly(fd: int, size: int) -> Iterator[bytes]:
-    """The content of a file in exactly this size; closes it."""
+    """Yield the content of a file in exactly this size; close the file."""
     with open(fd, "rb", buffering=0) as file:
         while size and (piece := file.read(min(size, _PIECE))):
             size -= len(piece)
@@ -94,7 +94,7 @@ def open_file(root: int, path: str) -> int | None:
         for folder in folders:
             flags = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
             opened.append(os.open(folder, flags, dir_fd=opened[-1]))
-        # A pipe that took the file's place must not be waited for.
+        # NONBLOCK: a pipe that took the file's place must not block us.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         fd = os.open(name, flags, dir_fd=opened[-1])
     except OSError:

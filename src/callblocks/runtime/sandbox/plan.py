@@ -1,7 +1,7 @@
-"""What the launcher is told, and how it is started.
+"""The launcher's instructions, and its start.
 
-A plan is a list of steps as plain values. It goes through a memory file, not the command line:
-the environment of a job is in it, and every user of the machine can read a command line.
+A plan is a list of steps as plain values. It is passed in a memory file, not on the command line:
+it holds the environment of a job, and every user of the machine can read a command line.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _LAUNCHER = os.path.join(os.path.dirname(__file__), "launcher.py")
 class Plan(msgspec.Struct, kw_only=True):
     """The steps of one start.
 
-    `fds` become 3, 4, 5 … in the program. `user` is whom to become, None to stay. `announce` says
-    `ready` on 3 before the program, which does not get it, is executed. `filter` is the
-    program of system calls that the launcher sets itself, with the Landlock `ruleset` and the
-    rights of each path; a sandbox that sets its own leaves it empty.
+    `fds` become 3, 4, 5 … in the program. `user` is the user id to switch to, `None` to stay. With
+    `announce` the launcher writes `ready` on 3 before it executes the program, which does not get
+    that descriptor. `filter` is the seccomp program that the launcher installs itself, with the
+    Landlock `ruleset` and the rights of each path; a sandbox that installs its own leaves it empty.
     """
 
     argv: list[str]
@@ -48,7 +48,7 @@ class Plan(msgspec.Struct, kw_only=True):
 
 
 def memory_file(name: str, content: bytes) -> int:
-    """A file in memory, open for reading from its start."""
+    """Return a file in memory, open for reading from its start."""
     fd = os.memfd_create(name)
     with os.fdopen(os.dup(fd), "wb") as file:
         file.write(content)
@@ -58,7 +58,7 @@ def memory_file(name: str, content: bytes) -> int:
 
 @contextlib.contextmanager
 def setting_up() -> Generator[None, None, None]:
-    """What the machine refuses while a sandbox is set up becomes `ToolError("sandbox_failed")`."""
+    """Translate an `OSError` during the set-up into `ToolError("sandbox_failed")`."""
     try:
         yield
     except OSError as error:
@@ -69,12 +69,14 @@ def setting_up() -> Generator[None, None, None]:
 async def start(plan: Plan, *, stdin: bool) -> Process:
     """Start the launcher in a session of its own, with pipes for its output.
 
-    Closes `plan.fds` here, whatever happens: they belong to the child now.
+    Close `plan.fds` here, whatever happens: they belong to the child now.
     """
     import asyncio
     from asyncio.subprocess import DEVNULL, PIPE
 
     fds = [*plan.fds]
+    # The launcher compares this with its actual parent, to notice that the host died before it was
+    # tied to it.
     steps = msgspec.structs.asdict(plan) | {"parent": os.getpid()}
     try:
         fds.append(memory_file("plan", marshal.dumps(steps)))

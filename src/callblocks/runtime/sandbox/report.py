@@ -1,4 +1,4 @@
-"""What bubblewrap and the shell inside say of the job, on a pipe that the job is not given.
+"""The report of bubblewrap and the shell inside, on a pipe that the job does not get.
 
     { "child-pid": 4711, … }
     ready
@@ -6,9 +6,9 @@
     …a tar archive of the folder…
     end 0
 
-A job can find that pipe and write to it. It can then only lie about itself: every line is read
-once, in this order, and the archive is read as hostile. What comes before `ready` is not the
-job's: it has not started.
+A job might still find that pipe and write to it. Then it can only lie about itself: every line is
+read once, in this order, and the archive is read as hostile. Lines before `ready` are not the
+job's, because it has not started.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ _PID = re.compile(rb'"child-pid": ([0-9]{1,9})')
 
 
 class Report:
-    """Reads the report.
+    """The reader of the report.
 
-    The callbacks are called when the first process inside is known by its number here, when the
-    job starts, when it has ended, and when the report is a lie.
-
-    `refused` says why the archive was not taken; it is "" while it may still be.
+    The callbacks are called when the first process inside is known by its pid here, when the job
+    starts, when it has ended, and when the report is invalid. `refused` says why the archive was
+    not taken; it is "" while it may still be.
     """
 
     def __init__(
@@ -59,23 +58,26 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        """Whether the archive came whole, and its maker says so: its code is 0 or 1.
+        """Return whether the archive is complete and tar ended with 0 or 1.
 
-        1 is for a file that changed while it was read, as the last daemon died.
+        1 means that a file changed while it was read, for example as the last daemon died.
         """
         if self._unpacker is None or not self._unpacker.ended or self.refused:
             return False
         return self._unpacker.rest.strip(b"\0") in (b"end 0\n", b"end 1\n")
 
     async def pump(self, reader: StreamReader) -> None:
-        """Read the report to its end, also when it is no longer believed."""
+        """Read the report to its end, also when it is no longer trusted, so that the writer never
+        blocks.
+        """
         while piece := await reader.read(_PIECE):
             self.feed(piece)
 
     def feed(self, piece: bytes) -> None:
-        """Read on; never raises."""
+        """Process a piece; never raises."""
         while piece and not self.refused and self.exit_code is None:
             line, newline, rest = piece.partition(b"\n")
+            # Bounded: a job that finds the pipe could send a line without end.
             self._line += line[: _LINE + 1]
             if len(self._line) > _LINE:
                 self._refuse("the report is not readable")

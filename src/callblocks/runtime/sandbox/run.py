@@ -1,4 +1,4 @@
-"""One run of one job: what goes in, what is heard of it meanwhile, and how it ended."""
+"""One run of one job: its input, its output and report, and its end."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TOO_LARGE = (
 
 
 class Run:
-    """The state of a run, from the look at its folder to its end."""
+    """The state of a run, from the survey of its folder to its end."""
 
     def __init__(self, job: Job, survey: Survey, watch: Watch, on_output: OnOutput | None) -> None:
         self.job = job
@@ -63,19 +63,21 @@ class Run:
 
     @property
     def way(self) -> str:
-        """How the folder gets in."""
+        """Return how the folder gets in: bound, copied, or not at all."""
         if not self.copied:
             return "bound"
         return "copy" if self.survey.entries else "none"
 
     @property
     def room(self) -> int:
-        """How many bytes the job's folder may have: what goes in, in whole pages, and more."""
+        """Return the most bytes of the job's folder: the input in whole pages, and the limit."""
         inside = self.survey.size + _PAGE * len(self.survey.entries) if self.copied else 0
         return inside + self.job.limits.files
 
     def rlimits(self, *, grouped: bool) -> dict[int, int]:
-        """What each process is held to. With a group the kernel counts what all use together."""
+        """Return the limits of each process. With a group the kernel counts all processes
+        together.
+        """
         limits = self.job.limits
         rlimits = {
             resource.RLIMIT_CORE: 0,
@@ -86,16 +88,18 @@ class Run:
         return rlimits if grouped else rlimits | {resource.RLIMIT_DATA: limits.memory}
 
     def processes(self, *, grouped: bool) -> int:
-        """The limit that each process has beside that of the group, which is to be met first."""
+        """Return the limit per user beside that of the group, which is to be reached first."""
         return self.job.limits.processes + (_SPARE_PROCESSES if grouped else 0)
 
     def began(self) -> None:
-        """The processes were started: the job must be ready soon."""
+        """Start the clock for the set-up: the job must be ready soon."""
         self._began = time.monotonic()
         self.watch.allow(_START_SECONDS)
 
     def _known(self, pid: int) -> None:
+        # A pidfd refers to this process for good; the number could be reused after its death.
         with contextlib.suppress(ProcessLookupError):
+            # A pidfd names this very process; a pid could be reused by the time it is waited for.
             self.first = os.pidfd_open(pid)
 
     def _ready(self) -> None:
@@ -108,7 +112,7 @@ class Run:
         self.watch.allow(_LEAVE_SECONDS)
 
     async def listen(self, child: Process, reported: int) -> list[Awaitable[None]]:
-        """The work of hearing the job, until nobody can speak any more."""
+        """Return the coroutines that read output and report until every writer is gone."""
         return [
             self.output.pump("stdout", child.stdout),
             self.output.pump("stderr", child.stderr),
@@ -121,7 +125,7 @@ class Run:
             await asyncio.wait_for(death_of(self.first), _DEATH_SECONDS)
 
     def ended(self, group: Group | None, code: int | None, changes: Changes) -> Ended:
-        """How it ended. Raises what the taker of the output raised, and `sandbox_failed`."""
+        """Return how the run ended; raise the consumer's exception, or `sandbox_failed`."""
         if self.output.fault is not None:
             raise self.output.fault
         if not self.report.ready:
@@ -142,7 +146,7 @@ class Run:
         )
 
     def archived(self) -> Changes:
-        """The changes as the report's archive has them."""
+        """Return the changes in the report's archive."""
         if self.report.exit_code is None:
             return Changes(lost="the job was stopped, so its changes were dropped")
         if not self.report.complete:

@@ -1,11 +1,11 @@
-"""What is run apart from the machine, what it may use, and how it ended.
+"""Values of a sandbox: jobs, limits and results.
 
     job = Job(argv=("sh", "-c", "make test"), folder="/home/me/project")
     ended = await sandbox.run(job, lambda stream, piece: show(stream, piece))
     ended.exit_code, ended.changes.written, ended.changes.deleted
 
-A job works on a copy of its folder. Nothing it does reaches the folder itself: what it wrote and
-deleted comes back as values, and the caller decides what becomes of them.
+A job works on a copy of its folder. Nothing it does reaches the folder itself: files that it wrote
+and deleted come back as values, and the caller decides what to do with them.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ MIB = 1024 * 1024
 
 Stream: TypeAlias = Literal["stdout", "stderr"]
 
+# Callback with each piece of output as it comes: raw bytes in an unknown encoding.
 OnOutput: TypeAlias = Callable[[Stream, bytes], None]
-"""Takes each piece of output as it comes: the bytes that the job wrote, in no known encoding."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a job may use. Sizes are in bytes.
+    """The limits of a job. Sizes are in bytes.
 
-    `files` is what it may add to its copy of the folder. Of its output the first `output` bytes
-    are passed on; the rest is counted and dropped. A folder of more than `copy_bytes` or
-    `copy_files` is not copied but shown read-only.
+    `files` is what it may add to its copy of the folder. Of its output the first `output` bytes are
+    passed on; the rest is counted and dropped. A folder of more than `copy_bytes` or `copy_files`
+    is not copied but shown read-only.
     """
 
     seconds: float = 60.0
@@ -59,13 +59,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """One command to run.
 
-    `folder` is copied in and is where the command starts, or `cwd` below it; without one it
-    starts in an empty folder. `without` names what stays behind: paths below the folder. What lies
-    below a path of `read_only` can be read and not written; it never comes out, whatever becomes
-    of it. A file of `watched` that was written again counts as written also where it has the
-    content that it had. `env` is added to an environment that is otherwise made from nothing.
-    With `network` it can connect to all that this machine can, and to services of the machine; it
-    cannot be connected to. All else holds as it does without.
+    `folder` is copied in and is where the command starts, or `cwd` below it; without one it starts
+    in an empty folder. `without` are paths below the folder that stay behind. Paths below
+    `read_only` can be read and not written, and never come out. A file of `watched` that was
+    written again counts as written also where its content is the same. `env` is added to an
+    environment that is otherwise empty. With `network` the job can connect to everything that this
+    machine can, including services of the machine; it cannot be connected to. All other limits hold
+    as without.
     """
 
     argv: tuple[str, ...]
@@ -89,17 +89,17 @@ class Written(msgspec.Struct, frozen=True):
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """Something that did not go in or come out, such as a link or a device, and why."""
+    """An entry that did not go in or come out, such as a link or a device, and the reason."""
 
     path: str
     reason: str
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job did to its copy of the folder. Delete first, then write.
+    """The changes of a job to its copy of the folder. Delete first, then write.
 
-    `lost` says why no changes came out at all: the job was stopped, or what it left was too
-    large or not readable. It is "" when they did.
+    `lost` says why no changes came out at all: the job was stopped, or the result was too large or
+    not readable. It is "" when they did.
     """
 
     written: tuple[Written, ...] = ()
@@ -109,11 +109,11 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job ended.
+    """The end of a job.
 
-    `exit_code` is None when it was stopped. A job that died by a signal has the shell's code,
-    128 and the number, and `signal` names it. `copied` is false when the folder was too large to
-    copy, and so was read-only; `changes` is empty then. Of the `out_of_…` it is known only what
+    `exit_code` is `None` when it was stopped. A job that died by a signal has the shell's code, 128
+    plus the number, and `signal` names it. `copied` is false when the folder was too large to copy,
+    and so was read-only; `changes` is empty then. An `out_of_…` is reliable only for limits that
     `Sandbox.holds` names, and `out_of_disk` only where the job was stopped for it.
     """
 
@@ -137,11 +137,11 @@ class Missing(msgspec.Struct, frozen=True):
 
 
 class Sandbox(Protocol):
-    """Runs jobs apart from the machine.
+    """A sandbox that runs jobs.
 
-    `holds` names what it keeps apart or limits here: filesystem, network, syscalls, uid,
-    processes, memory, disk. What is not named is not held, and neither is the network for a job
-    that is given it.
+    `holds` names what it isolates or limits here: filesystem, network, syscalls, uid, processes,
+    memory, disk. What is not named is not enforced, and neither is the network for a job that is
+    given it.
     """
 
     @property
@@ -153,8 +153,8 @@ class Sandbox(Protocol):
     async def run(self, job: Job, on_output: OnOutput | None = None) -> Ended:
         """Run a job to its end.
 
-        When its time is over, or this is cancelled, every process of it is killed and gone
-        before this returns or raises. Raises `ToolError("sandbox_failed")` when the job could
-        not be started.
+        When its time is over, or this is cancelled, every process of it is killed and gone before
+        this returns or raises. Raise `ToolError("sandbox_failed")` when the job could not be
+        started.
         """
         ...

@@ -1,8 +1,8 @@
-"""A job's copy of its folder on the host's disk, for a sandbox that has no disk of its own.
+"""A job's copy of its folder on the host's disk, for a sandbox without a tmpfs of its own.
 
-    <temporary>/workspace   the copy          <temporary>/tmp   for whatever
+    <temporary>/workspace   the copy          <temporary>/tmp   for temporary files
 
-The job's user owns both. Afterwards, when all its processes are dead, what it left is read as
+The job's user owns both. Afterwards, when all its processes are dead, the result is read as
 hostile: no link is followed, and only regular files of that user are taken.
 """
 
@@ -35,13 +35,15 @@ class Scratch:
         self.temporary = os.path.join(top, "tmp")
 
     def set_up(self) -> None:
+        # Others may pass through but not list it: the job needs to reach its two folders and
+        # nothing else.
         os.chmod(self._top, 0o711)
         for path in (self.workspace, self.temporary):
             os.mkdir(path, 0o700)
             os.chown(path, self._user, self._user)
 
     def fill(self, folder: str, entries: tuple[Entry, ...], notes: dict[str, Note]) -> None:
-        """Copy the entries in, and note each file. Nobody else is in there yet."""
+        """Copy the entries in, and note each file. No job runs in there yet."""
         root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for entry in entries:
@@ -72,7 +74,7 @@ class Scratch:
         os.chown(path, self._user, self._user, follow_symlinks=False)
 
     def collect(self, collector: Collector, without: Collection[str] = ()) -> None:
-        """Give the collector all that is there but what is `without`. Raises `Refused` with it."""
+        """Pass every entry but those in `without` to the collector, which may raise `Refused`."""
         for found in walk(self.workspace, without.__contains__):
             collector.count()
             self._collect(collector, found)
@@ -83,6 +85,7 @@ class Scratch:
             return
         if not stat.S_ISREG(seen.st_mode):
             collector.other(path, "it is a link or a pipe")
+        # A hard link to a file of the host has the host's owner: its content must not come out.
         elif seen.st_uid != self._user:
             collector.other(path, "it is not the job's own")
         elif collector.admit(path, seen.st_size):
@@ -93,13 +96,13 @@ class Scratch:
             collector.file(path, content, executable=executable, modified=seen.st_mtime)
 
     def size(self) -> int:
-        """How many bytes both folders take on the disk; files may come and go meanwhile."""
+        """Return the bytes that both folders take on the disk; files may come and go meanwhile."""
         return sum(max(found.seen.st_blocks, 1) * 512 for found in walk(self._top))
 
 
 @contextlib.asynccontextmanager
 async def scratch(user: int) -> AsyncGenerator[Scratch, None]:
-    """A scratch that is removed at the end, with all that is in it."""
+    """Create a scratch folder and remove it at the end, with its content."""
     with setting_up():
         top = tempfile.mkdtemp(prefix="callblocks-")
     try:
@@ -108,7 +111,7 @@ async def scratch(user: int) -> AsyncGenerator[Scratch, None]:
             made.set_up()
         yield made
     finally:
-        # It copes with folders nested deeper than Python can call itself.
+        # `rm` copes with folders nested deeper than Python's recursion limit.
         remover = await asyncio.create_subprocess_exec(
             *("/bin/rm", "-rf", "--", top), stdin=asyncio.subprocess.DEVNULL, env={}
         )

@@ -1,13 +1,27 @@
-"""The filter of system calls, as the kernel reads it: 8-byte steps of classic BPF.
+"""The seccomp filter of system calls, as the kernel reads it: 8-byte instructions of classic BPF.
 
-Each call that is named has one rule, and each rule ends in an answer:
+Layout of the program
+    architecture    another one (32 bit) kills the process: its numbers mean other calls
+    x32             kills the process, for the same reason
+    number > NEWEST ENOSYS: nobody has judged these calls; programs fall back to older ones
+    one rule per call of the table:
 
-    is it keyctl?   no: the next rule.   yes: EPERM
-    is it clone?    no: the next rule.   yes: new namespaces: EPERM; else allowed
+        is it keyctl?   no: the next rule.   yes: EPERM
+        is it clone?    no: the next rule.   yes: new namespaces: EPERM; else allowed
 
-What is not named is allowed, up to the newest call known; what is newer does not exist (ENOSYS),
-and a program falls back. Another machine's calls (32 bit, x32) end the program. A test of an
-argument reads its lower 32 bits, as the kernel does for each of those named here.
+    anything else   allowed
+
+Invariants
+- Every rule ends in a return, so no rule falls through into the next one.
+- Jumps are relative and at most 255 instructions; a rule is far shorter.
+- An argument test reads the lower 32 bits, as the kernel does for each argument tested here.
+  Pointers cannot be tested: the memory behind them may change after the check.
+
+Why a list of refused calls and not of permitted ones: jobs are arbitrary programs, and a missing
+permission would break them in ways that nobody can diagnose. The file system, the network and other
+processes are held by namespaces or Landlock; this filter removes attack surface. `clone3` and
+`openat2` pass their flags in memory, where a filter cannot look, so they must not exist: callers
+fall back to `clone` and `openat`, which can be tested.
 """
 
 from __future__ import annotations
@@ -27,8 +41,10 @@ _NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _X32 = 0x40000000
 
+# Set-uid and set-gid bits: a file with them could give its owner's rights to another process.
 _SET_ID = 0o6000
 _CREATES = 0o100 | 0o20000000  # O_CREAT, and the bit that only O_TMPFILE has
+# All CLONE_NEW… flags together.
 _NAMESPACES = 0x7E020000
 _READ, _NONE = 0xFFFFFFFF, 0
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
@@ -38,6 +54,7 @@ _ANY, _TCP, _UDP = 0, 6, 17
 _TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x5412, 0x541C, 0x5423
 _FORMAT, _CHARACTER, _BLOCK = 0o170000, 0o020000, 0o060000
 
+# ENOSYS instead of EPERM: libc falls back to an older call only if this one does not exist.
 _NO_SUCH_CALL = ("clone3", "openat2", "statmount", "listmount")
 _NOTHING_TO_DO = ("sync", "syncfs")
 _OUTLIVES = ("shmget", "semget", "msgget", "mq_open")
@@ -45,17 +62,17 @@ _LETS_IN = ("bind", "listen")
 
 
 def machine_is_known(machine: str | None = None) -> bool:
-    """Whether a filter can be made for this machine."""
+    """Return whether a filter can be made for this machine."""
     return (machine or os.uname().machine) in MACHINES
 
 
 def syscall_filter(machine: str | None = None, *, apart: bool, network: bool = False) -> bytes:
-    """The filter for a machine, this one unless named.
+    """Return the filter for a machine, this one unless named.
 
-    `apart` says that the job has network and IPC namespaces of its own, and sees no folder of
-    the host where a socket may wait: then it may make local sockets and shared memory. With
-    `network` it shares the network of the host, whose local sockets have names there too: it may
-    make sockets of TCP and UDP instead, and connect with them.
+    `apart` is true where the job has network and IPC namespaces of its own, and sees no folder of
+    the host in which a socket may listen: then it may create local sockets and shared memory. With
+    `network` it shares the network of the host, whose abstract sockets are reachable there too: it
+    may create TCP and UDP sockets instead, and connect with them.
     """
     name = machine or os.uname().machine
     steps = [
@@ -77,7 +94,7 @@ def syscall_filter(machine: str | None = None, *, apart: bool, network: bool = F
 
 
 def _rules(apart: bool, network: bool) -> Iterator[tuple[str, list[bytes]]]:
-    """Every call of the table with its answer."""
+    """Yield every call of the table with its answer."""
     local = apart and not network
     special = _by_argument() | _by_family(local, network)
     free = {*(_OUTLIVES if apart else ()), *(_LETS_IN if local else ())}
@@ -93,9 +110,10 @@ def _rules(apart: bool, network: bool) -> Iterator[tuple[str, list[bytes]]]:
 
 
 def _by_family(local: bool, network: bool) -> dict[str, list[bytes]]:
-    """Sockets: `local` ones where nobody else has any, or those of the network, or none.
+    """Return the rules for sockets: `local` ones where nobody else has any, those of the network,
+    or none.
 
-    A pair of datagram sockets is no pair: each of them can send to whoever has a name.
+    A pair of datagram sockets is not confined to itself: each end can send to any named socket.
     """
     pair = [*_load(0), *_must_be((_AF_UNIX,), errno.EAFNOSUPPORT)]
     pair += [] if local else _of_type(_STREAM, _PACKETS)
@@ -111,6 +129,8 @@ def _by_argument() -> dict[str, list[bytes]]:
     return {
         "clone": _unless_bits(0, _NAMESPACES),
         "personality": _only(0, (_NONE, _READ), errno.EPERM),
+        # TIOCSTI and TIOCLINUX type into the terminal of whoever started us; TIOCSETD loads kernel
+        # modules.
         "ioctl": _load(1) + _none_of((_TIOCSTI, _TIOCLINUX, _TIOCSETD)),
         "open": _unless_made(1, 2),
         "openat": _unless_made(2, 3),
@@ -125,23 +145,23 @@ def _by_argument() -> dict[str, list[bytes]]:
 
 
 def _only(argument: int, values: tuple[int, ...], code: int) -> list[bytes]:
-    """Allowed when the argument is one of the values."""
+    """Allow when the argument is one of the values."""
     return [*_load(argument), *_must_be(values, code), _allow()]
 
 
 def _must_be(values: tuple[int, ...], code: int) -> list[bytes]:
-    """Goes on when what was loaded is one of the values."""
+    """Continue when the loaded value is one of the values."""
     tests = [_step(_EQUAL, value, len(values) - at, 0) for at, value in enumerate(values)]
     return [*tests, _refuse(code)]
 
 
 def _of_type(*types: int) -> list[bytes]:
-    """Goes on when the socket is to be of one of the types."""
+    """Continue when the socket is of one of the types."""
     return [*_load(1), _step(_AND, _TYPE), *_must_be(types, errno.EPROTONOSUPPORT)]
 
 
 def _none_of(values: tuple[int, ...]) -> list[bytes]:
-    """Allowed when what was loaded is none of the values."""
+    """Allow when the loaded value is none of the values."""
     tests = [
         step for value in values for step in (_step(_EQUAL, value, 0, 1), _refuse(errno.EPERM))
     ]
@@ -149,18 +169,20 @@ def _none_of(values: tuple[int, ...]) -> list[bytes]:
 
 
 def _unless_bits(argument: int, mask: int) -> list[bytes]:
-    """Allowed when the argument has no bit of the mask."""
+    """Allow when the argument has no bit of the mask."""
     return [*_load(argument), _step(_BITS, mask, 0, 1), _refuse(errno.EPERM), _allow()]
 
 
 def _unless_made(flags: int, mode: int) -> list[bytes]:
-    """A file may be opened; a file that is made must not be set-id. Else the mode is garbage."""
+    """Allow opening; a created file must not be set-id. Without a create flag the mode is
+    garbage.
+    """
     made = _unless_bits(mode, _SET_ID)
     return [*_load(flags), _step(_BITS, _CREATES, 1, 0), _allow(), *made]
 
 
 def _no_device(mode: int) -> list[bytes]:
-    """Allowed for files, FIFOs and sockets that are not set-id."""
+    """Allow files, FIFOs and sockets that are not set-id."""
     not_set_id = [*_load(mode), _step(_BITS, _SET_ID, 0, 1), _refuse(errno.EPERM)]
     return [*not_set_id, _step(_AND, _FORMAT), *_none_of((_CHARACTER, _BLOCK))]
 

@@ -1,7 +1,8 @@
-"""From the start of a job's processes to the death of the last one.
+"""Supervision from the start of a job's processes to the death of the last one.
 
-A run is a task of its own that nobody cancels. It is told to stop, by the clock or by the caller,
-and then kills, waits and clears away before it ends: so no cancellation can come in between.
+A run is a task that nobody cancels. It is told to stop, by the clock or by the caller, and then
+kills, waits and cleans up before it ends. If it were cancelled instead, a second cancellation could
+interrupt the cleaning and leave processes alive.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ T = TypeVar("T")
 
 
 class Watch:
-    """Says when a run must stop: when its time is over, or when someone says so."""
+    """The stop signal of a run: its time is over, or a caller asked for it."""
 
     def __init__(self) -> None:
         self._stopped = asyncio.Event()
@@ -31,7 +32,7 @@ class Watch:
         self.timed_out = False
 
     def allow(self, seconds: float) -> None:
-        """From now on so many seconds, whatever was left."""
+        """Restart the clock with this many seconds."""
         self.release()
         self._timer = asyncio.get_running_loop().call_later(seconds, self._time_is_over)
 
@@ -43,7 +44,7 @@ class Watch:
         self._stopped.set()
 
     def release(self) -> None:
-        """Forget the time."""
+        """Stop the clock."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -61,9 +62,11 @@ class Watch:
 
 
 async def to_its_end(run: Coroutine[Any, Any, T], watch: Watch) -> T:
-    """Wait for a run. Cancelled, tell it to stop, wait all the same, and be cancelled then."""
+    """Wait for a run. When cancelled, tell it to stop, wait all the same, and raise then."""
     task = asyncio.ensure_future(run)
     cancelled = False
+    # A loop, because each further cancellation interrupts the wait again; none may abandon the
+    # task.
     while not task.done():
         try:
             await asyncio.wait((task,))
@@ -86,16 +89,18 @@ async def supervise(
     group: Group | None,
     kill_rest: Callable[[], Awaitable[None]],
 ) -> None:
-    """See a job's processes through until they end or must stop; then none of them lives.
+    """Supervise a job's processes until they end or must stop; afterwards none of them lives.
 
-    The job has ended when `child` has; `kill_rest` then sees to what it left. `beside` is work
-    that ends by itself when the processes do: reading what they say.
+    The job has ended when `child` has; `kill_rest` then kills what it left. `beside` are coroutines
+    that end by themselves when the processes do: readers of their output.
     """
     exited = asyncio.ensure_future(_exit_of(child))
     work: asyncio.Future[list[object]] = asyncio.gather(
         exited, child.wait(), _give(child, stdin), *beside
     )
     try:
+        # Only the exit of the child or the stop ends the wait; the readers may go on as long as a
+        # daemon of the job holds the pipes open.
         await watch.during(exited)
     finally:
         watch.release()
@@ -105,7 +110,7 @@ async def supervise(
                 await group.kill()
             await kill_rest()
         except asyncio.CancelledError:
-            # The loop ends: nothing is read any more, but nothing is left unseen either.
+            # The loop is ending: the readers are cancelled, but still awaited.
             work.cancel()
             raise
         finally:
@@ -125,7 +130,7 @@ async def _exit_of(child: Process) -> None:
 
 
 async def death_of(pidfd: int) -> None:
-    """Wait until a process is dead, for a pidfd can be read then; close it."""
+    """Wait until a process is dead (its pidfd becomes readable); close the pidfd."""
     loop = asyncio.get_running_loop()
     dead = asyncio.Event()
     loop.add_reader(pidfd, dead.set)
@@ -148,7 +153,7 @@ async def _give(child: Process, stdin: bytes) -> None:
 
 
 async def read_pipe(fd: int) -> StreamReader:
-    """A reader of a pipe, which it closes at the end."""
+    """Return a reader of a pipe, which it closes at the end."""
     reader = StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(

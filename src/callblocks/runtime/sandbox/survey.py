@@ -1,4 +1,4 @@
-"""What of a folder goes into a sandbox: its files by size and mode, links that stay inside.
+"""The input of a sandbox: a folder's files by size and mode, and links that stay inside.
 
 The folder is somebody's real one, and may change while it is read: it is walked by file
 descriptors, no link is followed, and only regular files are opened later.
@@ -26,10 +26,10 @@ _SPECIAL = "it is a device, a socket or a pipe"
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A file, a folder or a link that goes in. `size` is the file's when it was seen.
+    """A file, a folder or a link that goes in. `size` is the file's size when it was seen.
 
-    A file that is `watched` goes in as a little older than it is: so its time tells whether it was
-    written again, however soon.
+    A `watched` file gets an older time than it has, so that any later write is visible in its time,
+    however soon it happens.
     """
 
     path: str
@@ -50,13 +50,13 @@ class Entry(msgspec.Struct, frozen=True):
 
     @property
     def permissions(self) -> int:
-        """What may be done with it inside."""
+        """Return the permissions inside."""
         allowed = 0o755 if self.executable or not self.is_file else 0o644
         return allowed & ~0o222 if self.read_only else allowed
 
 
 class Survey(msgspec.Struct, frozen=True):
-    """What goes in, what does not, and whether all of it is little enough to be copied."""
+    """The entries that go in, those that do not, and whether all of it is small enough to copy."""
 
     entries: tuple[Entry, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
@@ -68,9 +68,9 @@ class Survey(msgspec.Struct, frozen=True):
 
 
 def survey(job: Job) -> Survey:
-    """Look at a job's folder; once it is too large to copy, only for what would lead out of it.
+    """Survey a job's folder; if it is too large to copy, only look for entries that lead out of it.
 
-    Raises `ToolError("sandbox_failed")` when the folder itself cannot be read.
+    Raise `ToolError("sandbox_failed")` when the folder itself cannot be read.
     """
     if job.folder is None:
         return Survey()
@@ -90,7 +90,7 @@ def survey(job: Job) -> Survey:
 
 
 def _as_asked(entry: Entry, job: Job) -> Entry:
-    """An entry with what the job says of its path."""
+    """Return an entry with the job's settings for its path."""
     if entry.is_file and entry.path in job.watched:
         older = float(math.floor(entry.modified) - 1)
         return msgspec.structs.replace(entry, modified=older, watched=True)
@@ -99,7 +99,9 @@ def _as_asked(entry: Entry, job: Job) -> Entry:
 
 
 def _refuse_ways_out(job: Job) -> None:
-    """A folder that is shown, not copied, must have no pipe: read-only does not keep from those."""
+    """Raise if a folder that is bound, not copied, has a pipe or socket: read-only does not stop
+    writing to those.
+    """
     assert job.folder is not None
     for found in _walk(job.folder, frozenset(job.without)):
         if isinstance(found, LeftOut) and found.reason == _SPECIAL:

@@ -1,17 +1,19 @@
-"""The numbers of the system calls that the filter names, for each machine it knows.
+"""Numbers of the system calls that the filter names, for each machine it knows.
 
-Calls newer than `NEWEST` are not known to anyone who judged this list.
+Calls newer than `NEWEST` have not been judged and do not exist for a job. Raise it only after
+adding those that need a rule.
 """
 
 from __future__ import annotations
 
 __all__ = ("MACHINES", "NEWEST", "SYSCALLS")
 
+# The kernel's id of each machine (AUDIT_ARCH), by the name that `os.uname()` gives.
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""What the kernel calls each machine, by the name that `os.uname()` gives."""
 
 NEWEST = 462
 
+# A number for each of `MACHINES`, in their order; `None` where the machine has no such call.
 SYSCALLS: dict[str, tuple[int | None, int | None]] = {
     # Secrets of the kernel and of other programs.
     "add_key": (248, 217),
@@ -26,7 +28,7 @@ SYSCALLS: dict[str, tuple[int | None, int | None]] = {
     "syslog": (103, 116),
     "lookup_dcookie": (212, 18),
     "memfd_secret": (447, 447),
-    # Large doors into the kernel, with a history of faults.
+    # Large interfaces into the kernel, with a history of vulnerabilities.
     "bpf": (321, 280),
     "userfaultfd": (323, 282),
     "io_uring_setup": (425, 425),
@@ -41,7 +43,7 @@ SYSCALLS: dict[str, tuple[int | None, int | None]] = {
     "set_mempolicy_home_node": (450, 450),
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
-    # Where files are: mounts, roots, namespaces, handles.
+    # Location of files: mounts, roots, namespaces, handles.
     "mount": (165, 40),
     "umount2": (166, 39),
     "pivot_root": (155, 41),
@@ -112,4 +114,3 @@ SYSCALLS: dict[str, tuple[int | None, int | None]] = {
     "msgget": (68, 186),
     "mq_open": (240, 180),
 }
-"""A number for each of `MACHINES`, in their order; None where the machine has no such call."""

@@ -1,9 +1,19 @@
-"""The way out: a tar stream that may be forged, read strictly, piece by piece.
+"""The way out: a tar stream that may be forged, parsed strictly, piece by piece.
 
-Only what our archiver writes is known: headers of 512 bytes with octal sizes and a checksum,
+Only what our archiver writes is accepted: headers of 512 bytes with octal sizes and a checksum,
 regular files, folders, links, devices and pipes, and `L` and `K` records for long names. Sparse
-files, extended headers and anything else refuse the whole archive. Memory is bounded by the
-limits whatever a header claims.
+files, extended headers and anything else refuse the whole archive. Memory is bounded by the limits
+whatever a header claims.
+
+Why not `tarfile`: it wants a seekable or blocking file, accepts many formats whose interpretation
+differs between programs, and reads a whole extended header into memory.
+
+States
+    header    512 bytes; two of zeros end the archive
+    content   the bytes of a file
+    name      the bytes of a long name, which belongs to the next header
+    padding   zeros up to the next block
+    end       everything that follows is `rest`
 """
 
 from __future__ import annotations
@@ -28,7 +38,7 @@ _Part: TypeAlias = Literal["header", "content", "name", "padding", "end"]
 
 
 class Unpacker:
-    """Reads one archive: `feed` pieces until `ended`; what follows the archive is in `rest`."""
+    """The parser of one archive: `feed` pieces until `ended`; what follows is in `rest`."""
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
@@ -47,13 +57,15 @@ class Unpacker:
 
     @property
     def ended(self) -> bool:
-        """Whether the archive came to its end."""
+        """Return whether the archive is at its end."""
         return self._part == "end"
 
     def feed(self, piece: bytes) -> None:
-        """Read on. Raises `Refused`; nothing may be fed after that."""
+        """Process a piece. Raise `Refused`; nothing may be fed after that."""
         view = memoryview(piece)
         while view and not self.ended:
+            # `_wanted` counts down the current part; `_keep` is false for skipped bytes, so that a
+            # skipped file costs no memory.
             taken = view[: self._wanted]
             if self._keep:
                 self._buffer += taken
@@ -89,11 +101,14 @@ class Unpacker:
             self._zeros += 1
             self._expect("end" if self._zeros == 2 else "header", _BLOCK)
             return
+        # A single zero block followed by a header is how two archives are glued together; parsers
+        # disagree on which one counts.
         if self._zeros or not _sum_is_right(block):
             raise Refused("the archive is damaged")
         self._start_member(block, kind=block[156:157], size=_octal(block[124:136]))
 
     def _start_member(self, block: bytes, kind: bytes, size: int) -> None:
+        # Counted before it is read: headers without content would otherwise cost nothing.
         self._collector.count()
         self._padding = -size % _BLOCK
         if kind in (b"L", b"K"):
@@ -137,7 +152,7 @@ def _octal(field: bytes) -> int:
 
 
 def _time(field: bytes) -> int:
-    """When a file was written; what no octal number can say, such as 1960, counts as long ago."""
+    """Return the time of a write; a time that no octal number can express counts as long ago."""
     digits = field.strip(b" \0")
     return int(digits, 8) if digits and not digits.strip(b"01234567") else 0
 

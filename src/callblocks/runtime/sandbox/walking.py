@@ -1,7 +1,7 @@
-"""Everything below a folder, by file descriptors: no link is followed, no depth is trusted.
+"""A walk over everything below a folder by file descriptors: no link is followed.
 
-A job can nest folders as deep as it likes, so this keeps a list of its own instead of calling
-itself, and does not enter what lies deeper than a path may be.
+A job can nest folders as deep as it likes, so the walk keeps an explicit stack instead of
+recursing, and does not enter folders deeper than a path may be.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ class _Open(NamedTuple):
 
 
 def walk(top: str, skip: Callable[[str], bool] = lambda path: False) -> Iterator[Found]:
-    """Give every entry, a folder before what is in it; a path that is skipped is not entered.
+    """Yield every entry, a folder before its content; do not enter a skipped path.
 
-    What vanishes meanwhile or cannot be read is passed over. Raises `OSError` for the top.
+    Entries that vanish meanwhile or cannot be read are skipped. Raise `OSError` for the top.
     """
+    # The stack holds one open descriptor per level, so its depth is bounded by DEPTH, and with it
+    # the number of open files.
     opened = [_open(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), "")]
     try:
         while opened:

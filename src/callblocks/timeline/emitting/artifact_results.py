@@ -1,7 +1,8 @@
 """Artifacts of an outcome: a digest and a content for each, after the results.
 
 They are kept files that stand in no folder of the turn, at `fi:<turn>.files/<call>/<name>`;
-`react.read` brings them by that path. One whose beginning the output shows has no content here.
+`react.read` brings them by that path. An artifact whose beginning the output shows has no content
+here.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ __all__ = ("artifact_path", "artifact_results")
 
 
 def artifact_results(ended: Ended, artifacts: Iterable[Artifact], hidden: set[str]) -> Emitted:
-    """The blocks of artifacts; those with a digest in `hidden` show no content."""
+    """Return the blocks of artifacts; those with a digest in `hidden` show no content."""
     notices: list[Notice] = []
     results: list[Block] = []
+    # By digest: a tool may have kept the same content under two names.
     for artifact in {one.digest: one for one in artifacts}.values():
         content = ended.holdings.content(artifact)
         path = artifact_path(ended.stamp.turn, ended.stamp.call, artifact)
@@ -44,7 +46,7 @@ def artifact_results(ended: Ended, artifacts: Iterable[Artifact], hidden: set[st
 
 
 def artifact_path(turn: str, call: str, artifact: Artifact) -> FilePath:
-    """Where a kept file is on the timeline: under its name, where that is one."""
+    """Return the path of a kept file on the timeline: under its name, where that is valid."""
     name = artifact.path.rpartition("/")[2]
     try:
         return file_path(turn, f"{call}/{name or 'file'}")
@@ -53,7 +55,7 @@ def artifact_path(turn: str, call: str, artifact: Artifact) -> FilePath:
 
 
 def _blocks(ended: Ended, file: TurnFile, without_content: bool) -> list[Block]:
-    # Nothing is at the physical path until somebody reads the file.
+    # The physical path does not exist until somebody reads the file.
     blocks = file_blocks(
         ended.stamp,
         file,

@@ -2,15 +2,17 @@
 
     {"tool_id":"react.write","tool_call_id":"abc","params":{"path":"a.md","content":"# A… "},"ts":…}
 
-What stands elsewhere on the timeline is not repeated: of the content of `react.write`, and of
-code, at most 100 characters stay, then `... [see fi:…]`. All other parameters stay whole: the
-call is the record. Only where a block cannot hold them are long ones kept as artifacts.
-Secrets are not in it. The parameters are those that the model wrote, in its own types: it is shown
-what it said, and a call that is run again after a restart is checked again, with the same outcome.
-What is read out of them here, code and the path of a file, is that of the checked call, as all of
-the results are. `meta.input` tells calls with the same id apart: a digest of tool and input.
-`meta.is_partial` says that something of the input is not in it; `meta.runs` and `meta.result` say
-which tool runs and what kind of result it has, where the name that was written does not.
+- Content that stands elsewhere on the timeline is not repeated: of the content of `react.write`,
+  and of code, at most 100 characters stay, then `... [see fi:…]`. All other parameters stay whole,
+  because the call is the record. Only where a block cannot hold them are long ones kept as
+  artifacts.
+- Secrets are masked.
+- The parameters are those that the model wrote, in its own types: it is shown what it wrote, and a
+  call that is run again after a restart is checked again, with the same outcome.
+- Code, and the path of a file, are read from the checked call, as all of the results are.
+- `meta.input` distinguishes calls with the same id: a digest of tool and input. `meta.is_partial`
+  marks an incomplete input; `meta.runs` and `meta.result` name the tool that runs and the kind of
+  its result, where the written name does not.
 """
 
 from __future__ import annotations
@@ -45,11 +47,11 @@ __all__ = (
     "result_kind",
 )
 
+# Characters that stay of a parameter which stands elsewhere.
 _START = 100
-"""Characters that stay of a parameter which stands elsewhere."""
 
+# Characters from which a parameter is kept as an artifact, where the block is too large.
 _LONG = 10_000
-"""Characters from which a parameter is kept as an artifact, where the block is too large."""
 
 _CODE_MIMES = {
     "bash": "text/x-sh",
@@ -66,13 +68,16 @@ def call_blocks(
     keep: Keep | None = None,
     checked: CheckedCall | None = None,
 ) -> list[Block]:
-    """The code block of an exec call, and the call block. `checked` is the call as it will run."""
+    """Return the code block of an exec call, and the call block. `checked` is the call as it will
+    run.
+    """
     ran = as_run(call, checked)
     code = code_of(ran) if shape == "exec" else None
     blocks = [] if code is None else [_code_block(stamp, ran.name, code)]
     params = _params(stamp, call, shape, ran)
     kept: list[Artifact] = []
     text = _payload(stamp, params)
+    # Only as a last resort: the call is the record, and a resumed turn needs its whole input.
     if not fits(text):
         text = _payload(stamp, _smaller(stamp, params, keep, kept))
     meta: dict[str, Any] = {"input": input_digest(call)}
@@ -125,16 +130,16 @@ def _said_kind(block: Block) -> ResultKind | None:
 
 
 def input_digest(call: Call) -> str:
-    """What is the same for the same call only: of its tool, and its whole input without secrets.
+    """Return a digest that only the same call has: of its tool, and its input without secrets.
 
-    A secret that is in nothing else but a digest could be guessed from it.
+    A secret that occurs in nothing but a digest could be guessed from it.
     """
     text = json_text([call.name, without_secrets(plain(call.input))])
     return sha256(text.encode()).hexdigest()
 
 
 def params_of(block: Block) -> dict[str, Any]:
-    """The parameters that a call block says; none where it cannot be read."""
+    """Return the parameters in a call block; none where it cannot be read."""
     try:
         said = msgspec.json.decode(block.text or "{}")
         return msgspec.convert(said["params"], dict[str, Any])
@@ -143,7 +148,7 @@ def params_of(block: Block) -> dict[str, Any]:
 
 
 def is_whole(block: Block) -> bool:
-    """Whether a call block says all of its input: nothing was cut or taken out of it."""
+    """Return whether a call block has all of its input: nothing was cut or masked."""
     if block.meta.get("is_partial"):
         return False
     call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
@@ -151,7 +156,7 @@ def is_whole(block: Block) -> bool:
 
 
 def has_code_elsewhere(block: Block) -> bool:
-    """Whether the parameter `code` of a call block is the start of what its code block has.
+    """Return whether the parameter `code` of a call block is the start of its code block.
 
     A call that stands for another has a code block, too, but its parameters are whole.
     """
@@ -159,13 +164,13 @@ def has_code_elsewhere(block: Block) -> bool:
 
 
 def code_of(call: Call) -> str | None:
-    """The code that an exec call runs: its parameter `code`."""
+    """Return the code that an exec call runs: its parameter `code`."""
     code = call.input.get("code")
     return code if isinstance(code, str) and code.strip() else None
 
 
 def _said_of(call: Call, shape: Shape, checked: CheckedCall) -> dict[str, Any]:
-    """What a call block says of the call that runs, where its name does not say it."""
+    """Return the meta of a call block about the call that runs, where its name does not tell."""
     runs = {} if checked.name == call.name else {"runs": plain(checked.name)}
     return runs if shape == shape_of(call.name) else {**runs, "result": shape}
 
@@ -182,14 +187,15 @@ def _code_block(stamp: Stamp, tool: str, code: str) -> Block:
 
 
 def _params(stamp: Stamp, call: Call, shape: Shape, ran: Call) -> dict[str, Any]:
-    """The parameters as written, without secrets, and with what stands elsewhere cut short."""
+    """Return the parameters as written, without secrets, and with content of other blocks cut."""
     elsewhere: dict[str, str] = {}
-    # What a call holds that stands for another is its input, whole.
+    # The input of a call that stands for another is not repeated elsewhere, so it stays whole.
     is_own = call.name == ran.name
     if is_own and shape == "write" and "content" in call.input:
         elsewhere["content"] = _short(call.input["content"], _written_at(stamp, ran))
     if is_own and shape == "exec" and (code := code_of(ran)) is not None:
         elsewhere["code"] = _short(code, stamp.code_path)
+    # Removed before redaction, so that a large content is not scanned for secrets here.
     given = {**call.input, **dict.fromkeys(elsewhere)}
     return {**without_secrets(plain(given)), **elsewhere}
 
@@ -200,7 +206,7 @@ def _short(value: Any, path: str) -> str:
 
 
 def _written_at(stamp: Stamp, call: Call) -> str:
-    """Where the content is: the file, or the result that says why there is none."""
+    """Return where the content is: the file, or the result that says why there is none."""
     path = call.input.get("path")
     try:
         return str(
@@ -218,7 +224,9 @@ def _payload(stamp: Stamp, params: dict[str, Any]) -> str:
 def _smaller(
     stamp: Stamp, params: dict[str, Any], keep: Keep | None, kept: list[Artifact]
 ) -> dict[str, Any]:
-    """The parameters with the long ones kept elsewhere; all of them as one, if they are many."""
+    """Return the parameters with the long ones kept elsewhere; all of them as one, if they are
+    many.
+    """
     smaller: dict[str, Any] = {}
     for name, value in params.items():
         text = value if isinstance(value, str) else json_text(value)
@@ -231,7 +239,7 @@ def _smaller(
 
 
 def _kept(name: str, text: str, keep: Keep | None, kept: list[Artifact]) -> str:
-    """The start of a text, and the artifact that has all of it."""
+    """Return the start of a text, and keep all of it as an artifact."""
     content = text.encode()
     try:
         artifact = keep(name, content, "") if keep is not None else None

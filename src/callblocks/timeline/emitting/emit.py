@@ -2,9 +2,9 @@
 
     emit(call, outcome, stamp=stamp, shape=shape_of(call.name), holdings=holdings)
 
-Records stand before the results: once those are there the round has ended, and what it freezes
-can no longer be hidden. What the model said before the call, its notes, is written by the session
-and no part of this. Nothing that a tool or a model did makes this raise.
+Records stand before the results: the results end the round, and what the round freezes can no
+longer be hidden. The model's text before the call (notes) is written by the session and not here.
+Nothing that a tool or a model did makes this raise.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _RESULTS: dict[Shape, _Results] = {
     "fetch": fetch_results,
 }
 
+# The most characters of base64 and text in all results of one call; a store takes them at once.
 _TOTAL = 128 * 2**20
-"""Characters of base64 and text in all results of one call; a store takes them at once."""
 
 
 def emit(
@@ -60,7 +60,7 @@ def emit(
     checked: CheckedCall | None = None,
     brought: Sequence[Block] = (),
 ) -> list[Block]:
-    """Every block of a call. `brought` are blocks and records that the tool itself left."""
+    """Return every block of a call. `brought` are blocks and records that the tool itself left."""
     return [
         *call_blocks(stamp, call, shape, holdings.artifacts, checked),
         *result_blocks(
@@ -85,15 +85,16 @@ def result_blocks(
     checked: CheckedCall | None = None,
     brought: Sequence[Block] = (),
 ) -> list[Block]:
-    """What follows the call block, for one that was written before the call ran.
+    """Return the blocks after the call block, for a call that was written before it ran.
 
-    The results are of the call as it was checked: what the model wrote may say it in other types.
+    The results are of the call as it was checked: the model's own input may have other types.
     """
-    # A call that failed hides nothing and brings nothing, however far its tool came.
+    # A failed call hides nothing and brings nothing, however far its tool came.
     brought = brought if outcome.ok else ()
     shown = tuple(block for block in brought if block.type not in RECORDS)
     ran = as_run(call, checked)
     ended = Ended(call=ran, outcome=outcome, stamp=stamp, holdings=holdings, brought=shown)
+    # Shapes decide what is shown; the bound below applies to everything that they return.
     emitted = _RESULTS[shape](ended)
     others = _artifacts(ended, emitted)
     results, cut_short = _bounded((*emitted.results, *others.results))
@@ -107,7 +108,7 @@ def result_blocks(
 
 
 def _artifacts(ended: Ended, emitted: Emitted) -> Emitted:
-    """The artifacts that the results do not show by themselves."""
+    """Return the artifacts that the results do not show by themselves."""
     artifacts = [one for one in ended.outcome.artifacts if one.digest not in emitted.shown]
     output = ended.outcome.output
     begun = {one.digest for one in artifacts if is_spilled(output, one)}
@@ -116,12 +117,12 @@ def _artifacts(ended: Ended, emitted: Emitted) -> Emitted:
 
 
 def _told(notices: Iterable[Notice], shape: Shape) -> list[Notice]:
-    """Code that was run has its errors in the report, whoever tells them."""
+    """Return the notices; errors of code stand in its report instead."""
     return [one for one in notices if shape != "exec" or one.code not in ERROR_NOTICES]
 
 
 def _bounded(blocks: Iterable[Block]) -> tuple[list[Block], list[Notice]]:
-    """The blocks; past the total, files are there without their content."""
+    """Return the blocks; past the total, files have no content."""
     left, kept, without = _TOTAL, list[Block](), list[str]()
     for block in blocks:
         size = len(block.base64 or "") + len(block.text or "")

@@ -1,4 +1,4 @@
-"""A call that has ended, and what is to be written of it.
+"""A call that has ended, and its blocks to be written.
 
 Every shape is a function from `Ended` to `Emitted`.
 """
@@ -31,19 +31,21 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     brought: tuple[Block, ...] = ()
 
     def param(self, name: str) -> str:
-        """A parameter of the call that is a text; "" for what is none."""
+        """Return a parameter of the call that is a text; "" for any other."""
         value = self.call.input.get(name)
         return value if isinstance(value, str) else ""
 
     @property
     def answer(self) -> Mapping[str, Any]:
-        """The output, where it is an object; else an empty one."""
+        """Return the output, where it is an object; otherwise an empty one."""
         output = self.outcome.output
         return cast("Mapping[str, Any]", output) if isinstance(output, Mapping) else {}
 
+    # By the failure's code and its time: the runtime gives no other sign, and a call recorded by
+    # another program has only these.
     @property
     def has_run(self) -> bool:
-        """Whether the tool was begun at all; what did not run made no file.
+        """Return whether the tool was begun at all; a call that did not run made no file.
 
         A call that was stopped before its turn came took no time.
         """
@@ -52,7 +54,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Emitted(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be told, the results, and the records that come before them.
+    """The notices, the results, and the records that come before them.
 
     `kept` are artifacts made on the way; `shown` are the digests of files in the results.
     """
@@ -65,7 +67,7 @@ class Emitted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def failed(ended: Ended, failure: Failure, **fields: Any) -> Emitted:
-    """A call without a result: the digest says why, and so does a notice."""
+    """Return the blocks of a call without a result: the digest says why, and so does a notice."""
     said = {
         "artifact_path": ended.stamp.path("result"),
         "tool_call_id": ended.stamp.call,

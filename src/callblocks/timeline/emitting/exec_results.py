@@ -1,4 +1,4 @@
-"""What became of code: a report, then digest and content of each file that it made.
+"""The result of code: a report, then digest and content of each file that it made.
 
     Runtime error: execution_failed — Missing output files: turn_1/files/report.xlsx
     File errors:
@@ -6,10 +6,10 @@
     Succeeded:
     - turn_1/files/summary.pdf
 
-Which files there should be is the call's `contract`: `[{filename, description, mime?}]`. A list
-that would be empty is left out. All errors are in the report: there are no notices of errors. What
-did not run made no file, whatever stands at the paths of its contract. A tool that knows what it
-made says so in its output, by paths on disk: `{"produced": ["turn_1/files/a.md"], "problems":
+The call's `contract` lists the expected files: `[{filename, description, mime?}]`. An empty list is
+left out of the report. All errors are in the report: there are no notices of errors. Code that did
+not run made no file, whatever stands at the paths of its contract. A tool that knows what it made
+declares it in its output, by paths on disk: `{"produced": ["turn_1/files/a.md"], "problems":
 {"turn_1/files/b.md": "…"}}`. Then no other file counts, also not one that was there before.
 """
 
@@ -39,22 +39,22 @@ from callblocks.timeline.stamp import Stamp
 
 __all__ = ("EMBEDDED", "exec_results")
 
+# The most bytes shown of a text file.
 EMBEDDED = 20_000
-"""Bytes of a text file that are shown."""
 
 _NAME = 300
 _CODE = 100
 _LINE = 1_000
+# The most files that the report lists.
 _ROWS = 100
-"""Files that the report names in a list."""
 
 _DESCRIPTION = 2_000
 _OUTPUT = 100_000
 _PROMISE = 'write [{"filename": "report.md", "description": "…"}]'
 _NOT_PRODUCED = "file not produced"
 _FAULTS = {"file_not_found": _NOT_PRODUCED, "empty_file": "file is empty"}
+# The code of a contract that was refused before anything ran.
 _NO_CONTRACT = "unsafe_path"
-"""The code of a contract that was refused before anything ran."""
 
 
 class _Expected(msgspec.Struct, frozen=True):
@@ -74,7 +74,7 @@ class _Fault(msgspec.Struct, frozen=True):
 
 
 def exec_results(ended: Ended) -> Emitted:
-    """The report, and the files that were made."""
+    """Return the report, and the files that were made."""
     notices: list[Notice] = []
     found = _found(ended, notices)
     faults = [one for one in found.values() if isinstance(one, _Fault)]
@@ -92,7 +92,7 @@ def exec_results(ended: Ended) -> Emitted:
 
 
 def _found(ended: Ended, notices: list[Notice]) -> dict[str, _Produced | _Fault]:
-    """Each file of the contract once, by where it should be."""
+    """Return each file of the contract once, by its expected place."""
     found: dict[str, _Produced | _Fault] = {}
     for expected in _contract(ended.call.input.get("contract")):
         if isinstance(expected, _Fault):
@@ -110,7 +110,7 @@ def _found(ended: Ended, notices: list[Notice]) -> dict[str, _Produced | _Fault]
 
 
 def _contract(given: Any) -> list[_Expected | _Fault]:
-    """The files that a call promises, and what is no promise of a file."""
+    """Return the promised files of a call, and the invalid entries."""
     if given is None:
         return []
     if not isinstance(given, list | tuple):
@@ -151,13 +151,14 @@ def _look(
 
 
 def _not_made(ended: Ended, path: FilePath) -> _Fault | None:
-    """Why a file is not of this call, whatever stands at its path."""
+    """Return why a file is not of this call, whatever stands at its path."""
     error = ended.outcome.error
     if not ended.has_run or (error is not None and error.code == _NO_CONTRACT):
         return _Fault(path.physical, _NOT_PRODUCED)
     given = whole_output(ended)
     answer = cast("Mapping[str, Any]", given if isinstance(given, Mapping) else {})
     produced: Any = answer.get("produced")
+    # Without a declaration any file at the path counts; with one, only the declared files do.
     if not isinstance(produced, list) or path.physical in cast("list[Any]", produced):
         return None
     problems: Any = answer.get("problems")
@@ -182,7 +183,7 @@ def _rows(told: Iterable[str]) -> list[str]:
 
 
 def _line(text: str) -> str:
-    """One line of the report: a message with more of them would say what the report says."""
+    """Return a message as one line: a message with line breaks could forge lines of the report."""
     line = " ".join(text.split())
     return line if len(line) <= _LINE else f"{line[:_LINE]}…"
 
@@ -192,12 +193,12 @@ def _runtime_error(stamp: Stamp, error: Failure | None) -> str:
         return "Runtime error: none"
     payload = error_payload(stamp, error)
     code = "_".join(payload["code"][:_CODE].split())
-    # No failure is called none: that is the word for a run without one.
+    # "none" is the word for a run without a failure, so no failure may be called that.
     return f"Runtime error: {code if code not in ('', 'none') else 'error'} — {payload['message']}"
 
 
 def _report_block(ended: Ended, report: str) -> Block:
-    """The report; what the code printed is not for the model here, and stays in the meta."""
+    """Return the report; what the code printed is not for the model here, and stays in the meta."""
     output = plain(ended.outcome.output)
     printed = output is not None and len(json_text(output)) <= _OUTPUT
     meta = {"output": without_secrets(output)} if printed else {}

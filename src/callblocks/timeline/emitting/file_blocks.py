@@ -5,10 +5,10 @@
     other binary, `empty`      a block with neither
     other binary, `none`       no block
 
-The content block stands at the `fi:` path of the file. Its meta has what is never shown to a
-model: where the file is kept (`hosted_uri`, `rn`, `key`, `physical_path`) and `digest`, its
-SHA-256. Secrets are not in the text of a block; the kept file is as it was made. What is too
-large for a block is left out, and is in the kept file.
+The content block stands at the `fi:` path of the file. Its meta has what is never shown to a model:
+where the file is kept (`hosted_uri`, `rn`, `key`, `physical_path`) and `digest`, its SHA-256.
+Secrets are masked in the text of a block; the kept file is unchanged. Content too large for a block
+is left out, and is in the kept file.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ __all__ = (
     "is_left_out",
 )
 
+# The treatment of a file that is neither text, nor PDF, nor an image.
 Binary: TypeAlias = Literal["none", "empty"]
-"""What becomes of a file that is neither text, nor PDF, nor an image."""
 
 
 class TurnFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of a turn: its content, what it is, and where it is kept.
+    """A file of a turn: its content, its type, and where it is kept.
 
-    A `mime` that is none, or that the content shows not to be true, is not taken over.
+    An invalid `mime`, or one that the content disproves, is not accepted.
     """
 
     path: FilePath
@@ -60,12 +60,12 @@ class TurnFile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the content, in hex."""
+        """Return the SHA-256 of the content, in hex."""
         return self.artifact.digest if self.artifact else sha256(self.content).hexdigest()
 
     @property
     def text(self) -> str | None:
-        """The content of a text file."""
+        """Return the content of a text file."""
         if not is_text(self.mime, self.content):
             return None
         return self.content.decode(errors="replace")
@@ -80,7 +80,7 @@ def file_blocks(
     binary: Binary = "empty",
     text_limit: int | None = None,
 ) -> list[Block]:
-    """The digest of a file, and its content; `fields` are further fields of the digest.
+    """Return the digest of a file, and its content; `fields` are further fields of the digest.
 
     A text of more than `text_limit` bytes is cut there.
     """
@@ -92,9 +92,11 @@ def file_blocks(
 def file_digest(
     stamp: Stamp, file: TurnFile, tokens: Tokens, fields: Mapping[str, Any] | None = None
 ) -> str:
-    """The digest of a file, with further fields."""
+    """Return the digest of a file, with further fields."""
     text = file.text
     size = len(file.content)
+    # The cost of the whole file, not of the part that is shown: the model decides by it whether to
+    # read the file again.
     cost = tokens.binary(size, file.mime) or None if text is None else tokens.text(text)
     about = {
         "artifact_path": str(file.path),
@@ -113,7 +115,7 @@ def file_digest(
 def content_block(
     stamp: Stamp, file: TurnFile, *, binary: Binary = "empty", text_limit: int | None = None
 ) -> Block | None:
-    """The content of a file as a block; `None` where its kind has none."""
+    """Return the content of a file as a block; `None` where its kind has none."""
     text = file.text
     is_shown = text is not None or is_shown_binary(file.mime)
     if not is_shown and binary == "none":
@@ -121,6 +123,7 @@ def content_block(
     base64 = None
     if text is not None:
         text = _shown_text(text, file, text_limit)
+    # A file that is too large keeps its block, without content, so that its path stays known.
     elif is_shown and not is_left_out(file):
         base64 = b64encode(file.content).decode()
     return stamp.block(
@@ -134,7 +137,7 @@ def content_block(
 
 
 def is_left_out(file: TurnFile) -> bool:
-    """Whether a PDF or an image is too large for a block."""
+    """Return whether a PDF or an image is too large for a block."""
     return is_shown_binary(file.mime) and not fits_base64(len(file.content))
 
 
@@ -148,7 +151,7 @@ def _hosting(file: TurnFile) -> dict[str, Any]:
 
 
 def _shown_text(text: str, file: TurnFile, limit: int | None) -> str:
-    """The text without secrets; one that is cut because it must be says where all of it is."""
+    """Return the text without secrets; one that must be cut says where all of it is."""
     if limit is not None:
         return shown(text, limit)
     safe = shown(text)

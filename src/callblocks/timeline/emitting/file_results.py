@@ -1,8 +1,8 @@
 """A file that a tool wrote (`react.write`, `rendering_tools.write_*`): digest, then content.
 
-The path comes from the call, never from the tool. The file is looked at where it should be:
-one that is missing, empty, or not what its name says is an error of the result, and then there
-is no content and nothing is kept.
+The path comes from the checked call, never from the tool's output, which could name any file. The
+file is checked at that place: one that is missing, empty, or not what its name says is an error of
+the result, and then there is no content and nothing is kept.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CHANNELS = ("canvas", "timeline_text", "internal")
 
 
 class _Manner(msgspec.Struct, frozen=True):
-    """How a kind of tool shows its file; `not_kept` is the code where it cannot be kept."""
+    """The display of a kind of tool's file; `not_kept` is the code where it cannot be kept."""
 
     fields: dict[str, Any]
     binary: Binary
@@ -46,7 +46,7 @@ class _Manner(msgspec.Struct, frozen=True):
 
 
 def write_results(ended: Ended) -> Emitted:
-    """What `react.write` wrote."""
+    """Return the result of `react.write`."""
     channel = ended.param("channel")
     channel = channel if channel in _CHANNELS else "canvas"
     fields = {
@@ -59,12 +59,12 @@ def write_results(ended: Ended) -> Emitted:
 
 
 def rendering_results(ended: Ended) -> Emitted:
-    """What a rendering tool wrote: only PDF and images have a content."""
+    """Return the result of a rendering tool: only PDF and images have a content."""
     return _results(ended, _Manner({"kind": "file", "visibility": "external"}, "none", "not_kept"))
 
 
 def target_of(text: str, stamp: Stamp) -> WrittenPath | Failure:
-    """Where a file that a call names is; or why it is nowhere."""
+    """Return the place of a file that a call names; or why there is none."""
     try:
         return written_path(text, stamp.turn, stamp.turns)
     except BadPath as error:
@@ -72,7 +72,7 @@ def target_of(text: str, stamp: Stamp) -> WrittenPath | Failure:
 
 
 def file_fault(path: FilePath, written: Written) -> Failure:
-    """What is wrong with a written file, with its path."""
+    """Return the fault of a written file, with its path."""
     assert written.error is not None
     return Failure(
         code=written.error.code,
@@ -92,9 +92,9 @@ def _results(ended: Ended, manner: _Manner) -> Emitted:
 
 
 def _file(ended: Ended, path: FilePath, manner: _Manner) -> Emitted:
-    """The file as it is, or what is wrong with it."""
+    """Return the file, or its fault."""
     if not ended.has_run and ended.outcome.error is not None:
-        # A file that is there is not of this call.
+        # A file that is there was not written by this call.
         return failed(ended, ended.outcome.error, **manner.fields)
     fields = {**manner.fields, "artifact_path": str(path), "physical_path": path.physical}
     if ended.outcome.error is not None:
@@ -114,10 +114,11 @@ def _file(ended: Ended, path: FilePath, manner: _Manner) -> Emitted:
 def _shown(
     ended: Ended, path: FilePath, content: bytes, written: Written, manner: _Manner
 ) -> Emitted:
-    """A file that is well: kept, with its digest and its content."""
+    """Return a valid file: kept, with its digest and its content."""
     told: tuple[Notice, ...] = ()
     file = ended.holdings.keep(path, content, written.mime)
     if isinstance(file, Notice):
+        # The file exists and is shown, although no copy of it could be kept.
         told = (msgspec.structs.replace(file, code=manner.not_kept),)
         file = TurnFile(path=path, content=content, mime=written.mime)
     fields = {
@@ -134,7 +135,7 @@ def _shown(
 
 
 def rewritten(ended: Ended, original: str, target: WrittenPath) -> tuple[Notice, ...]:
-    """The notice of a path that was written another way; a tool may have given it itself."""
+    """Return the notice of a rewritten path; a tool may have given it itself."""
     told = (n.details.get("original") for n in ended.outcome.notices if n.code == PATH_REWRITTEN)
     if not target.rewritten or original in told:
         return ()
@@ -145,7 +146,7 @@ def rewritten(ended: Ended, original: str, target: WrittenPath) -> tuple[Notice,
 
 
 def _missing(path: FilePath, manner: _Manner) -> tuple[Notice, ...]:
-    """A file that is not there cannot be hosted: `react.write` says that as well."""
+    """Return the notice that a missing file cannot be hosted, which `react.write` gives as well."""
     if manner.not_kept != HOSTING_FAILED:
         return ()
     words = f"{path} is not there, so it could not be kept"
@@ -153,7 +154,7 @@ def _missing(path: FilePath, manner: _Manner) -> tuple[Notice, ...]:
 
 
 def _cited(ended: Ended, file: TurnFile) -> list[int]:
-    """The sources that the file cites; for one that is no text, those of what it was made from.
+    """Return the sources that the file cites; for a binary, those of the text it was made from.
 
     That may be another file, which only the tool has read.
     """

@@ -1,6 +1,6 @@
-"""Texts as blocks hold them: without secrets, cut to a size, never inside a character.
+"""Texts for blocks: without secrets, cut to a size, never inside a character.
 
-A store takes blocks up to a limit; what is larger is kept as an artifact, and the block says so.
+A store takes blocks up to a limit; larger content is kept as an artifact, and the block says so.
 """
 
 from __future__ import annotations
@@ -11,37 +11,39 @@ from callblocks.model.redaction import redact
 
 __all__ = ("ROOM", "TEXT", "TRUNCATED", "cut", "fits", "fits_base64", "shown")
 
+# The most bytes, as a store encodes them, of the text of one block; other fields need little.
 ROOM = 12 * 2**20
-"""Bytes, as a store encodes them, of the text of one block; its other fields need little."""
 
+# The most bytes shown of a result: such a text fits, however it is encoded.
 TEXT = 1_000_000
-"""Bytes that are shown of a result: such a text fits, however it is encoded."""
 
+# The mark where a text was cut.
 TRUNCATED = "...[truncated]"
-"""Stands where a text was cut."""
 
+# A secret that begins this far before the cut is still recognized, though its end is missing.
 _MARGIN = 512
-"""A secret that begins so far before the end of a text is known, though its end is cut off."""
 
 
 def fits(text: str) -> bool:
-    """Whether a block can hold the text; in JSON a control character takes six bytes."""
+    """Return whether a block can hold the text; in JSON a control character takes six bytes."""
     return len(text) * 6 <= ROOM or len(msgspec.json.encode(text)) <= ROOM
 
 
 def fits_base64(size: int) -> bool:
-    """Whether a block can hold so many bytes as base64."""
+    """Return whether a block can hold so many bytes as base64."""
     return (size + 2) // 3 * 4 <= ROOM
 
 
 def cut(text: str, size: int) -> str:
-    """The text, or its first `size` bytes as UTF-8 and a mark that there was more."""
+    """Return the text, or its first `size` bytes as UTF-8 and a mark that there was more."""
     start = _start(text, size)
     return text if len(start) == len(text) else start + TRUNCATED
 
 
 def shown(text: str, size: int = TEXT) -> str:
-    """The text without secrets, cut like this; what is not shown is not looked at."""
+    """Return the text without secrets, cut like this; the rest is not scanned."""
+    # Redacted with a margin beyond the cut, which is removed afterwards: a secret that the cut
+    # would split is still recognized as a whole.
     window = text[: size + _MARGIN]
     safe = redact(window)
     if len(window) == len(text):

@@ -1,6 +1,7 @@
-"""What a timeline has beside its blocks: files, artifacts, sources, and a way to count tokens.
+"""Resources of a timeline beside its blocks: files, artifacts, sources, and a token counter.
 
-Asking never fails: a file that cannot be read is not there, and one that cannot be kept says so.
+Methods never raise: an unreadable file counts as absent, and one that cannot be kept gives a
+notice.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ("Holdings", "left_out")
 
 
 class Holdings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where files are read, kept and counted."""
+    """Access to files, artifacts, sources and token counts."""
 
     files: TurnFiles
     artifacts: Artifacts
@@ -29,14 +30,15 @@ class Holdings(msgspec.Struct, frozen=True, kw_only=True):
     tokens: Tokens
 
     def read(self, path: FilePath) -> bytes | None:
-        """The content of a file of a turn; `None` where there is none to be read."""
+        """Return the content of a file of a turn; `None` where there is none to be read."""
         try:
             return self.files.read(path)
         except (OSError, ToolError):
             return None
 
+    # A notice instead of an exception: recording an outcome must not fail because a disk is full.
     def keep(self, path: FilePath, content: bytes, mime: str) -> TurnFile | Notice:
-        """A file of a turn, kept; or why it could not be."""
+        """Keep a file of a turn; return a notice if that fails."""
         try:
             artifact = self.artifacts(path.name, content, mime)
         except OSError as error:
@@ -46,7 +48,7 @@ class Holdings(msgspec.Struct, frozen=True, kw_only=True):
         return self.hosted(path, content, artifact)
 
     def hosted(self, path: FilePath, content: bytes, artifact: Artifact) -> TurnFile:
-        """A file that is kept already."""
+        """Return a file that is kept already."""
         return TurnFile(
             path=path,
             content=content,
@@ -56,17 +58,17 @@ class Holdings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def content(self, artifact: Artifact) -> bytes | Failure:
-        """The content of an artifact, or what is wrong with it."""
+        """Return the content of an artifact, or its fault."""
         try:
             return self.artifacts.read(artifact.digest)
         except TimelineError as error:
-            # The model is not told where artifacts are kept.
+            # The model must not learn where artifacts are kept.
             words = TIMELINE_CODES.get(error.code, "the artifact cannot be read")
             return Failure(code=error.code, message=words)
 
 
 def left_out(file: TurnFile) -> list[Notice]:
-    """What there is to tell of a file that no block can hold."""
+    """Return the notices about a file that no block can hold."""
     if not is_left_out(file):
         return []
     words = f"{file.path} has {len(file.content)} bytes, too many to show; the file is kept"

@@ -1,6 +1,6 @@
-"""What people and models say, as blocks: prompts, attachments, notes, answers.
+"""Messages of people and models as blocks: prompts, attachments, notes, answers.
 
-What is too large for a block is cut there; all of it is kept as an artifact, named in the meta.
+Content too large for a block is cut there; all of it is kept as an artifact, named in the meta.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from callblocks.timeline.stamp import JSON, Stamp
 
 __all__ = ("attachment_blocks", "message_block", "notes_block")
 
+# The most bytes shown of an attached text.
 _ATTACHED = 200_000
-"""Bytes that are shown of an attached text."""
 
 _MESSAGES: dict[Message, tuple[Type, Author]] = {
     "user.prompt": ("user.prompt", "user"),
@@ -32,7 +32,7 @@ _MESSAGES: dict[Message, tuple[Type, Author]] = {
 
 
 def message_block(stamp: Stamp, message: Message, text: str, holdings: Holdings) -> Block:
-    """What the person wrote, or the answer; the meta names the sources that are cited."""
+    """Return the person's message, or the answer; the meta lists the cited sources."""
     type, author = _MESSAGES[message]
     shown, meta = _fitting(whole(text), f"{message}.md", holdings)
     if sources := cited(text, holdings.pool.sids):
@@ -42,7 +42,7 @@ def message_block(stamp: Stamp, message: Message, text: str, holdings: Holdings)
 
 
 def notes_block(stamp: Stamp, text: str, holdings: Holdings) -> Block:
-    """What the model says before a call."""
+    """Return the model's text before a call."""
     shown, meta = _fitting(whole(text), f"{stamp.call}.notes.md", holdings)
     return stamp.block(
         "react.notes",
@@ -57,10 +57,12 @@ def notes_block(stamp: Stamp, text: str, holdings: Holdings) -> Block:
 def attachment_blocks(
     stamp: Stamp, path: FilePath, content: bytes, holdings: Holdings
 ) -> list[Block]:
-    """The digest of an attachment and its content, both at its path."""
+    """Return the digest of an attachment and its content, both at its path."""
     mime = mime_of(path.name, content)
     kept = holdings.keep(path, content, mime)
     if isinstance(kept, Notice):
+        # The message must not fail because a copy could not be kept; the file itself is in its
+        # turn.
         kept = TurnFile(path=path, content=content, mime=mime)
     digest = stamp.block(
         "user.attachment",
@@ -76,7 +78,7 @@ def attachment_blocks(
 
 
 def _fitting(text: str, name: str, holdings: Holdings) -> tuple[str, dict[str, Any]]:
-    """The text, or its start and the artifact that has all of it."""
+    """Return the text, or its start and the artifact that has all of it."""
     if fits(text):
         return text, {}
     try:

@@ -1,16 +1,16 @@
-"""Notices: what the model should know of a call beside its results.
+"""Notices: facts about a call for the model beside its results.
 
     {"code":"protocol_violation.path_rewritten","message":"…","original":"…","normalized":"…"}
     {"code":"tool_result_error","message":"…","error":{"code":"…","message":"…","where":"…"}}
 
-A failure is told by one of two notices:
+A failure gives one of two notices:
 
     tool_call_error     the call did not run, or its run broke: the codes of `CALL_ERRORS`
     tool_result_error   the tool answered, and its answer is an error or holds no good file:
                         every other code, so also those that tools make up
 
-Code that was run tells of its errors in its report, and gives neither. Of one call `MOST` notices
-are told, those of failures before others, and then how many more there were.
+Errors of code stand in its report, and give neither. Of one call `MOST` notices are written, those
+of failures before others, and then the number of the rest.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ __all__ = (
     "notice_of_failure",
 )
 
+# The codes of failures which mean that a call did not run.
 NOT_RUN = frozenset(
     (
         "unknown_tool",
@@ -54,15 +55,14 @@ NOT_RUN = frozenset(
         "sandbox_failed",
     )
 )
-"""The codes of failures which say that a call did not run."""
 
+# The codes of failures which mean that a call did not run, or that its run broke.
 CALL_ERRORS = NOT_RUN | {"tool_error", "tool_died", "timeout", "cancelled", "indeterminate"}
-"""The codes of failures which say that a call did not run, or that its run broke."""
 
 ERROR_NOTICES = ("tool_call_error", "tool_result_error")
 
+# The most notices of one call.
 MOST = 50
-"""Notices of one call."""
 
 _CODE = 100
 _MESSAGE = 4_000
@@ -70,12 +70,12 @@ _DETAILS = 100_000
 
 
 def error_notice(code: str) -> Literal["tool_call_error", "tool_result_error"]:
-    """Which notice tells of a failure with this code."""
+    """Return the notice for a failure with this code."""
     return "tool_call_error" if code in CALL_ERRORS else "tool_result_error"
 
 
 def notice_of_failure(stamp: Stamp, failure: Failure) -> Notice:
-    """The notice that tells of a failure."""
+    """Return the notice of a failure."""
     payload = error_payload(stamp, failure)
     return Notice(
         code=error_notice(failure.code), message=payload["message"], details={"error": payload}
@@ -83,9 +83,9 @@ def notice_of_failure(stamp: Stamp, failure: Failure) -> Notice:
 
 
 def error_payload(stamp: Stamp, failure: Failure) -> dict[str, Any]:
-    """`{code, message, where, details?}` without secrets, of a length that a model can read.
+    """Return `{code, message, where, details?}` without secrets, short enough for a model.
 
-    A failure that does not say where it happened did so in the tool.
+    A failure without a place occurred in the tool.
     """
     payload: dict[str, Any] = {
         "code": _said(failure.code, _CODE),
@@ -98,7 +98,7 @@ def error_payload(stamp: Stamp, failure: Failure) -> dict[str, Any]:
 
 
 def notice_blocks(stamp: Stamp, notices: Iterable[Notice]) -> list[Block]:
-    """A block for each notice; the same notice is not told twice."""
+    """Return a block for each distinct notice."""
     texts = _few({_text(notice): notice.code for notice in notices})
     return [
         stamp.block(
@@ -109,9 +109,10 @@ def notice_blocks(stamp: Stamp, notices: Iterable[Notice]) -> list[Block]:
 
 
 def _few(texts: dict[str, str]) -> list[str]:
-    """At most so many texts in their order, by their codes."""
+    """Return at most so many texts in their order, by their codes."""
     if len(texts) <= MOST:
         return list(texts)
+    # A stable sort: failures first, otherwise the order in which they came.
     first = sorted(texts, key=lambda text: texts[text] not in ERROR_NOTICES)[:MOST]
     told, more = set(first), len(texts) - MOST
     rest = Notice(code="more_notices", message=f"{more} more notices of this call are not told")
@@ -121,7 +122,7 @@ def _few(texts: dict[str, str]) -> list[str]:
 def _text(notice: Notice) -> str:
     said = {"code": _said(notice.code, _CODE), "message": _said(notice.message)}
     details = _details(notice.details)
-    # A detail may have the name of what stands there already.
+    # A detail may have the name of a field that exists already.
     beside = {"details": details} if said.keys() & details.keys() else details
     return json_text({**said, **beside})
 

@@ -21,7 +21,7 @@ __all__ = ("content_results", "plain_results")
 
 
 def plain_results(ended: Ended) -> Emitted:
-    """Digest and content of an output."""
+    """Return digest and content of an output."""
     output = ended.outcome.output
     if output is None and ended.outcome.error is not None:
         return failed(ended, ended.outcome.error, kind="file", visibility="internal")
@@ -31,7 +31,7 @@ def plain_results(ended: Ended) -> Emitted:
 
 
 def content_results(ended: Ended, output: Any, *, mime: str = JSON, path: str = "") -> Emitted:
-    """An output as the result: its digest, then its text without secrets, at `path`."""
+    """Return an output as the result: its digest, then its text without secrets, at `path`."""
     path = path or ended.stamp.path("result")
     error = ended.outcome.error
     told: tuple[Notice, ...] = () if error is None else (notice_of_failure(ended.stamp, error),)
@@ -51,14 +51,16 @@ def content_results(ended: Ended, output: Any, *, mime: str = JSON, path: str = 
 
 
 def _text_mime(text: str) -> str:
-    """Markdown where the text plainly is, else plain text: an output has no name to go by."""
+    """Return Markdown where the text plainly is, else plain text: an output has no name."""
     return "text/markdown" if mime_of("", text.encode()) == "text/markdown" else "text/plain"
 
 
 def _fitting(
     ended: Ended, output: Any, mime: str
 ) -> tuple[str, tuple[Notice, ...], tuple[Artifact, ...]]:
-    """The output as text, or the start of what is too long; all of it is kept then."""
+    """Return the output as text, or the start of one that is too long; all of it is kept then."""
+    # The size is judged before redaction, which is expensive on a text that is not shown whole
+    # anyway.
     raw = json_text(output) if mime == JSON else whole(output)
     if len(raw) <= TEXT:
         safe = json_text(without_secrets(plain(output))) if mime == JSON else shown(raw)

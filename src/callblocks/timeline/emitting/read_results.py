@@ -1,4 +1,4 @@
-"""What `react.read` brings: the status first, then the blocks."""
+"""The result of `react.read`: the status first, then the blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ("read_results",)
 
 
 def read_results(ended: Ended) -> Emitted:
-    """The status at `tc:…result`, and what was brought; a failure is one like any other."""
+    """Return the status at `tc:…result`, and the blocks; a failure is one like any other."""
     if ended.outcome.error is not None:
         return plain_results(ended)
     status = json_text(without_secrets(plain(ended.outcome.output)))

@@ -1,17 +1,17 @@
-"""Which blocks a tool's outcome becomes: by the kind of its result.
+"""The shape of a tool's blocks, by the kind of its result.
 
-write      digest, content                            react.write
-rendering  digest, and PDF or image                   rendering_tools.write_*
-exec       report, then digest and content of each    exec_tools.execute_code_*
-           file
-read       status, then what it brought               react.read
-hide       digest, content, and the record            react.hide
-search     digest, rows of the sources pool           web_tools.web_search
-fetch      digest, pages by URL                       web_tools.web_fetch
-plain      digest, content                            any other
+    write      digest, content                            react.write
+    rendering  digest, and PDF or image                   rendering_tools.write_*
+    exec       report, then digest and content of each    exec_tools.execute_code_*
+               file
+    read       status, then what it brought               react.read
+    hide       digest, content, and the record            react.hide
+    search     digest, rows of the sources pool           web_tools.web_search
+    fetch      digest, pages by URL                       web_tools.web_fetch
+    plain      digest, content                            any other
 
-A tool says it itself (`@tool(result="search")`), and the checked call has that. Of one that does
-not say it, and of a call that was not checked, the name decides.
+A tool declares it itself (`@tool(result="search")`), and the checked call has that. Without a
+declaration, and for an unchecked call, the name decides.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ __all__ = ("SHAPES", "Shape", "shape_of")
 
 Shape: TypeAlias = ResultKind
 
+# Names and patterns; the first match counts.
 SHAPES: dict[str, Shape] = {
     "react.write": "write",
     "react.read": "read",
@@ -35,13 +36,13 @@ SHAPES: dict[str, Shape] = {
     "web_tools.web_search": "search",
     "web_tools.web_fetch": "fetch",
 }
-"""Names and patterns; the first that fits counts."""
 
 
+# Precedence: the caller's table, the tool's own declaration, the name, `plain`.
 def shape_of(
     tool: str, shapes: Mapping[str, Shape] | None = None, checked: CheckedCall | None = None
 ) -> Shape:
-    """The shape of a tool's results; what `shapes` says of its name comes before all else."""
+    """Return the shape of a tool's results; an entry of `shapes` for its name has precedence."""
     name = tool if checked is None else checked.name
     said = None if checked is None else checked.result
     return _by_name(name, shapes or {}) or said or _by_name(name, SHAPES) or "plain"

@@ -18,7 +18,9 @@ __all__ = ("is_spilled", "whole_output")
 
 
 def is_spilled(output: object, artifact: Artifact) -> bool:
-    """Whether an output is only the beginning of this artifact: its last line names it then."""
+    """Return whether an output is only the beginning of this artifact, which its last line
+    names.
+    """
     if not isinstance(output, str) or not artifact.path:
         return False
     last = output[output.rfind("\n") + 1 :]
@@ -26,9 +28,11 @@ def is_spilled(output: object, artifact: Artifact) -> bool:
 
 
 def whole_output(ended: Ended) -> Any:
-    """The output as the tool gave it, where that can be had back; else what is left of it."""
+    """Return the output as the tool gave it, where it can be recovered; else what is left of it."""
     output = ended.outcome.output
     for artifact in ended.outcome.artifacts:
+        # Only JSON can be restored to the value that the tool returned; a text has lost nothing but
+        # length.
         if artifact.mime == JSON and is_spilled(output, artifact):
             content = ended.holdings.content(artifact)
             try:

@@ -1,10 +1,10 @@
-"""What was found and fetched elsewhere: results, which are sources from now on.
+"""Results of searches and fetches, which become sources.
 
     search   digest, then the rows with their numbers, at `so:sources_pool[…]`
     fetch    digest, then the pages by URL with their numbers, at `tc:…result`
 
-Rows keep the order in which they were found. A long text is cut in the block and stays longer in
-the pool, from where `react.read` brings it. New sources are a record, before all results.
+Rows keep their order. A long text is cut in the block and stays longer in the pool, from where
+`react.read` brings it. New sources are a record, before all results.
 """
 
 from __future__ import annotations
@@ -28,28 +28,30 @@ from callblocks.timeline.stamp import JSON
 
 __all__ = ("MOST_ROWS", "PAGE_TEXT", "ROW_TEXT", "SOURCE_TEXT", "fetch_results", "search_results")
 
+# The most rows of one search that become sources; a notice counts the others.
 MOST_ROWS = 1_000
-"""Rows of one search that become sources; a notice counts the others."""
 
+# The most characters that a search result shows of its text.
 ROW_TEXT = 4_000
-"""Characters that a result of a search shows of its text."""
 
+# The most bytes that a fetched page shows of its content.
 PAGE_TEXT = 20_000
-"""Bytes that a fetched page shows of its content."""
 
+# The most bytes of a text that stay in the pool.
 SOURCE_TEXT = 100_000
-"""Bytes of a text that stay in the pool."""
 
 _META = 10_000
 
 
 def search_results(ended: Ended) -> Emitted:
-    """The rows of a search; what is no list of rows is an output like any other."""
+    """Return the rows of a search; an output that is no list is shown like any other."""
     given = whole_output(ended)
     if not isinstance(given, list):
         return plain_results(ended)
     pool = ended.holdings.pool
     given_rows = _rows(given)
+    # Bounded before they enter the pool: the pool is a record on the timeline, which is read at
+    # every start.
     sids = pool.add(_bounded(pool.read(row)) for row in given_rows[:MOST_ROWS])
     if not sids:
         return content_results(ended, given)
@@ -62,7 +64,7 @@ def search_results(ended: Ended) -> Emitted:
 
 
 def fetch_results(ended: Ended) -> Emitted:
-    """The pages that were fetched; what is no object is an output like any other."""
+    """Return the fetched pages; an output that is no object is shown like any other."""
     given = whole_output(ended)
     if not isinstance(given, dict):
         return plain_results(ended)
@@ -73,7 +75,7 @@ def fetch_results(ended: Ended) -> Emitted:
 
 
 def _page(ended: Ended, url: str, page: Any) -> Any:
-    """A page with its number; one that could not be fetched gets none."""
+    """Return a page with its number; one that could not be fetched gets none."""
     if isinstance(page, str):
         page = {"content": page}
     if not isinstance(page, dict):
@@ -103,13 +105,13 @@ def _left_out(count: int) -> list[Notice]:
 
 
 def _row(source: Source) -> dict[str, Any]:
-    """A row as the model reads it."""
+    """Return a row as the model reads it."""
     (row,) = msgspec.json.decode(rows_text((source,), ROW_TEXT))
     return row
 
 
 def _bounded(source: Source) -> Source:
-    """A source without secrets, of a size that many fit into one block."""
+    """Return a source without secrets, small enough that many fit into one block."""
     meta = source.meta if len(json_text(source.meta)) <= _META else {}
     return Source(
         url=source.url,
@@ -123,7 +125,7 @@ def _bounded(source: Source) -> Source:
 
 
 def _recorded(ended: Ended, emitted: Emitted) -> Emitted:
-    """With the records of what is new in the pool."""
+    """Return the blocks with the records of what is new in the pool."""
     records = tuple(_record(ended, text) for text in _texts(ended.holdings.pool.record()))
     return msgspec.structs.replace(emitted, records=(*emitted.records, *records))
 
@@ -133,13 +135,14 @@ def _record(ended: Ended, text: str) -> Block:
 
 
 def _texts(record: str) -> list[str]:
-    """The record, or its rows in several, where one block cannot hold them."""
+    """Return the record, or its rows in several, where one block cannot hold them."""
     if not record:
         return []
     if len(record) * 2 <= ROOM:
         return [record]
     groups: list[list[msgspec.Raw]] = [[]]
     size = 0
+    # Rows are moved as raw JSON: decoding and encoding them again could change their bytes.
     for row in msgspec.json.decode(record, type=list[msgspec.Raw]):
         if size + len(bytes(row)) > ROOM // 2:
             groups.append([])

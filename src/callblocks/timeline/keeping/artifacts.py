@@ -1,11 +1,11 @@
-"""Artifacts: files kept under the SHA-256 digest of their content, the same content once.
+"""Artifacts: files stored under the SHA-256 digest of their content, equal content once.
 
     artifacts/4f/4f0c…e1/report.txt
 
-A second name for the same content is a second link to it. A file appears whole or not at all, and
-once keeping returns it outlives a loss of power. Nothing in the folder is believed: what is read
-must fit its digest, what does not fit is written anew, and a link is not followed. A file larger
-than any that is kept is not looked into.
+A second name for the same content is a hard link to it. A file appears whole or not at all, and
+once storing returns it survives a power cut. The folder is not trusted: what is read must match its
+digest, a mismatch is written anew, and no link is followed. A file larger than any artifact is not
+read.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ from callblocks.timeline.keeping.mime import said_mime
 
 __all__ = ("MAX_ARTIFACT", "Artifacts")
 
+# The most bytes of an artifact.
 MAX_ARTIFACT = 1 << 30
-"""Bytes of the largest file that is kept."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ODD = re.compile(r"[^\w.+-]")
+# The most bytes of a name; a file system accepts 255.
 _NAME_LIMIT = 100
-"""Bytes of a name; a file system takes 255."""
 
 
 class Artifacts:
-    """Keeps files below one folder; calling it is keeping one."""
+    """The artifacts below one folder; calling the object stores one."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         self._swept = False
 
     def __call__(self, name: str, content: bytes, mime: str = "") -> Artifact:
-        """Keep a file; its path is relative to the folder. `OSError` if there is no room for it.
+        """Store a file; its path is relative to the folder. Raise `OSError` if there is no room for
+        it.
 
-        Without a MIME type, or with one that cannot be true, it is told by content and name.
+        Without a MIME type, or with an impossible one, it is determined by content and name.
         """
         size = len(content)
         if size > MAX_ARTIFACT:
@@ -56,9 +57,12 @@ class Artifacts:
             shelf = stack.enter_context(open_folder(top, digest[:2], make=True))
             place = stack.enter_context(open_folder(shelf, digest, make=True))
             self._sweep(top)
+            # Compared byte by byte, not trusted by its name: damage on disk is repaired by writing
+            # anew.
             there = read_file(place, kept, range(size, size + 1))
             if there != content and not _link(place, kept, content):
                 put(top, place, kept, content)
+            # From the inside out, so that each folder is on disk before the one that names it.
             for folder in (place, shelf, top):
                 os.fsync(folder)
         return Artifact(
@@ -69,7 +73,9 @@ class Artifacts:
         )
 
     def read(self, digest: str) -> bytes:
-        """The content of that digest; else `TimelineError` artifact_missing, artifact_damaged."""
+        """Return the content of a digest; raise `TimelineError` artifact_missing or
+        artifact_damaged.
+        """
         if not _DIGEST.fullmatch(digest):
             raise TimelineError("artifact_missing", f"{brief(digest)} is no SHA-256 digest in hex")
         try:
@@ -83,7 +89,7 @@ class Artifacts:
         return found
 
     def check(self, digest: str) -> str | None:
-        """The code of what is wrong with an artifact; `None` if it is there, and right."""
+        """Return the code of an artifact's fault; `None` if it is there, and correct."""
         try:
             self.read(digest)
         except TimelineError as error:
@@ -91,10 +97,10 @@ class Artifacts:
         return None
 
     def hosting(self, artifact: Artifact) -> dict[str, str]:
-        """Where an artifact is, for the `meta` of a block; never for the eyes of a model.
+        """Return the location of an artifact, for the `meta` of a block; never shown to a model.
 
-        `hosted_uri` is the file on this machine; `rn` is a name that holds wherever the content
-        is; `key` is the place below whichever folder the artifacts were moved to.
+        `hosted_uri` is the file on this machine; `rn` is a name that holds wherever the content is;
+        `key` is the place below whichever folder the artifacts were moved to.
         """
         return {
             "hosted_uri": (self.folder.absolute() / artifact.path).as_uri(),
@@ -108,7 +114,7 @@ class Artifacts:
             sweep(top)
 
     def _find(self, digest: str) -> bytes | None:
-        """The right content; `None` if nothing is there, and an error if only a wrong one is."""
+        """Return the content; `None` if nothing is there; raise if only a wrong one is."""
         is_wrong = False
         with ExitStack() as stack:
             try:
@@ -118,6 +124,7 @@ class Artifacts:
             except (FileNotFoundError, NotADirectoryError):
                 return None
             for _, content in regular_files(place, range(MAX_ARTIFACT + 1)):
+                # Several names may exist, and one of them may be damaged; any intact one serves.
                 if content is not None and hashlib.sha256(content).hexdigest() == digest:
                     return content
                 is_wrong = True
@@ -128,7 +135,7 @@ class Artifacts:
 
 
 def _link(place: int, name: str, content: bytes) -> bool:
-    """Give content that is there under another name this name too, if that can be done."""
+    """Link content that exists under another name to this name too, if possible."""
     size = len(content)
     for other, found in regular_files(place, range(size, size + 1)):
         if found == content:
@@ -141,7 +148,9 @@ def _link(place: int, name: str, content: bytes) -> bool:
 
 
 def _file_name(name: str) -> str:
-    """The last part of a name, with nothing in it that means something to a shell or a path."""
+    """Return the last part of a name, without characters that mean something to a shell or
+    a path.
+    """
     plain = _ODD.sub("_", name.replace("\\", "/").rpartition("/")[2]).lstrip(".-")
     stem, dot, ending = plain.rpartition(".")
     stem, ending = (stem, dot + ending) if stem else (ending, "")

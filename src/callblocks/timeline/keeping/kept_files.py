@@ -1,8 +1,8 @@
-"""Files below a folder, each whole or not there: written beside, flushed, renamed, flushed.
+"""Atomic files below a folder: written beside, synced, renamed, synced.
 
 Folders are opened one by one and never through a link. A file that is being written stands in the
-top folder under a name that begins with `.new-`, and is locked: one that nobody locks was left by
-a process that died, and is swept away.
+top folder under a name that begins with `.new-`, and is locked: one that nobody locks was left by a
+process that died, and is swept.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ __all__ = ("open_folder", "put", "read_file", "regular_files", "sweep")
 _NEW = ".new-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# A pipe in place of a file would keep its reader waiting for ever.
+# NONBLOCK: a pipe in place of a file would block its reader forever.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _TRIES = 8
 
 
 @contextmanager
 def open_folder(parent: int | str, name: str = "", *, make: bool = False) -> Generator[int]:
-    """A folder in an open folder, or the top one by its path; `make` makes it if it is not there.
+    """Open a folder in an open folder, or the top one by its path; `make` creates a missing one.
 
     The top folder may be a link: that is its owner's choice. None of the others may.
     """
@@ -45,9 +45,10 @@ def open_folder(parent: int | str, name: str = "", *, make: bool = False) -> Gen
 
 
 def regular_files(folder: int, sizes: range) -> Iterator[tuple[str, bytes | None]]:
-    """The name and the content of each file in a folder; but links, pipes and `.names`.
+    """Yield the name and the content of each file in a folder; skip links, pipes and `.names`.
 
-    A file of another size is not read: `None`. A hole costs no room on a disk, and much in memory.
+    A file of another size is not read: `None`. A sparse file costs no room on a disk, and much in
+    memory.
     """
     for name in sorted(os.listdir(folder)):
         is_file, content = (False, None) if name.startswith(".") else _read(folder, name, sizes)
@@ -56,12 +57,14 @@ def regular_files(folder: int, sizes: range) -> Iterator[tuple[str, bytes | None
 
 
 def read_file(folder: int, name: str, sizes: range) -> bytes | None:
-    """The content of a file in a folder; `None` if no file of such a size is there, or a link."""
+    """Return the content of a file in a folder; `None` if no file of such a size is there, or a
+    link.
+    """
     return _read(folder, name, sizes)[1]
 
 
 def _read(folder: int, name: str, sizes: range) -> tuple[bool, bytes | None]:
-    """Whether a regular file is there, and its content."""
+    """Return whether a regular file is there, and its content."""
     try:
         opened = os.open(name, _READ, dir_fd=folder)
     except OSError as error:
@@ -72,6 +75,8 @@ def _read(folder: int, name: str, sizes: range) -> tuple[bool, bytes | None]:
         found = os.fstat(opened)
         if not stat.S_ISREG(found.st_mode):
             return False, None
+        # Before reading: a sparse file of a terabyte takes no room on the disk and all of the
+        # memory.
         if found.st_size not in sizes:
             return True, None
         with open(opened, "rb", closefd=False) as file:
@@ -81,7 +86,7 @@ def _read(folder: int, name: str, sizes: range) -> tuple[bool, bytes | None]:
 
 
 def put(top: int, folder: int, name: str, content: bytes) -> None:
-    """Make `name` in a folder hold content, in place of whatever was there."""
+    """Replace `name` in a folder by this content, whatever was there."""
     temporary, new = _create(top)
     try:
         try:
@@ -89,6 +94,8 @@ def put(top: int, folder: int, name: str, content: bytes) -> None:
             while left:
                 left = left[os.write(new, left) :]
             os.fsync(new)
+            # Synced before the rename, so that the name never refers to an empty file after a power
+            # cut.
             os.rename(temporary, name, src_dir_fd=top, dst_dir_fd=folder)
         except BaseException:
             with suppress(OSError):
@@ -99,7 +106,7 @@ def put(top: int, folder: int, name: str, content: bytes) -> None:
 
 
 def sweep(top: int) -> None:
-    """Remove what processes that died were about to write."""
+    """Remove temporary files of processes that died."""
     for name in os.listdir(top):
         if name.startswith(_NEW):
             with suppress(OSError):
@@ -120,7 +127,7 @@ def _create(top: int) -> tuple[str, int]:
 
 
 def _is_ours(new: int) -> bool:
-    # Another process may have swept the file between its making and its locking.
+    # Another process may sweep the file after it was created and before it is locked.
     try:
         _lock(new)
     except BlockingIOError:

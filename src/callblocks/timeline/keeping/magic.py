@@ -1,4 +1,4 @@
-"""The MIME type of a file whose first bytes leave no doubt; of a zip, by the parts in it."""
+"""MIME types by unambiguous content: the first bytes, and the parts of a zip."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ __all__ = ("CONTENT_TYPES", "OFFICE_PARTS", "TOLD_BY_CONTENT", "content_type")
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 
+# The part without which an office document is invalid.
 OFFICE_PARTS = {
     f"{_OFFICE}.wordprocessingml.document": "word/document.xml",
     f"{_OFFICE}.spreadsheetml.sheet": "xl/workbook.xml",
     f"{_OFFICE}.presentationml.presentation": "ppt/presentation.xml",
 }
-"""The part without which an office document is none."""
 
+# The part that every office document has.
 CONTENT_TYPES = "[Content_Types].xml"
-"""The part that every office document has."""
 
 _SELF_NAMED = "application/vnd.oasis.opendocument", "application/epub+zip"
 
@@ -52,6 +52,7 @@ _BRANDS = {
     b"mif1": "image/heic",
 }
 
+# The types that content alone can prove: a name that claims one of them proves nothing.
 TOLD_BY_CONTENT = frozenset(
     {
         *_STARTS.values(),
@@ -65,14 +66,13 @@ TOLD_BY_CONTENT = frozenset(
         "application/vnd.oasis.opendocument.spreadsheet",
         "application/vnd.oasis.opendocument.presentation",
     }
-    # These begin in other ways too.
+    # These types have other beginnings, too.
     - {"audio/mpeg", "video/quicktime", "image/heic"}
 )
-"""The types that content alone can prove: a name that claims one of them proves nothing."""
 
 
 def content_type(content: bytes) -> str:
-    """The type that the content has beyond doubt; "" if there is doubt."""
+    """Return the type that the content has beyond doubt; "" if there is doubt."""
     head = content[:64]
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zip_type(content)
@@ -83,7 +83,7 @@ def content_type(content: bytes) -> str:
 
 
 def _zip_type(content: bytes) -> str:
-    """What a zip is by the parts in it: an office document, a book, or just a zip."""
+    """Return the type of a zip by its parts: an office document, a book, or just a zip."""
     opened = read_zip(content)
     if opened is None:
         return ""
@@ -95,7 +95,7 @@ def _zip_type(content: bytes) -> str:
 
 
 def _self_named(opened: Zip) -> str:
-    """The type that an OpenDocument file or a book says of itself, in its part `mimetype`."""
+    """Return the type that an OpenDocument file or a book declares in its part `mimetype`."""
     said = opened.read("mimetype", 100)
     mime = said.decode("ascii", "replace").strip() if said else ""
     return mime if mime.startswith(_SELF_NAMED) and mime.isprintable() else ""
@@ -107,7 +107,9 @@ def _pdf(content: bytes) -> str:
 
 
 def _in_boxes(head: bytes) -> str:
-    """Containers that say their kind some bytes in."""
+    """Return the type of a container that declares its kind some bytes in."""
+    # RIFF, ISO media, Ogg and Matroska are containers: the outer signature alone does not tell
+    # sound from film or image.
     if head.startswith(b"RIFF"):
         return _RIFF.get(head[8:12], "")
     if head[:1] == b"\0" and head[4:8] == b"ftyp":
@@ -120,7 +122,9 @@ def _in_boxes(head: bytes) -> str:
 
 
 def _by_size(content: bytes) -> str:
-    """What begins with letters that a text could begin with too, so more must fit."""
+    """Return the type of a file that begins with letters a text could begin with; more must
+    match.
+    """
     if content.startswith(b"BM") and content[2:6] == len(content).to_bytes(8, "little")[:4]:
         return "image/bmp"
     if content.startswith(b"BZh") and content[4:10] == b"1AY&SY":

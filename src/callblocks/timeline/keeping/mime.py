@@ -1,9 +1,10 @@
-"""What a file is: by its content where that is certain, else by its name, else text or not.
+"""The MIME type of a file: by its content where that is certain, else by its name, else text or
+not.
 
-mime_of("report.docx", …)    the type of a Word file, if it is one
-mime_of("evil.png", b"<!doctype html>…")    text/html: a name may lie
-mime_of("notes", b"hello")   text/plain
-mime_of("x", b"\\0\\1")        application/octet-stream
+    mime_of("report.docx", …)    the type of a Word file, if it is one
+    mime_of("evil.png", b"<!doctype html>…")    text/html: a name may lie
+    mime_of("notes", b"hello")   text/plain
+    mime_of("x", b"\\0\\1")        application/octet-stream
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ _TEXTS = frozenset(
         *("application/rtf", "application/x-sh", "application/x-yaml", "application/ld+json"),
     }
 )
-# No text has these bytes: all controls but tab, line ends, form feed and escape.
+# Bytes that no text has: all controls but tab, line ends, form feed and escape.
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _PIECE = 1 << 20
 _HEAD = 4096
 
-# What may stand before the first element: white space, an XML declaration, comments, a doctype.
+# Allowed before the first element: white space, an XML declaration, comments, a doctype.
 _PROLOGUE = re.compile(
     r"\s+|<\?xml[^>]*>|<!--[\s\S]*?-->|<!doctype\s+svg[^>\[]*(?:\[[^\]]*\]\s*)?>"
 )
@@ -45,10 +46,11 @@ _HTML_START = re.compile(
 
 
 def mime_of(name: str, content: bytes) -> str:
-    """The MIME type of a file; this never fails, and reads nothing but the content."""
+    """Return the MIME type of a file; never fails, and reads nothing but the content."""
     named = named_type(name)
     if not content:
         return named or _PLAIN
+    # Content before name: a page that is served as `photo.png` must be treated as HTML.
     if told := content_type(content):
         return told
     if named == "application/pdf" and b"%PDF-" in content[:1024]:
@@ -61,9 +63,10 @@ def mime_of(name: str, content: bytes) -> str:
 
 
 def said_mime(said: str, name: str, content: bytes) -> str:
-    """The type that somebody says a file has, if it is a type and can be true; else `mime_of`.
+    """Return a declared type, if it is valid and possible; otherwise `mime_of`.
 
-    A web server says what it likes: what the content would show is not believed without it.
+    A web server declares what it likes: a type that content alone can prove is not accepted without
+    that proof.
     """
     mime = said.partition(";")[0].strip().lower()
     if not _SAID.fullmatch(mime) or mime in TOLD_BY_CONTENT:
@@ -72,14 +75,14 @@ def said_mime(said: str, name: str, content: bytes) -> str:
 
 
 def is_text(mime: str, content: bytes) -> bool:
-    """Whether a file of this type can stand in a block as text: it is UTF-8, and no picture."""
+    """Return whether a file of this type can stand in a block as text: UTF-8, and no image."""
     mime = mime.partition(";")[0].strip().lower()
     other = mime in TOLD_BY_CONTENT or mime.startswith(("image/", "audio/", "video/", "font/"))
     return (_is_text_type(mime) or not other) and _is_utf8(content)
 
 
 def is_shown_binary(mime: str) -> bool:
-    """Whether a model is shown a file of this type as it is: a PDF, or a picture of pixels."""
+    """Return whether a model is shown a file of this type as it is: a PDF, or a raster image."""
     return mime == "application/pdf" or (mime.startswith("image/") and mime != _SVG)
 
 
@@ -88,7 +91,9 @@ def _is_text_type(mime: str) -> bool:
 
 
 def _text_type(named: str, content: bytes) -> str:
-    """A name may say which text it is; that it is a picture, or none, must show."""
+    """Return the type of a text; a name may refine it, but an image must be visible in the
+    content.
+    """
     markup = _markup(content)
     if _is_text_type(named) and (named != _SVG or markup == _SVG):
         return named
@@ -118,11 +123,12 @@ def _is_json(content: bytes) -> bool:
 
 
 def _is_utf8(content: bytes) -> bool:
-    """Whether all of it is UTF-8 text without control characters."""
+    """Return whether all of it is UTF-8 text without control characters."""
     if _CONTROL.search(content):
         return False
     if content.isascii():
         return True
+    # Piece by piece, so that a large file is not held in memory a second time as text.
     decode = codecs.getincrementaldecoder("utf-8")().decode
     try:
         for at in range(0, len(content), _PIECE):
@@ -133,5 +139,5 @@ def _is_utf8(content: bytes) -> bool:
 
 
 def _could_be_text(content: bytes) -> bool:
-    """Whether it is text of another encoding."""
+    """Return whether it is text of another encoding."""
     return not _CONTROL.search(content) or content.startswith((b"\xff\xfe", b"\xfe\xff"))

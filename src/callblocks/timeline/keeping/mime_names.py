@@ -95,7 +95,7 @@ _TYPES = {ending: mime for mime, endings in _ENDINGS.items() for ending in endin
 
 
 def named_type(name: str) -> str:
-    """The type that the ending of a name claims; "" if it claims none."""
+    """Return the type that the ending of a name claims; "" if it claims none."""
     file = name.replace("\\", "/").rpartition("/")[2]
     stem, _, ending = file.rpartition(".")
     return _TYPES.get(ending.lower(), "") if stem else ""

@@ -1,4 +1,4 @@
-"""Check the files that blocks name: each is there, and is what its digest says."""
+"""Verification of the files that blocks name: each exists, and matches its digest."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _NAME = "artifact:sha256:"
 
 
 def artifact_of(block: Block) -> str:
-    """The digest of the artifact that a block names; "" where it names none."""
+    """Return the digest of the artifact that a block names; "" where it names none."""
     name = block.meta.get("rn")
     return name.removeprefix(_NAME) if isinstance(name, str) and name.startswith(_NAME) else ""
 
 
 def _digests(block: Block) -> Iterator[str]:
-    """Every artifact that a block names: its own, and those that hold long parameters."""
+    """Yield every artifact that a block names: its own, and those that hold long parameters."""
     yield artifact_of(block)
     kept = block.meta.get("artifacts")
     for one in cast("list[Any]", kept) if isinstance(kept, list) else ():
@@ -31,7 +31,8 @@ def _digests(block: Block) -> Iterator[str]:
 
 
 def verify_artifacts(entries: Iterable[Entry], artifacts: Artifacts) -> Iterator[Finding]:
-    """What is wrong with artifacts, at the first block that names each."""
+    """Yield the faults of artifacts, at the first block that names each."""
+    # Each artifact is read and hashed once, however many blocks name it.
     seen: set[str] = set()
     for entry in entries:
         for digest in _digests(entry.block):

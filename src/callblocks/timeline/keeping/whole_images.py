@@ -1,6 +1,6 @@
-"""Whether a picture is whole: it begins, goes on and ends as its format says.
+"""Structural checks of images: beginning, parts and end as the format requires.
 
-Nothing is decoded, so that a picture of a million million pixels costs no more than its bytes.
+Nothing is decoded, so that an image of a million million pixels costs no more than its bytes.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 
 __all__ = ("IMAGES",)
 
+# More parts than any image has.
 _CHUNKS = 100_000
-"""More parts than any picture has."""
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
@@ -35,7 +35,7 @@ def _png_fault(content: bytes) -> str:
 
 
 def _png_chunks(content: bytes) -> Iterator[tuple[bytes, int, bool]]:
-    """Each chunk that is there in full: its kind, its size, and whether its check sum is right."""
+    """Yield each complete chunk: its kind, its size, and whether its checksum is right."""
     at = len(_PNG)
     for _ in range(_CHUNKS):
         size, kind = int.from_bytes(content[at : at + 4]), content[at + 4 : at + 8]
@@ -58,20 +58,21 @@ def _jpeg_fault(content: bytes) -> str:
         if marker == _SCAN:
             return _scan_fault(content, at, framed)
         framed = framed or marker in _FRAMES
+        # Markers without a length, and fill bytes between markers.
         alone = marker in _ALONE or marker == 0xFF
         at += (1 if marker == 0xFF else 2) if alone else 2 + _length(content, at)
     return "it has too many parts"
 
 
 def _length(content: bytes, at: int) -> int:
-    # A length counts itself, so less than two is damage; going on by two meets it.
+    # A length includes itself, so less than two is damage; advancing by two detects it.
     return max(2, int.from_bytes(content[at + 2 : at + 4]))
 
 
 def _scan_fault(content: bytes, at: int, framed: bool) -> str:
     if not framed:
         return "it has no size"
-    # No two bytes of pixels look like the end.
+    # Pixel data never contains the end marker: 0xFF is escaped in it.
     return "" if content.find(b"\xff\xd9", at) > 0 else "it is cut off"
 
 
@@ -93,10 +94,10 @@ def _webp_fault(content: bytes) -> str:
     return "" if inner + 20 <= size + 8 <= len(content) else "it is cut off"
 
 
+# By MIME type: a function that returns why an image does not open; "" if it does.
 IMAGES: dict[str, Callable[[bytes], str]] = {
     "image/png": _png_fault,
     "image/jpeg": _jpeg_fault,
     "image/gif": _gif_fault,
     "image/webp": _webp_fault,
 }
-"""By MIME type: why a picture does not open; "" if it does."""

@@ -1,8 +1,8 @@
-"""Whether a file opens as what it claims to be, or is cut off, damaged or another thing.
+"""Checks that a file opens as what it claims to be, and is not truncated or damaged.
 
-A PDF has its header and its end; a zip has its table of contents and parts that fit their check
-sums; an office document has the parts that its kind must have. However hostile a file is, this
-takes time in proportion to its size, and never unpacks more than `UNPACKED` bytes.
+A PDF has its header and its end; a zip has its directory and parts with right checksums; an office
+document has the parts that its kind requires. However hostile a file is, this takes time in
+proportion to its size, and never unpacks more than `UNPACKED` bytes.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from callblocks.timeline.keeping.zips import Zip, read_zip
 
 __all__ = ("UNPACKED", "fault_in")
 
+# The most bytes of one file that are unpacked.
 UNPACKED = 1 << 26
-"""How many bytes of one file are unpacked at most."""
 
 _PIECE = 1 << 16
 _NO_ZIP = "it is no zip file, or it is cut off"
 
 
 def fault_in(mime: str, content: bytes) -> str:
-    """Why content does not open as this type; "" if it does, or nothing is known of the type."""
+    """Return why content does not open as this type; "" if it does, or the type is unknown."""
     check = _CHECKS.get(mime)
     return check(content) if check else ""
 
@@ -68,9 +68,11 @@ def _zip_fault(content: bytes) -> str:
 
 
 def _parts_fault(opened: Zip, first: tuple[str, ...] = ()) -> str:
-    """What is wrong with a part, as far as `UNPACKED` bytes go; `first` must be within that."""
+    """Return the fault of a part, as far as `UNPACKED` bytes go; `first` must be within that."""
     left = UNPACKED
     for name in dict.fromkeys((*first, *opened.parts)):
+        # Encrypted or unusual parts cannot be judged and are no fault; the required ones in `first`
+        # must be readable.
         if name not in first and (left <= 0 or not opened.parts[name].is_readable):
             continue
         size = opened.measure(name, max(0, left))
@@ -78,7 +80,7 @@ def _parts_fault(opened: Zip, first: tuple[str, ...] = ()) -> str:
             return f"the part {name[:100]} is damaged"
         if size > left and name in first:
             return f"the part {name} is larger than {UNPACKED >> 20} MiB unpacked"
-        # Work counts, not only what comes of it: parts may share bytes that unpack to nothing.
+        # Input counts as well as output: overlapping parts may share bytes that unpack to nothing.
         left -= max(size, opened.parts[name].packed)
     return ""
 

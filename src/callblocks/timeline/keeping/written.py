@@ -1,10 +1,10 @@
-"""A file that a tool was to write, looked at before anybody is told that it is there.
+"""The check of a file that a tool was to write, before anybody is told that it exists.
 
     check_written("report.pdf", None)     error file_not_found
     check_written("report.pdf", b"")      error empty_file
     check_written("report.docx", b"hi")   error file_invalid, warning file_unusually_small
 
-A name claims a type by its ending; where it claims none that is known here, the content does.
+A name claims a type by its ending; where it claims no known one, the content decides.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from callblocks.timeline.keeping.wholeness import fault_in
 
 __all__ = ("UNUSUALLY_SMALL", "Written", "check_written")
 
+# The warning: a file of that kind has more bytes, even with little in it.
 UNUSUALLY_SMALL = "file_unusually_small"
-"""The warning: a file of that kind has more bytes, even if there is little in it."""
 
 _LEAST = {".pdf": 500, ".docx": 1_000, ".pptx": 2_000, ".xlsx": 1_000}
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What is there: its size and type, and what is odd or wrong about it."""
+    """The file as found: its size and type, and its warning or error."""
 
     size: int
     mime: str
@@ -34,8 +34,10 @@ class Written(msgspec.Struct, frozen=True):
     error: Failure | None = None
 
 
+# Judged by the claimed type: a `.docx` that holds plain text is a failure of the tool, even though
+# the text itself is readable.
 def check_written(name: str, content: bytes | None) -> Written:
-    """Look at the file that a tool wrote as `name`; `None` is a file that is not there."""
+    """Check the file that a tool wrote as `name`; `None` is a file that does not exist."""
     mime = mime_of(name, content or b"")
     if content is None:
         return Written(0, mime, error=_failure("file_not_found", name, "was not written"))

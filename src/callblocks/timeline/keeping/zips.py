@@ -1,7 +1,8 @@
-"""The table of contents of a zip, and its parts, however hostile the file is.
+"""The directory of a zip, and its parts, however hostile the file is.
 
-Nothing is unpacked but what is asked for, a piece at a time and never beyond a limit; the table is
-read up to `MAX_PARTS` rows. A file that is no zip is `None`, never an exception.
+Only requested parts are unpacked, a piece at a time and never beyond a limit; the directory is read
+up to `MAX_PARTS` rows. A file that is no zip gives `None`, never an exception. `zipfile` is not
+used, because it trusts sizes and raises many kinds of exceptions on damaged input.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ _END64_PLACE = struct.Struct("<4sIQI")
 _END64 = struct.Struct("<4sQHHIIQQQQ")
 _ROW = struct.Struct("<4sHHHHHHIIIHHHHHII")
 _LOCAL = struct.Struct("<4sHHHHHIIIHH")
+# The longest comment, which stands at the very end of the file.
 _COMMENT = 0xFFFF
-"""The longest comment, which stands at the very end of the file."""
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A row of the table: how the part is packed, its sizes, its check sum, and where it is."""
+    """A row of the directory: compression, sizes, checksum, and the place of the part."""
 
     method: int
     flags: int
@@ -40,19 +41,19 @@ class Part(msgspec.Struct, frozen=True):
 
     @property
     def is_readable(self) -> bool:
-        """Whether we can unpack it: not encrypted, and packed in one of the two usual ways."""
+        """Return whether it can be unpacked: not encrypted, and stored or deflated."""
         return not self.flags & _ENCRYPTED and self.method in (_STORED, _DEFLATED)
 
 
 class Zip:
-    """A zip whose table of contents could be read."""
+    """A zip with a readable directory."""
 
     def __init__(self, content: bytes, parts: dict[str, Part]) -> None:
         self.parts = parts
         self._content = content
 
     def read(self, name: str, limit: int) -> bytes | None:
-        """A part, if it is there, whole, and not longer than `limit`."""
+        """Return a part, if it exists, is undamaged, and not longer than `limit`."""
         part = self.parts.get(name)
         if part is None or part.size > limit:
             return None
@@ -61,9 +62,9 @@ class Zip:
         return content if _is_whole(part, len(content), zlib.crc32(content), pieces) else None
 
     def measure(self, name: str, limit: int) -> int | None:
-        """How long a part is when unpacked, as far as `limit`; `None` if it is damaged.
+        """Return the unpacked size of a part, as far as `limit`; `None` if it is damaged.
 
-        What passes the limit is not looked at any further, and so is not damaged.
+        Beyond the limit nothing is checked, so such a part does not count as damaged.
         """
         part = self.parts.get(name)
         if part is None:
@@ -78,7 +79,9 @@ class Zip:
         return None
 
     def _pieces(self, part: Part, limit: int) -> Iterator[bytes | None]:
-        """The part piece by piece, until there are more than `limit` bytes; `None`: damaged."""
+        """Yield the part piece by piece, until there are more than `limit` bytes; `None`:
+        damaged.
+        """
         packed = self._packed(part)
         if packed is None or not part.is_readable:
             yield None
@@ -93,6 +96,9 @@ class Zip:
         content = self._content
         if part.start < 0 or part.start + _LOCAL.size > len(content):
             return None
+        # Only the lengths of name and extra field are read from the local header. Sizes and
+        # checksum come from the directory: a file whose two copies differ is a known attack on
+        # scanners.
         sign, *_, name, extra = _LOCAL.unpack_from(content, part.start)
         start = part.start + _LOCAL.size + name + extra
         if sign != b"PK\x03\x04" or start + part.packed > len(content):
@@ -101,7 +107,7 @@ class Zip:
 
 
 def read_zip(content: bytes) -> Zip | None:
-    """Open a zip; `None` if it is none, or its table of contents is damaged."""
+    """Open a zip; `None` if it is none, or its directory is damaged."""
     try:
         return Zip(content, dict(_rows(content)))
     except (struct.error, ValueError):
@@ -146,7 +152,9 @@ def _rows(content: bytes) -> Iterator[tuple[str, Part]]:
 
 
 def _table(content: bytes) -> tuple[int, int, int]:
-    """How many rows, where the first is, and how far all is from where the table says it is."""
+    """Return the number of rows, the place of the first, and the offset of prepended data."""
+    # The last one within the longest possible comment, as all programs do; a comment may contain
+    # another signature.
     end = content.rfind(b"PK\x05\x06", max(0, len(content) - _END.size - _COMMENT))
     if end < 0:
         raise ValueError("no end of a table of contents")
@@ -158,6 +166,7 @@ def _table(content: bytes) -> tuple[int, int, int]:
         if row[0] != b"PK\x06\x06":
             raise ValueError("the end of the table of contents is damaged")
         count, size, start = row[7:10]
+    # Data before the zip (a self-extracting program) shifts every offset by the same amount.
     shift = end - size - start
     if shift < 0 or size > len(content):
         raise ValueError("the table of contents is cut off")
@@ -165,7 +174,7 @@ def _table(content: bytes) -> tuple[int, int, int]:
 
 
 def _large(fields: bytes, size: int, packed: int, place: int) -> tuple[int, int, int]:
-    """Sizes of more than 32 bits stand in a field of their own, in this order."""
+    """Return sizes of more than 32 bits, which stand in a field of their own, in this order."""
     values = [size, packed, place]
     at = 0
     while at + 4 <= len(fields):

@@ -1,12 +1,12 @@
-"""Paths as a model asks for them, which it may spell in more than one way.
+"""Paths as a model requests them, which it may spell in more than one way.
 
     fi:turn_1.files/a.md    turn_1/files/a.md         the same file
     so:sources_pool[1,2]    so:sources_pool[1-99]     the same rows, if there are two
 
-A selector is held against the pool, and never reaches beyond it.
+A selector is intersected with the pool, and never reaches beyond it.
 
-A list of them may come as one text: a path on each line, with or without `- `, paths side by
-side, a JSON list, `paths: […]`. What a bracket or a quote has cut off is put right.
+A list of paths may come as one text: a path on each line, with or without `- `, paths side by side,
+a JSON list, `paths: […]`. A path that a bracket or a quote has cut off is repaired.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ _AROUND = " \t\r\n\"'`,"
 
 
 def asked_paths(given: Iterable[str], known: Callable[[str], bool]) -> list[str]:
-    """The paths in a list, or in the text of one; those that are `known` stay as they are."""
+    """Return the paths in a list, or in the text of one; those that are `known` stay as
+    they are.
+    """
     items = list(given)
     if all(map(known, items)):
         return items
@@ -53,6 +55,7 @@ def _json_list(text: str) -> list[str] | None:
 
 
 def _on_line(line: str, known: Callable[[str], bool]) -> Iterator[str]:
+    # A file name may contain blanks and commas, so a whole line that is a known path is not split.
     if known(line):
         yield line
         return
@@ -62,7 +65,9 @@ def _on_line(line: str, known: Callable[[str], bool]) -> Iterator[str]:
 
 
 def _whole(piece: str) -> str:
-    """A path without the brackets around it, and with the one that a head could not hold."""
+    """Return a path without the brackets around it, and with the one that a header could
+    not hold.
+    """
     path = piece.lstrip("[{").strip(_AROUND)
     if "[" not in path:
         return path.rstrip("]}").strip(_AROUND)
@@ -70,7 +75,7 @@ def _whole(piece: str) -> str:
 
 
 def path_of(text: str) -> Path | None:
-    """What a text names, by its path on the timeline or on disk; `None` if it is neither."""
+    """Return the path that a text denotes, on the timeline or on disk; `None` if it is neither."""
     for read in (parse_path, parse_physical):
         try:
             return read(text)
@@ -80,7 +85,7 @@ def path_of(text: str) -> Path | None:
 
 
 def spellings(path: Path, state: State) -> tuple[str, ...]:
-    """The paths at which blocks may stand that are meant."""
+    """Return the paths at which the denoted blocks may stand."""
     if not isinstance(path, SourcesPath):
         return (str(path),)
     known = [row.sid for row in state.pool.select(path.ranges)]
@@ -88,5 +93,5 @@ def spellings(path: Path, state: State) -> tuple[str, ...]:
 
 
 def rows_path(sids: Iterable[int]) -> str:
-    """The path of these rows of the sources pool, in its shortest spelling."""
+    """Return the path of these rows of the sources pool, in its shortest spelling."""
     return str(SourcesPath(ranges_of(sids)))

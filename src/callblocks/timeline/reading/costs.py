@@ -1,4 +1,4 @@
-"""What a block costs a model: the tokens of its text, or an estimate for a picture or a PDF."""
+"""The cost of a block: the tokens of its text, or an estimate for an image or a PDF."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ("cost_of",)
 
 
 def cost_of(block: Block, tokens: Tokens) -> int:
-    """The tokens of what a block holds; one that holds nothing costs nothing."""
+    """Return the tokens of a block's content; 0 for an empty one."""
     if block.text is not None:
         return tokens.text(block.text)
     if block.base64 is not None:

@@ -1,4 +1,4 @@
-"""What a path stands for, as blocks that can be brought before the model again.
+"""Lookup of paths, as blocks that can be brought before the model again.
 
     fi: files, attachments    digest and content, from the folder of the turn, else from what
                               was kept; the file is then written back into its folder. A file
@@ -36,14 +36,14 @@ from callblocks.timeline.state import State
 
 __all__ = ("MAX_SIZE", "MAX_TEXT", "MAX_TOKENS", "Finder", "Found", "Piece", "Shows")
 
+# The most bytes shown of one text file, or characters of rows of the sources pool.
 MAX_TEXT = 200_000
-"""Bytes that are shown of one text file, or characters of rows of the sources pool."""
 
+# The tokens after which one call brings no more.
 MAX_TOKENS = 50_000
-"""Tokens after which one call brings no more."""
 
+# The characters of text and base64 after which one call brings no more.
 MAX_SIZE = 32 * 2**20
-"""Characters of text and base64 after which one call brings no more."""
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -54,14 +54,14 @@ class Piece(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Characters of text and base64."""
+        """Return the characters of text and base64."""
         return sum(len(block.text or "") + len(block.base64 or "") for block in self.blocks)
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What a path stands for, what of it is not there or too much, and what to tell.
+    """The blocks of a path, the parts that are missing or too much, and notices.
 
-    `why` has words for what is missing, where more is known than that it is not there.
+    `why` has words for what is missing, where more is known than its absence.
     """
 
     pieces: tuple[Piece, ...] = ()
@@ -72,14 +72,14 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[Notice, ...] = ()
 
 
+# Return whether the model's view shows the block of a number; a folding view does not show all.
 Shows: TypeAlias = Callable[[int], bool]
-"""Whether the model's view shows the block of a number; one that folds does not show all."""
 
 
 class Finder(msgspec.Struct, frozen=True, kw_only=True):
-    """Where paths are looked up; `stamp` is of the call that reads.
+    """The lookup of paths; `stamp` is of the call that reads.
 
-    `shows` is asked of blocks that are not hidden; without it they are all shown.
+    `shows` is called for blocks that are not hidden; without it they are all shown.
     """
 
     state: State
@@ -89,17 +89,17 @@ class Finder(msgspec.Struct, frozen=True, kw_only=True):
     shows: Shows | None = None
 
     def knows(self, text: str) -> bool:
-        """Whether a text is a path at which there are blocks."""
+        """Return whether a text is a path at which there are blocks."""
         path = path_of(text)
         return path is not None and bool(self.state.at(str(path)))
 
     def seen(self, path: str) -> list[Block]:
-        """The blocks at a path that the model sees now."""
+        """Return the blocks at a path that the model sees now."""
         visible = self.state.visible(path)
         return [one.block for one in visible if self.shows is None or self.shows(one.seq)]
 
     def find(self, path: Path) -> Found:
-        """Look a path up; never raises for what is not there.
+        """Look a path up; never raises for a missing one.
 
         Of rows that are files only as many are loaded as one call may bring.
         """
@@ -114,11 +114,15 @@ class Finder(msgspec.Struct, frozen=True, kw_only=True):
                 return self._newest(str(path))
 
     def _file(self, path: FilePath) -> Found:
+        # A file that merely lies in the folder could have been put there by anyone; it is not part
+        # of what happened, and is not shown.
         if not is_named(path, self.state, self.stamp.turn):
             return Found(missing=(str(path),))
         about = digest_of(path, self.state)
         content = self.holdings.read(path)
         if content is None:
+            # The digest that the timeline recorded decides what counts as the same file; a
+            # recovered content is compared with it.
             noted = noted_digest(path, self.state) or str(about.get("sha256", ""))
             content = recovered(path, noted, self.state, self.holdings)
             if content is None and noted:
@@ -141,11 +145,11 @@ class Finder(msgspec.Struct, frozen=True, kw_only=True):
         kept = self.holdings.keep(path, content, mime)
         if isinstance(kept, TurnFile):
             return kept
-        # What cannot be kept again can still be read.
+        # A file that cannot be stored again can still be read.
         return TurnFile(path=path, content=content, mime=mime)
 
     def _newest(self, path: str, *, whole: bool = True) -> Found:
-        """The newest blocks at a path; without `whole`, only those with its content."""
+        """Return the newest blocks at a path; without `whole`, only those with its content."""
         entries = self.state.at(path)
         keys = [call_key(entry.block) for entry in entries]
         blocks = [
@@ -176,10 +180,12 @@ class Finder(msgspec.Struct, frozen=True, kw_only=True):
         return _together([*found, self._rows(others)] if others else found)
 
     def _files(self, rows: list[Source]) -> list[Found]:
-        """The files of rows, until they are more than one call may bring."""
+        """Return the files of rows, until they exceed what one call may bring."""
         found: list[Found] = []
         tokens = size = 0
         for at, row in enumerate(rows):
+            # Checked before each file is loaded: a selector such as 1-999 must not read a thousand
+            # files.
             if tokens >= MAX_TOKENS or size >= MAX_SIZE:
                 rest = rows_path(one.sid for one in rows[at:])
                 return [*found, Found(left_out=(rest,))]
@@ -190,11 +196,11 @@ class Finder(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def cost(self, piece: Piece) -> int:
-        """The tokens of a piece."""
+        """Return the tokens of a piece."""
         return sum(cost_of(block, self.holdings.tokens) for block in piece.blocks)
 
     def _rows(self, rows: list[Source]) -> Found:
-        """One block of rows, as many as it may show."""
+        """Return one block of rows, as many as it may show."""
         shown = _first_rows(rows)
         path = rows_path(row.sid for row in shown)
         block = self.stamp.result("content", rows_text(shown, MAX_TEXT), mime=JSON, path=path)
@@ -226,15 +232,15 @@ def _together(founds: Iterable[Found]) -> Found:
 
 
 def _holds_content(block: Block) -> bool:
-    """Whether what a file held is in the block: a digest only says what it was."""
+    """Return whether the block has a file's content: a digest only describes it."""
     filled = block.text is not None or block.base64 is not None
     return filled and block.meta.get("role") != "digest"
 
 
 def _role(block: Block) -> str:
-    """What a copy is: the digest of a result is one again, all else is content.
+    """Return the role of a copy: the digest of a result stays one, everything else is content.
 
-    A notice, a report or a status would say something of the call that reads.
+    A notice, a report or a status would describe the call that reads.
     """
     results = ("react.tool.result", "user.attachment")
     is_digest = block.type in results and block.meta.get("role") == "digest"
@@ -247,7 +253,7 @@ def _file_of(row: Source) -> FilePath | None:
 
 
 def _first_rows(rows: list[Source]) -> list[Source]:
-    """The rows whose texts fit together into one block; the first one in any case."""
+    """Return the rows whose texts fit together into one block; the first one in any case."""
     size = 0
     for at, row in enumerate(rows):
         size += min(len(row.text), MAX_TEXT)

@@ -1,4 +1,4 @@
-"""The front matter of a Markdown file: a few keys with their values, between two lines `---`.
+"""The front matter of a Markdown file: keys with their values, between two lines `---`.
 
     ---
     title: "Writing a PDF"
@@ -6,7 +6,7 @@
     ---
 
 Values are bare or quoted; several are a list in brackets, or lines that begin with `- `. This is
-not YAML: nothing nests, and no value is anything but text.
+not YAML: nothing nests, and every value is text.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def _fields(lines: list[str], keys: Collection[str]) -> dict[str, list[str]]:
     values: list[str] | None = None
     for line in filter(_says_something, lines):
         item, pair = _ITEM.fullmatch(line), _LINE.fullmatch(line)
+        # A list item belongs to the last key; before the first key it is a fault.
         if item and values is not None:
             values.append(_bare(item[1]))
         elif pair and pair[1] in keys:

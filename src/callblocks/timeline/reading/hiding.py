@@ -1,19 +1,19 @@
-"""Hiding the blocks at a path from the model: what may be hidden, and the record of it.
+"""Hiding the blocks at a path from the model: the rules, and the record.
 
     frozen | too old | the tail
            ^         ^
-           |         at most `editable_tail_size_in_tokens` stand after what is in the tail
+           |         at most `editable_tail_size_in_tokens` follow a block in the tail
            the cache point
 
-Only the tail can be hidden. What is frozen is in the caches of the provider, and hiding what is
-far back would make the rest of the prompt be read anew. The call that hides is on the timeline
-already when this is judged: it is no round yet, and is left out of the count of tokens.
+Only the tail can be hidden. Frozen blocks are in the provider's caches, and hiding a block far back
+would make the provider process the rest of the prompt anew. The call that hides is on the timeline
+already when this is judged: it is no round yet, and does not count.
 
-What the person said is never hidden, nor what they were answered: the text of a tool could talk a
-model into forgetting what it was asked.
+The person's messages and the answers to them are never hidden: a prompt injection in a tool's text
+could make a model forget its task.
 
-Of several blocks at one path those in the tail are hidden. Nothing is edited: a record lies over
-the blocks, and `react.read` brings a fresh copy.
+Of several blocks at one path those in the tail are hidden. Nothing is edited: a record covers the
+blocks, and `react.read` brings a fresh copy.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ __all__ = ("Hidden", "hide")
 
 
 class Hidden(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of hiding: a record to append, or a failure, or neither: it was hidden already."""
+    """The result of hiding: a record to append, or a failure, or neither if it was hidden
+    already.
+    """
 
     path: str
     blocks: int = 0
@@ -49,6 +51,7 @@ def hide(path: str, *, state: State, tokens: Tokens, stamp: Stamp) -> Hidden:
     """Judge whether the blocks at a path may be hidden; `stamp` is of the call that hides."""
     asked = path_of(path)
     ways = spellings(asked, state) if asked else ()
+    # The spelling at which blocks exist becomes the path of the record, so that it covers them.
     known = next((way for way in ways if state.at(way)), None)
     if known is None:
         return _refused(path, "not_found")
@@ -83,7 +86,9 @@ def _refused(path: str, code: str) -> Hidden:
 
 
 def _tail(state: State, tokens: Tokens, own: CallKey) -> int:
-    """The number from which on blocks can be hidden."""
+    """Return the number from which on blocks can be hidden."""
+    # Walk backwards and spend the budget; the block that exhausts it still belongs to the tail. A
+    # hidden block costs only its placeholder, so hiding extends the tail.
     room = state.settings.editable_tail_size_in_tokens
     first = state.last + 1
     for entry in state.backwards():

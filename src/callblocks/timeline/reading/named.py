@@ -1,11 +1,11 @@
-"""Whether a file belongs to a timeline: a block of it names the file.
+"""Membership of files in a timeline: a block must name the file.
 
     a block at fi:turn_1.files/a.md           its content, or an attachment
     a digest whose artifact_path it is        a file of which nothing is shown
     a source of the pool with that path       a row that is a file
 
-What only lies in the folder is not part of what happened. The turn that runs is not over: what
-its tools made has no block yet, and can be read.
+A file that merely lies in the folder is not part of the record. The current turn is an exception:
+the files of its tools have no block yet, and can be read.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from callblocks.timeline.state import State
 __all__ = ("is_named",)
 
 
+# Only the one field that is needed, so that decoding skips the rest of a digest.
 class _Digest(msgspec.Struct):
     artifact_path: str = ""
 
 
 def is_named(path: FilePath, state: State, turn: str) -> bool:
-    """Whether a block names the file, or it is of the turn that runs."""
+    """Return whether a block names the file, or it belongs to the current turn."""
     text = str(path)
     if path.turn == turn or state.at(text) or state.pool.find(Source(path=text)):
         return True
-    # Only files without a block of their own are looked for so: all others were found.
+    # A linear search, but only for files without a block of their own: all others were found above.
     return any(_names(entry.block, text) for entry in state.backwards())
 
 

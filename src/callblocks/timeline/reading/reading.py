@@ -1,13 +1,12 @@
-"""Bringing what paths stand for before the model again: a status, then fresh blocks.
+"""Bringing the content of paths before the model again: a status, then fresh blocks.
 
     {"paths": ["fi:turn_1.files/a.md"], "missing": [], "missing_skills": [],
      "exists_in_visible_context": [], "total_tokens": 120}
 
-What the model sees already, at the same path and with the same content, is not brought again. At
-most `MAX_PATHS` paths are looked up, and blocks are brought until they cost `MAX_TOKENS` or have
-`MAX_SIZE` characters; what is left is named in `left_out`, for another call. `why` says what became
-of a file that is missing though the timeline has it. The first thing found is brought whatever it
-costs.
+Content that the model sees already, at the same path, is not brought again. At most `MAX_PATHS`
+paths are looked up, and blocks are brought until they cost `MAX_TOKENS` or have `MAX_SIZE`
+characters; the rest is listed in `left_out`, for another call. `why` explains a missing file that
+the timeline has. The first piece is brought whatever it costs, or a large file could never be read.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from callblocks.timeline.reading.finding import MAX_SIZE, MAX_TOKENS, Finder, Fo
 
 __all__ = ("MAX_PATHS", "MAX_TOKENS", "Reading", "read_paths")
 
+# The most paths that one call may read.
 MAX_PATHS = 50
-"""Paths that one call may read."""
 
 _SAID = 200
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What `react.read` says, the blocks that it brings, and what there is to tell."""
+    """The status of `react.read`, the blocks that it brings, and notices."""
 
     status: dict[str, Any]
     blocks: list[Block]
@@ -42,7 +41,7 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 def read_paths(paths: Iterable[str], finder: Finder) -> Reading:
-    """Read paths in their order, each once; what is no path, or not there, is `missing`."""
+    """Read paths in their order, each once; an invalid or absent one is `missing`."""
     asked = {_spelled(text, path): path for text, path in ((one, path_of(one)) for one in paths)}
     tray = _Tray(finder)
     for at, (text, path) in enumerate(asked.items()):
@@ -51,7 +50,7 @@ def read_paths(paths: Iterable[str], finder: Finder) -> Reading:
 
 
 class _Tray:
-    """What one call brings."""
+    """The collected results of one call."""
 
     def __init__(self, finder: Finder) -> None:
         self.blocks: list[Block] = []
@@ -66,7 +65,7 @@ class _Tray:
         self._tokens = self._size = 0
 
     def read(self, text: str, path: Path | None, *, looking: bool) -> None:
-        """Take what a path stands for; without `looking` it is only named."""
+        """Take the content of a path; without `looking` it is only named."""
         if path is None:
             self._missing.append(text)
         elif not looking or self._tokens >= MAX_TOKENS or self._size >= MAX_SIZE:
@@ -90,6 +89,7 @@ class _Tray:
         cost = self._finder.cost(piece)
         if self._is_seen(piece):
             self._exists.append(piece.path)
+        # The first piece passes whatever it costs: otherwise a large file could never be read.
         elif self._tokens and self._tokens + cost > MAX_TOKENS:
             self._left_out.append(piece.path)
         else:
@@ -117,7 +117,7 @@ class _Tray:
 
 
 def _spelled(text: str, path: Path | None) -> str:
-    """The one spelling of a path; what is none as it is, in a length that can be shown."""
+    """Return the normal form of a path; an invalid one as it is, cut to a length for display."""
     if path is not None:
         return str(path)
     said = whole(text)
@@ -131,7 +131,7 @@ def _listed(paths: list[str]) -> list[str]:
 
 
 def _content(block: Block) -> tuple[str, str, str]:
-    """What makes two blocks the same for a reader: path and content."""
+    """Return what makes two blocks the same for a reader: path and content."""
     if block.text is not None:
         return block.path, "text", block.text
     if block.base64 is not None:
@@ -140,9 +140,10 @@ def _content(block: Block) -> tuple[str, str, str]:
 
 
 def _is_same(seen: Block, new: Block) -> bool:
-    """Whether a block that is seen shows what a new one would: the same, or more of the same."""
+    """Return whether a visible block shows what a new one would: the same, or more of the same."""
     if _content(seen) == _content(new):
         return True
+    # A new copy that would be cut shorter than what is visible already adds nothing.
     cut_short = seen.text is not None and new.text is not None and new.text.endswith(TRUNCATED)
     return cut_short and (seen.text or "").startswith((new.text or "").removesuffix(TRUNCATED))
 

@@ -1,7 +1,7 @@
-"""The content of a file that is no longer in its folder: as it was kept, else from its block.
+"""Recovery of a file that is no longer in its folder: from the artifacts, else from its block.
 
-A block has the content only if its SHA-256 is the one that was noted: a text that was cut short,
-or from which secrets were taken, is not the file. What comes back is put where it was.
+A block has the content only if its SHA-256 is the noted one: a text that was cut or redacted is not
+the file. A recovered file is written back to its folder.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ GONE = "the file is no longer there, and what was kept of it is gone or damaged 
 
 
 def noted_digest(path: FilePath, state: State) -> str:
-    """The SHA-256 of the newest content that a block notes; "" where none does."""
+    """Return the SHA-256 of the newest content that a block notes; "" where none does."""
     metas = (entry.block.meta for entry in reversed(state.at(str(path))))
     contents = (meta.get("digest") for meta in metas if meta.get("role") == "content")
     return next((digest for digest in contents if isinstance(digest, str)), "")
 
 
 def recovered(path: FilePath, digest: str, state: State, holdings: Holdings) -> bytes | None:
-    """The content with that digest, written back; `None` where it is lost."""
+    """Return the content with that digest, and write it back; `None` where it is lost."""
     try:
         content = holdings.artifacts.read(digest)
     except (TimelineError, OSError):
+        # Newest first. The digest decides: a block may hold a cut or redacted text of the file.
         contents = (_content(entry.block) for entry in reversed(state.at(str(path))))
         same = (one for one in contents if one and sha256(one).hexdigest() == digest)
         content = next(same, None)

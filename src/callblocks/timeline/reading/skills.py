@@ -1,4 +1,4 @@
-"""Skills: instructions that a model asks for by `sk:<namespace.id>`, kept as Markdown files.
+"""Skills: instructions that a model requests by `sk:<namespace.id>`, kept as Markdown files.
 
     skills/public/pdf.md
 
@@ -10,9 +10,9 @@
     Set the margins first …
 
 All three lines may be missing: the id is then the place of the file (`public/pdf.md` is
-`public.pdf`), the title the first heading, and nothing is imported. A file that cannot be read
-is named in `broken`, and the others load. So is a link, wherever it leads: a skill steers the
-model, and is what stands in the folder itself.
+`public.pdf`), the title the first heading, and nothing is imported. An unreadable file is listed in
+`broken`, and the others load. So is a link, wherever it leads: a skill steers the model, so it must
+lie in the folder itself.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from callblocks.timeline.reading.front_matter import split_front_matter
 __all__ = ("BrokenSkill", "Skill", "Skills")
 
 _SIZE = 1 << 20
-# A pipe in place of a file would keep its reader waiting for ever.
+# NONBLOCK: a pipe in place of a file would block its reader forever.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 
 
 class Skill(msgspec.Struct, frozen=True):
-    """One skill: what it is called, what it says, and which others it builds on."""
+    """One skill: its title, its text, and the skills it builds on."""
 
     id: str
     title: str
@@ -49,14 +49,14 @@ class Skill(msgspec.Struct, frozen=True):
 
 
 class BrokenSkill(msgspec.Struct, frozen=True):
-    """A file that gives no skill, below the folder, and why."""
+    """A file without a valid skill, below the folder, and the reason."""
 
     file: str
     problem: str
 
 
 class Skills:
-    """The skills that a model may ask for."""
+    """The skills that a model may request."""
 
     def __init__(self, skills: Iterable[Skill] = (), broken: Iterable[BrokenSkill] = ()) -> None:
         self._skills = {skill.id: skill for skill in skills}
@@ -87,19 +87,23 @@ class Skills:
         return len(self._skills)
 
     def get(self, id: str) -> Skill | None:
-        """The skill of that id, if there is one."""
+        """Return the skill of that id, if there is one."""
         return self._skills.get(id)
 
     def resolve(self, id: str) -> list[Skill]:
-        """A skill after all that it imports, each once; empty if there is no such skill."""
+        """Return a skill after all that it imports, each once; empty if there is no such skill."""
         return [skill for one in self._order(id) if (skill := self.get(one)) is not None]
 
     def missing(self, id: str) -> list[str]:
-        """The ids, this one or of what it imports, that there is no skill for."""
+        """Return the missing ids: this one or imports of it."""
         return [one for one in self._order(id) if one not in self._skills]
 
     def _order(self, id: str) -> list[str]:
-        """All that is needed, imports first. A cycle is entered once, and left where it closes."""
+        """Return all needed ids, imports first. A cycle is entered once, and left where it
+        closes.
+        """
+        # A depth-first topological sort with an explicit stack: imports may be nested deeper than
+        # Python's recursion limit.
         done: dict[str, None] = {}
         entered = {id}
         stack = [(id, self._imports(id))]
@@ -120,12 +124,12 @@ class Skills:
 
 
 def _each(top: Path) -> Iterator[tuple[str, Skill | str]]:
-    """The name of each file below the folder, and its skill, or why it is none."""
+    """Yield the name of each file below the folder, and its skill, or the reason why it is none."""
     top = top.resolve()
     failed: list[OSError] = []
     for above, folders, files, folder in os.fwalk(top, onerror=failed.append):
         place = Path(above).relative_to(top)
-        # Links to folders are among the folders, and are not entered.
+        # `fwalk` lists links to folders among the folders, and does not enter them.
         links = (name for name in folders if Path(above, name).is_symlink())
         for name in (*links, *(name for name in (*files, *folders) if name.endswith(".md"))):
             file = (place / name).as_posix()
@@ -154,6 +158,7 @@ def _words(error: OSError | ValueError) -> str:
 
 def _read(folder: int, name: str, file: str) -> Skill:
     with open(os.open(name, _READ, dir_fd=folder), "rb") as opened:
+        # Checked on the descriptor, because the name may have changed since the folder was listed.
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
             raise ValueError("it is no regular file")
         content = opened.read(_SIZE + 1)
@@ -175,7 +180,7 @@ def _one(fields: dict[str, list[str]], key: str) -> str:
 
 
 def _id(text: str) -> str:
-    """The id as a path may say it."""
+    """Return the id in the form of a path."""
     try:
         written = str(parse_path(f"sk:{text}"))
     except BadPath:

@@ -1,10 +1,10 @@
-"""Whether a text names a server or a file.
+"""The address of a store: a server or a file.
 
     postgresql://user@host/database      also postgres://, postgresql+psycopg://, in any case
     state/timeline.sqlite                a file
 
-What is nearly an address is neither: it may hold a password, and so it is refused without being
-shown, and no folder is made of it. A file with such a name can be written as `./NAME`.
+A text that is nearly an address may hold a password, so it is refused without being shown, and no
+folder is made of it. A file with such a name can be written as `./NAME`.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ from callblocks.model.errors import TimelineError
 __all__ = ("server_address",)
 
 _SERVER = re.compile(r"\s*postgres(?:ql)?(?:\+\w+)?://", re.I)
-# With :// or a password it is refused wherever that stands.
+# Refused wherever they occur: `://` and a password.
 _SECRET = re.compile(r"://|password\s*=", re.I)
-# And where it does not begin like a path: a slash too few, or name=value pairs.
+# Refused where the text does not begin like a path: a slash too few, or name=value pairs.
 _ODD = re.compile(
     r"\W*postgres.*[:@]|\W*[a-z][a-z0-9+.-]+:/|\s*\w+\s*=\s*\S+\s+\w+\s*=", re.I | re.S
 )
 
 
 def server_address(target: str) -> str | None:
-    """The address of a server, as the driver takes it; None for a path.
+    """Return the address of a server, as the driver takes it; `None` for a path.
 
-    What is neither is a `TimelineError` (`store_unavailable`) that does not show it.
+    Any other text is a `TimelineError` (`store_unavailable`) that does not show it.
     """
     if found := _SERVER.match(target):
         address = f"postgresql://{target[found.end() :].strip()}"
         _check(address)
         return address
+    # A mistyped address taken for a path would create a folder whose name holds the password.
     if _SECRET.search(target) or (not target.startswith(("/", ".")) and _ODD.match(target)):
         raise _unreadable()
     return None
@@ -44,7 +45,7 @@ def _check(address: str) -> None:
     try:
         urlsplit(address)
     except ValueError:
-        # Its words may be the address's own.
+        # The error's message may contain the address itself.
         raise _unreadable() from None
 
 

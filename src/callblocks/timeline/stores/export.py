@@ -1,12 +1,12 @@
-"""A timeline as lines of JSON, to be kept or moved elsewhere.
+"""Export of a timeline as JSON lines, to be archived or moved.
 
     {"format":"callblocks timeline","version":1,"name":"notes"}
     {"seq":1,"hash":"9f…","block":{"type":"user.prompt",…}}
     {"count":1,"hash":"9f…"}
 
-The blocks are as the store has them, with their hashes, so that whoever reads the lines can
-tell whether they are whole. A block that cannot be read, or is missing, is `null`: the others are
-kept, under their numbers. Of a very large gap only its beginning and its end stand there.
+The blocks are as the store has them, with their hashes, so that a reader can verify them. A block
+that cannot be read, or is missing, is `null`: the others keep their numbers. Of a very large gap
+only the beginning and the end are written.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class End(msgspec.Struct, frozen=True):
-    """The last line: how many blocks there are, and the hash of all of them."""
+    """The last line: the number of blocks, and the hash of all of them."""
 
     count: int
     hash: str
@@ -50,8 +50,8 @@ class End(msgspec.Struct, frozen=True):
 
 _encoder = msgspec.json.Encoder()
 _NOTHING = msgspec.Raw(b"null")
+# The most lines at the beginning of a gap: a damaged number must not fill the disk.
 _PLACEHOLDERS = 10_000
-"""Lines at the beginning of a gap: a number that was damaged must not fill the disk."""
 
 
 def export_lines(
@@ -61,14 +61,14 @@ def export_lines(
     lost: Callable[[int], object] = lambda seq: None,
     missing: Callable[[int, int], object] = lambda first, last: None,
 ) -> Iterator[bytes]:
-    """The lines of a timeline, each with its end.
+    """Yield the lines of a timeline, each with its line end.
 
-    `lost` is told of each block that cannot be read, `missing` of the first and the last number of
-    each gap.
-
-    What is appended meanwhile is left out. If the store breaks on the way, the last line is
-    written all the same, and then the error is raised: what could be read is in the export.
+    `lost` is called for each unreadable block, `missing` with the first and the last number of each
+    gap. Blocks appended meanwhile are left out. If the store breaks on the way, the last line is
+    written nevertheless, and then the error is raised: everything readable is in the export.
     """
+    # The end is read first and bounds the export, so blocks appended meanwhile do not contradict
+    # it.
     head = store.head(name)
     yield _line(Header(format=FORMAT, version=VERSION, name=name))
     fault = None
@@ -96,7 +96,7 @@ def export_lines(
 
 
 def _placeholders(first: int, last: int) -> Iterator[bytes]:
-    """A line for each number of a gap, or for as many of them as make sense."""
+    """Yield a line for each number of a gap, or for as many of them as make sense."""
     for seq in range(first, min(last, first + _PLACEHOLDERS)):
         yield _line(Line(seq, "", _NOTHING))
     yield _line(Line(last, "", _NOTHING))
@@ -107,5 +107,5 @@ def _line(value: Header | Line | End) -> bytes:
 
 
 def _is_block(body: bytes) -> bool:
-    """Whether a body is a block in one line; what else is in the store is not passed on."""
+    """Return whether a body is a block in one line; other content of the store is not exported."""
     return decode(body) is not DAMAGED and b"\n" not in body

@@ -1,10 +1,10 @@
-"""A store belongs to the process that opened it.
+"""Protection against forks: a store belongs to the process that opened it.
 
-A fork copies locks that another thread may hold, and connections that the parent goes on using. So
-a store is refused in a child: it opens one of its own. With SQLite it cannot even do that while the
-parent had the same file open: the library counts the locks of a file by process, and would believe
-the parent's to be its own. Such a child starts afresh (`subprocess`, or `spawn` in
-`multiprocessing`), or is forked before the store is opened.
+A fork copies locks that another thread may hold, and connections that the parent continues to use.
+So a store refuses to work in a child, which must open one of its own. With SQLite it cannot even do
+that while the parent had the same file open: the library counts the locks of a file per process,
+and would take the parent's for its own. Such a child must be started afresh (`subprocess`, or
+`spawn` in `multiprocessing`), or forked before the store is opened.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ADVICE = "open it after the fork, or start the process with spawn"
 
 
 class Owned:
-    """Something that only the process which made it may use."""
+    """An object that only the process which made it may use."""
 
     def __init__(self) -> None:
         self._owner = os.getpid()
@@ -29,7 +29,7 @@ class Owned:
 
     @property
     def is_inherited(self) -> bool:
-        """Whether another process made it, and this one is its child."""
+        """Return whether another process made it, and this one is its child."""
         return os.getpid() != self._owner
 
     def check_owner(self) -> None:
@@ -40,7 +40,7 @@ class Owned:
             )
 
     def files(self) -> tuple[Path, ...]:
-        """The files that a child must not open while the parent's are in its memory."""
+        """Return the files that a child must not open while the parent's are in its memory."""
         return ()
 
 
@@ -67,14 +67,16 @@ def _key(path: Path) -> tuple[int, int] | None:
 
 
 def _inherit() -> None:
-    """In a child: what the parent has open is never used, and never closed either.
+    """Mark, in a child, what the parent has open: it is never used, and never closed either.
 
-    To close it would end a transaction that the parent is in, in memory that both share.
+    Closing it would end a transaction of the parent, in memory that both share. The reference count
+    is raised for good, so that the garbage collector never closes it.
     """
     if not _owned:
         return
     import ctypes
 
+    # The set is weak and may change while it is iterated, hence the copy.
     for owned in tuple(_owned):
         _inherited_files.update(key for file in owned.files() if (key := _key(file)))
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(owned))

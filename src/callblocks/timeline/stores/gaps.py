@@ -1,9 +1,9 @@
-"""Numbers that should be on a timeline, and are not.
+"""Gaps: numbers that are missing on a timeline.
 
     1 2 5 of 6        blocks 3 to 4 are missing, and block 6
 
-A store never leaves a number out, so what is missing was lost or taken away. One block of the type
-`timeline.damaged` stands for each gap: whoever shows a timeline shows that too.
+A store never skips a number, so a missing block was lost or removed. One block of the type
+`timeline.damaged` represents each gap, and every view shows it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ __all__ = ("gap_of", "missing_words", "with_gaps")
 
 
 def with_gaps(entries: Iterable[Entry], after: int = 0, count: int = 0) -> Iterator[Entry]:
-    """Entries above `after`, and one for each gap between them, or before the `count`th."""
+    """Yield the entries above `after`, and one for each gap between them, or before the
+    `count`th.
+    """
     for entry in entries:
         if entry.seq > after + 1:
             yield _gap(after + 1, entry.seq - 1)
@@ -27,18 +29,21 @@ def with_gaps(entries: Iterable[Entry], after: int = 0, count: int = 0) -> Itera
 
 
 def gap_of(entry: Entry) -> tuple[int, int] | None:
-    """The first and the last number that an entry stands for, where those are missing."""
+    """Return the first and the last number of a gap that an entry represents; `None` for
+    any other.
+    """
     last = entry.block.meta.get("last") if entry.block.type == "timeline.damaged" else None
     return (entry.seq, last) if type(last) is int else None
 
 
 def missing_words(first: int, last: int) -> str:
-    """What there is to say of a gap."""
+    """Return the words about a gap."""
     return f"block {first} is missing" if first == last else f"blocks {first} to {last} are missing"
 
 
 def _gap(first: int, last: int) -> Entry:
     words = missing_words(first, last)
+    # Made on the fly and never stored: a gap is a fact about the store, not part of the record.
     block = Block(
         type="timeline.damaged",
         author="timeline",

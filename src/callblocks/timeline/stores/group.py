@@ -1,13 +1,23 @@
-"""Group commit: callers who wait at the same time share one commit.
+"""Group commit: callers that wait at the same time share one commit.
 
-Whoever gets the lock leads: it commits all that waits at once, gives each its answer, and calls the
-next leader if more came meanwhile. There is no thread, and a caller who is alone pays for nothing
-but a lock.
+An fsync costs milliseconds, whatever it writes. So the thread that gets the lock becomes the
+leader: it commits everything that waits in one transaction, gives each caller its answer, and wakes
+the next leader if more came meanwhile. There is no background thread, and a lone caller pays for
+nothing but a lock.
 
-A caller may be interrupted (Ctrl-C) between any two steps. So the lock is only ever held by a
-`with` statement, which no interrupt can split; a request waits in the queue until it is answered,
-so that it is never in nobody's hands; and who waits looks for himself now and then, in case a call
-was lost.
+Invariants
+- A request stays in the queue until it is answered, so it is never in nobody's hands.
+- Only the holder of the lock removes requests, and only from the front.
+- A batch that was begun is never committed twice: a request without an answer is refused, because
+  it may be on the disk.
+- Each caller raises an error object of its own: a traceback belongs to one thread.
+
+Interrupts. A caller may be interrupted (Ctrl-C) between any two bytecodes. So the lock is only ever
+held by a `with` statement, which no interrupt can split, and a waiting caller polls now and then,
+in case a wake-up was lost.
+
+Why not a queue with a writer thread: a thread must be started, stopped and survive forks, and each
+append would cost two context switches.
 """
 
 from __future__ import annotations
@@ -23,16 +33,16 @@ from callblocks.model.errors import TimelineError
 
 __all__ = ("Group", "Request")
 
+# The most bytes of a batch; a single request may be larger.
 _BATCH = 64 * 1024 * 1024
-"""Bytes of a batch; a single request may be larger."""
+# Seconds after which a waiting caller checks whether its wake-up was lost.
 _LOOK = 0.25
-"""Seconds after which one who waits looks whether its call was lost."""
 
 
 class Request:
-    """Bodies that somebody waits to have written at the end of a timeline.
+    """Bodies to be written at the end of a timeline.
 
-    Whoever commits it sets `entries` or `error`. A call that comes for nothing does no harm.
+    The committer sets `entries` or `error`. A superfluous wake-up does no harm.
     """
 
     __slots__ = ("bodies", "calls", "entries", "error", "expected", "is_given_up", "name", "size")
@@ -51,16 +61,16 @@ class Request:
 
     @property
     def is_answered(self) -> bool:
-        """Whether it was written, or refused."""
+        """Return whether it was written, or refused."""
         return self.entries is not None or self.error is not None
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody waits for it any more."""
+        """Return whether nobody waits for it any more."""
         return self.is_given_up or self.entries is not None or self.error is not None
 
     def answer(self) -> list[Entry]:
-        """What was written; or raise why it was not."""
+        """Return the written entries, or raise the error."""
         if self.error is not None:
             raise self.error
         assert self.entries is not None
@@ -68,40 +78,43 @@ class Request:
 
 
 class Group:
-    """Makes one call of `commit` out of the requests of many threads.
+    """The group: one call of `commit` for the requests of many threads.
 
     `commit` answers every request, or raises for all of them.
     """
 
     def __init__(self, commit: Callable[[list[Request]], None]) -> None:
         self._commit = commit
-        # Only who holds the lock takes something out, and only from the front.
+        # Only the holder of the lock removes requests, and only from the front.
         self._waiting: deque[Request] = deque()
         self._begun: list[Request] = []
-        # Held by the one who commits.
+        # Held by the committer.
         self._lock = threading.Lock()
 
     def run(self, request: Request) -> list[Entry]:
-        """Have a request committed, with those of others or alone."""
+        """Have a request committed, together with those of others or alone."""
         try:
             self._waiting.append(request)
+            # A lone caller skips the wait and takes the lock at once: no wake-up, no context
+            # switch.
             if len(self._waiting) > 1 or self._lock.locked():
                 self._wait(request)
             if not request.is_answered:
                 with self._lock:
-                    # Those who came before may fill a batch of their own.
+                    # Requests that came before may fill a batch of their own, so ours may need a
+                    # second one.
                     while not request.is_answered:
                         self._lead(request)
                 self._call_next()
         except BaseException:
-            # Interrupted: it shall not be written later, and a call goes on to the next.
+            # Interrupted: the request must not be written later, and the wake-up is passed on.
             request.is_given_up = True
             self._call_next()
             raise
         return request.answer()
 
     def alone(self, work: Callable[[], None]) -> None:
-        """Do something while nothing is committed; who comes meanwhile waits."""
+        """Run work while nothing is committed; callers that come meanwhile wait."""
         try:
             with self._lock:
                 work()
@@ -111,14 +124,15 @@ class Group:
     def _wait(self, request: Request) -> None:
         """Wait for the answer, or for the lead.
 
-        Whoever holds the lock sees the request when it lets go, and calls the first that waits.
-        Nobody passes it by: while it wakes up others come, and they share a commit.
+        The holder of the lock sees the request when it releases the lock, and wakes the first
+        waiter. No newcomer overtakes that waiter: while it wakes up, others queue, and they share
+        its commit.
         """
         is_next = self._first() is request
         while not request.is_answered and (self._lock.locked() or not is_next):
             with suppress(Empty):
                 request.calls.get(timeout=_LOOK)
-            # Called; or its call was lost.
+            # Either woken, or the wake-up was lost; both mean that this request may lead now.
             is_next = True
 
     def _first(self) -> Request | None:
@@ -130,11 +144,13 @@ class Group:
 
     def _lead(self, own: Request) -> None:
         if self._begun:
-            # A leader that was interrupted twice left something.
+            # A leader that was interrupted twice left its batch behind.
             self._end(own)
         batch = self._next_batch()
         if not batch:
             return
+        # Set before the commit: from here on an interrupt leaves a trace, and the batch is refused
+        # instead of being committed a second time.
         self._begun = batch
         try:
             self._commit(batch)
@@ -144,9 +160,13 @@ class Group:
             self._end(own)
 
     def _next_batch(self) -> list[Request]:
-        """The first that wait, as many as fit; they stay in the queue until they are answered."""
+        """Return the first waiting requests, as many as fit; they stay queued until they are
+        answered.
+        """
         batch: list[Request] = []
         size = 0
+        # A copy, because other threads append to the queue while it is read; only its front is ever
+        # removed, and only under the lock.
         for request in self._waiting.copy():
             if request.is_over:
                 continue
@@ -157,9 +177,9 @@ class Group:
         return batch
 
     def _end(self, own: Request) -> None:
-        """Let go of the batch that was begun; who has no answer must not wait for one."""
+        """Release the batch that was begun; a request without an answer is refused."""
         batch = self._begun
-        # What was begun may have been written: it must not be written again.
+        # A batch that was begun may have been written, so it must not be written again.
         _refuse(batch, _INTERRUPTED)
         while self._waiting and self._waiting[0].is_over:
             self._waiting.popleft()
@@ -177,7 +197,7 @@ _INTERRUPTED = TimelineError(
 def _refuse(batch: list[Request], error: TimelineError) -> None:
     for request in batch:
         if not request.is_answered:
-            # Each caller raises an error of its own: a traceback belongs to one thread.
+            # Each caller raises an error object of its own: a traceback belongs to one thread.
             own = TimelineError(error.code, error.message, **error.details)
             own.__cause__ = error.__cause__
             request.error = own

@@ -1,11 +1,11 @@
-"""A timeline from lines of JSON: all of it, or nothing.
+"""Import of a timeline from JSON lines: all of it, or nothing.
 
-Every line is checked before the first is written: format and version, numbers, hashes, the
-count. Then the blocks are appended to a name that has none. The hashes hang on the name: under
-another name the blocks get new ones, after the old ones were found right.
+Every line is checked before the first is written: format and version, numbers, hashes, the count.
+Then the blocks are appended to a name that has none. The hashes depend on the name: under another
+name the blocks get new ones, after the old ones were verified.
 
-The file is read twice, so that its size does not matter. What is larger than `AT_ONCE` is
-appended in parts, and a fault between two of them says how far it came.
+The file is read twice, so that its size does not matter. A file larger than `AT_ONCE` is appended
+in parts, and a fault between two of them reports how far it came.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ __all__ = (
     "read_export",
 )
 
+# Bytes of lines that are appended at once.
 AT_ONCE = 64 * 1024 * 1024
-"""Bytes of lines that are appended in one go."""
 
 T = TypeVar("T")
-# A block, and what stands around it in its line.
+# A block, and the fields around it in its line.
 _LONGEST_LINE = MAX_BLOCK + 4096
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """What was imported; `source` is the name that it had."""
+    """The result of an import; `source` is the name that the timeline had."""
 
     name: str
     source: str
@@ -49,7 +49,7 @@ class Imported(msgspec.Struct, frozen=True):
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """An export that was found right: the name it had, the one it gets, and its blocks."""
+    """A verified export: the name it had, the one it gets, and its blocks."""
 
     source: str
     target: str
@@ -58,18 +58,18 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 class _Any(msgspec.Struct):
-    """Enough of a line to tell what it is."""
+    """The fields of a line that tell its kind."""
 
     seq: int | None = None
 
 
 def import_timeline(store: Store, file: BinaryIO, name: str | None = None) -> Imported:
-    """Put an export into a store, under its own name or another; the file can be read again."""
+    """Import an export into a store, under its own name or another; the file must be seekable."""
     return import_checked(store, file, check_import(file, name))
 
 
 def check_import(file: BinaryIO, name: str | None = None) -> Checked:
-    """Look at all of an export before there is a store to put it into."""
+    """Verify an export before there is a store for it."""
     start = file.tell()
     source, blocks = read_export(file)
     count = sum(1 for _ in blocks)
@@ -80,7 +80,7 @@ def check_import(file: BinaryIO, name: str | None = None) -> Checked:
 
 
 def import_checked(store: Store, file: BinaryIO, checked: Checked) -> Imported:
-    """Put an export that was checked into a store."""
+    """Import a verified export into a store."""
     if store.head(checked.target).count:
         raise _exists(checked.target)
     file.seek(checked.start)
@@ -89,9 +89,9 @@ def import_checked(store: Store, file: BinaryIO, checked: Checked) -> Imported:
 
 
 def read_export(file: BinaryIO) -> tuple[str, Iterator[tuple[Block, int]]]:
-    """The name of an export; and its blocks with their sizes, each found right.
+    """Return the name of an export, and its blocks with their sizes, each verified.
 
-    What is wrong with the end is only known at the end.
+    Faults of the end are raised only at the end.
     """
     lines = _lines(file)
     header = _header(next(lines, b""))
@@ -101,6 +101,8 @@ def read_export(file: BinaryIO) -> tuple[str, Iterator[tuple[Block, int]]]:
 def _blocks(lines: Iterator[bytes], hash: str) -> Iterator[tuple[Block, int]]:
     count = 0
     for line in lines:
+        # Only the last line has no `seq`. Line numbers are two ahead of the count: the header, and
+        # counting from 1.
         if _read(line, _Any, count + 2).seq is None:
             _check_end(_read(line, End, count + 2), count, hash)
             if next(lines, None) is not None:
@@ -116,6 +118,8 @@ def _append(store: Store, name: str, file: BinaryIO, count: int) -> Head:
     head = Head(0, genesis(name))
     for part in _parts(file):
         try:
+            # Conditional: if somebody else writes to the name meanwhile, the import stops instead
+            # of mixing.
             last = store.append(name, part, expected=head.count)[-1]
         except TimelineError as error:
             if error.code == "conflict" and not head.count:
@@ -163,14 +167,14 @@ def _header(line: bytes) -> Header:
 
 
 def _block(line: bytes, seq: int, before: str) -> tuple[Block, str]:
-    """The next block and its hash, which must be what the line says."""
+    """Return the next block and its hash, which must be the one in the line."""
     said = _read(line, Line, seq + 1)
     if said.seq != seq:
         _refuse("chain_broken", f"block {said.seq} stands where block {seq} belongs", seq=seq)
     if bytes(said.block) == b"null":
         _refuse("damaged_block", f"block {seq} could not be read when it was exported", seq=seq)
     block = _read(bytes(said.block), Block, seq + 1)
-    # The hash is of the block as we write it: blanks and the order of keys do not count.
+    # The hash is of the block in our encoding: blanks and the order of keys do not count.
     hash = link(before, seq, encode(block))
     if hash != said.hash:
         _refuse("chain_broken", f"block {seq} is not what its hash says: it was changed", seq=seq)

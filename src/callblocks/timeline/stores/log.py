@@ -1,4 +1,4 @@
-"""What both stores share: checking and encoding before a commit, and reading by pages."""
+"""The part that both stores share: checks and encoding before a commit, and reading by pages."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from callblocks.timeline.stores.store import MAX_APPEND, MAX_BLOCK, Head, Row, S
 __all__ = ("PAGE_BYTES", "PAGE_ROWS", "Log")
 
 PAGE_ROWS = 500
+# A page ends after this many bytes, so that large blocks do not fill the memory.
 PAGE_BYTES = 4 * 1024 * 1024
-"""A page ends after this much, so that large blocks do not fill the memory."""
 
 
 class Log(Owned, ABC):
-    """A store, but for what a database does in its own way."""
+    """A store without the parts that depend on the database."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Log(Owned, ABC):
         return self._group.run(Request(check_name(name), bodies, expected, size))
 
     def entries(self, name: str, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
-        """The entries with a number above `after`; see `Store`."""
+        """Yield the entries with a number above `after`; see `Store`."""
         lost: list[int] = []
         for row in self.rows(name, after, limit):
             if row.body is None:
@@ -57,29 +57,31 @@ class Log(Owned, ABC):
             )
 
     def rows(self, name: str, after: int = 0, limit: int | None = None) -> Iterator[Row]:
-        """The entries as they are kept."""
+        """Yield the entries as they are stored."""
         return islice(self._rows(check_name(name), max(after, 0)), limit)
 
     def _rows(self, name: str, after: int) -> Iterator[Row]:
         page = self._try_page(name, after)
+        # Pages while the database can read them; after damage, row by row, so that one bad page
+        # costs only its own blocks.
         while page:
             yield from page
             after = page[-1].seq
             page = self._try_page(name, after)
         if page is None:
-            # A count that was damaged too must not be believed for ever.
+            # The count may be damaged too, so it is bounded by what the file can hold.
             for seq in range(after + 1, min(self.head(name).count, self._room()) + 1):
                 yield from self._try_row(name, seq)
 
     def _try_page(self, name: str, after: int) -> list[Row] | None:
-        """The next rows; None if the database cannot read that far."""
+        """Return the next rows; `None` if the database cannot read that far."""
         try:
             page = self._page(name, after)
         except TimelineError as error:
             if error.code != "store_damaged":
                 raise
             return None
-        # Numbers out of order are damage too, and would lead a reader in circles.
+        # Numbers out of order are damage too, and would make a reader loop.
         numbers = [after, *(row.seq for row in page)]
         return page if all(map(lt, numbers, numbers[1:])) else None
 
@@ -103,31 +105,31 @@ class Log(Owned, ABC):
 
     @abstractmethod
     def _page(self, name: str, after: int) -> list[Row]:
-        """Some rows above `after`, in order; none if there are no more."""
+        """Return some rows above `after`, in order; none if there are no more."""
 
     @abstractmethod
     def _row(self, name: str, seq: int) -> list[Row]:
-        """One row, if it is there."""
+        """Return one row, if it exists."""
 
     def _room(self) -> int:
-        """More blocks than this cannot be there."""
+        """Return an upper bound of the number of blocks."""
         return sys.maxsize
 
     @abstractmethod
     def head(self, name: str) -> Head:
-        """Where the timeline ends."""
+        """Return the end of the timeline."""
 
     @abstractmethod
     def names(self) -> list[Summary]:
-        """Every timeline, by name."""
+        """Return every timeline, by name."""
 
     @abstractmethod
     def follow(self, name: str, after: int = 0) -> AsyncGenerator[Entry, None]:
-        """The entries above `after`, and then each new one as it comes."""
+        """Yield the entries above `after`, and then each new one as it comes."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the file or the connections; followers end."""
+        """Close the file or the connections; followers end."""
 
 
 def _checked(block: object) -> Block:
@@ -137,7 +139,7 @@ def _checked(block: object) -> Block:
 
 
 def _checked_size(bodies: list[bytes]) -> int:
-    """The bytes of all; too many, of one or of all, are `block_too_large`."""
+    """Return the bytes of all; raise `block_too_large` for too many, of one or of all."""
     size = sum(map(len, bodies))
     if size > MAX_BLOCK and (largest := max(map(len, bodies))) > MAX_BLOCK:
         raise TimelineError(

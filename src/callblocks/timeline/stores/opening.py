@@ -1,4 +1,4 @@
-"""Open the store that a text names.
+"""Opening of the store that a text names.
 
 state/timeline.sqlite             a SQLite file
 postgresql://user@host/database   a PostgreSQL server, with `callblocks[postgres]`
@@ -17,7 +17,7 @@ __all__ = ("open_store",)
 
 
 def open_store(target: str | os.PathLike[str]) -> Store:
-    """The store at a path or an address; what cannot be opened is a `TimelineError`."""
+    """Return the store at a path or an address; raise `TimelineError` if it cannot be opened."""
     path = os.fspath(target)
     if (address := server_address(path)) is not None:
         return _open_postgres(address)

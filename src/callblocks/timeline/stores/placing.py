@@ -1,4 +1,4 @@
-"""Which numbers and hashes a batch of requests gets at the end of a timeline."""
+"""Assignment of numbers and hashes to a batch of requests at the end of a timeline."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ __all__ = ("Placed", "by_name", "place")
 
 
 class Placed(msgspec.Struct):
-    """Requests for one timeline, placed after `was`. `taken` and `refused` are told by `settle`."""
+    """Requests for one timeline, placed after `was`; `settle` answers those in `taken` and
+    `refused`.
+    """
 
     name: str
     was: Head
     head: Head
     rows: list[Row]
+    # Each request, and its own rows.
     taken: list[tuple[Request, list[Row]]]
-    """Each request, and the rows that are its own."""
+    # Each request that expected another number, and the actual number.
     refused: list[tuple[Request, int]]
-    """Each request that expected another number, and the number there was."""
 
     def settle(self) -> None:
         """Answer the requests: what was placed is on disk."""
@@ -35,7 +37,7 @@ class Placed(msgspec.Struct):
 
 
 def by_name(batch: Iterable[Request]) -> dict[str, list[Request]]:
-    """The requests of each timeline, in their order."""
+    """Return the requests of each timeline, in their order."""
     names: dict[str, list[Request]] = {}
     for request in batch:
         names.setdefault(request.name, []).append(request)
@@ -43,10 +45,12 @@ def by_name(batch: Iterable[Request]) -> dict[str, list[Request]]:
 
 
 def place(name: str, head: Head, requests: Iterable[Request]) -> Placed:
-    """Lay the requests one after the other; one that expects another number is left out."""
+    """Place the requests one after the other; leave out one that expects another number."""
     placed = Placed(name, head, head, [], [], [])
     count, last = head.count, head.hash
     for request in requests:
+        # Judged against the count after the requests before it in the same batch: within a batch
+        # the order of the queue is the order of the timeline.
         if request.expected is not None and request.expected != count:
             placed.refused.append((request, count))
             continue

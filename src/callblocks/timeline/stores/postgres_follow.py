@@ -1,7 +1,7 @@
 """Following a timeline in PostgreSQL.
 
-A notification is only a hint that there may be more: what is there is read by number, so nothing is
-missed or doubled when one is lost, or the connection is.
+A notification is only a hint that there may be more. Entries are read by number, so none is missed
+or doubled when a notification or the connection is lost.
 """
 
 from __future__ import annotations
@@ -21,22 +21,24 @@ from callblocks.timeline.stores.store import Row
 __all__ = ("follow_entries",)
 
 _Connection: TypeAlias = psycopg.AsyncConnection[Any]
+# Seconds after which a follower reads without a notification.
 _LOOK = 1.0
-"""Seconds after which one looks, hint or no hint."""
+# Seconds for which a follower waits for a server that went away.
 _PATIENCE = 30.0
-"""Seconds for which a server that went away is waited for."""
 _PAUSE = 0.2
 
 
 async def follow_entries(
     address: str, name: str, after: int, is_closed: Callable[[], bool]
 ) -> AsyncGenerator[Entry, None]:
-    """The entries above `after`, and then each new one as it comes."""
+    """Yield the entries above `after`, and then each new one as it comes."""
     connection: _Connection | None = None
     well = monotonic()
     try:
         while not is_closed():
             try:
+                # LISTEN before the first read: an entry that is written in between is then both
+                # read and notified, never lost.
                 connection = connection or await _listen(address, name)
                 page = await _read(connection, name, after)
                 well = monotonic()

@@ -1,4 +1,4 @@
-"""A PostgreSQL database of timelines: how it is reached, its tables, and its errors in our words.
+"""A PostgreSQL database of timelines: its connections, its tables, and its errors.
 
     postgresql://user@host/database?options=-csearch_path%3Dmine
 
@@ -32,8 +32,8 @@ __all__ = (
     "was_undone",
 )
 
+# The version of the tables below; it grows with each change of them.
 SCHEMA = 1
-"""The version of the tables below; it grows with each change of them."""
 
 _SETTINGS: LiteralString = """
 select set_config('lock_timeout', '10s', false),
@@ -41,7 +41,7 @@ select set_config('lock_timeout', '10s', false),
     case when current_setting('synchronous_commit') = 'off'
     then set_config('synchronous_commit', 'on', false) end
 """
-# Whoever makes the tables at the same time waits, and finds them.
+# A process that makes the tables at the same time waits, and finds them.
 _LOCK: LiteralString = "select pg_advisory_xact_lock(7162817358327836)"
 _TABLES: LiteralString = """
 create table if not exists callblocks_schema (version integer not null);
@@ -63,6 +63,7 @@ create table if not exists callblocks_blocks (
 );
 """
 
+# The rows after one, as many as make a page; `page_values` gives its parameters.
 PAGE: LiteralString = """
 select seq, body, hash from (
     select seq, body, hash, sum(octet_length(body)) over (order by seq) - octet_length(body) as size
@@ -73,7 +74,6 @@ select seq, body, hash from (
     ) as next
 ) as sized where size < %s order by seq
 """
-"""The rows after one, as many as make a page; `page_values` fills it."""
 
 _CODES = {
     "53100": "store_full",
@@ -97,7 +97,7 @@ _ADVICE = {
 
 
 def connect(address: str) -> psycopg.Connection[Any]:
-    """A connection without transactions of its own; a commit is on disk.
+    """Return a connection in autocommit mode; a commit is on disk.
 
     It waits no longer than ten seconds for another writer.
     """
@@ -112,17 +112,17 @@ def connect(address: str) -> psycopg.Connection[Any]:
 
 @lru_cache(4096)
 def channel_of(name: str) -> str:
-    """What those who follow a timeline listen to; any name fits into the 63 bytes there are."""
+    """Return the channel on which followers of a timeline listen; hashed to fit into 63 bytes."""
     return f"callblocks_{genesis(name)[:40]}"
 
 
 def page_values(name: str, after: int) -> tuple[Any, ...]:
-    """What `PAGE` asks for."""
+    """Return the parameters of `PAGE`."""
     return (name, after, PAGE_ROWS, PAGE_BYTES)
 
 
 def place_of(address: str) -> str:
-    """The address as a message may show it: without user, password and options."""
+    """Return the address for a message: without user, password and options."""
     try:
         parts = conninfo_to_dict(address)
     except psycopg.Error:
@@ -131,7 +131,9 @@ def place_of(address: str) -> str:
 
 
 def prepare(address: str) -> None:
-    """Make the tables if they are not there; refuse newer ones."""
+    """Create the tables if they do not exist; refuse newer ones."""
+    # The version is read before and after: another process may have created the tables, possibly of
+    # a newer version, while this one waited for the lock.
     with told(address), connect(address) as connection:
         version = _version(connection)
         if version is None:
@@ -156,7 +158,7 @@ def prepare(address: str) -> None:
 
 @contextmanager
 def told(address: str) -> Generator[None, None, None]:
-    """Turn what goes wrong with a server into a `TimelineError` that names it."""
+    """Translate faults of a server into a `TimelineError` that names it."""
     try:
         yield
     except psycopg.Error as error:
@@ -169,19 +171,19 @@ def told(address: str) -> Generator[None, None, None]:
 
 
 def is_lost(error: psycopg.Error, connection: psycopg.Connection[Any]) -> bool:
-    """Whether the connection went, and with it the word on what was done last."""
+    """Return whether the connection was lost, and with it the result of the last statement."""
     return (
         connection.closed or connection.broken or (error.sqlstate or "").startswith(("08", "57P"))
     )
 
 
 def was_undone(error: psycopg.Error) -> bool:
-    """Whether the server stopped it in favour of another, as in a deadlock: it may try again."""
+    """Return whether the server aborted it for another one, as in a deadlock: it may be retried."""
     return (error.sqlstate or "").startswith("40")
 
 
 def _version(connection: psycopg.Connection[Any]) -> int | None:
-    """The version of the tables; None if there are none."""
+    """Return the version of the tables; `None` if there are none."""
     there = connection.execute("select to_regclass('callblocks_schema')").fetchone()
     if there is None or there[0] is None:
         return None

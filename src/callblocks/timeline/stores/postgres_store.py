@@ -42,29 +42,29 @@ from callblocks_timelines where count > 0 order by name collate "C"
 
 
 class PostgresStore(Log):
-    """A store on a server; a connection that broke is made anew."""
+    """A store on a server; a broken connection is made anew."""
 
     def __init__(self, address: str) -> None:
         super().__init__()
         self.address = address
         self._closed = False
         prepare(address)
-        # The one who leads a group has the writer; readers take turns.
+        # The leader of a group uses the writer; readers take turns.
         self._writer = PostgresWriter(address)
         self._reading = threading.Lock()
         self._reader: psycopg.Connection[Any] | None = None
 
     def head(self, name: str) -> Head:
-        """Where the timeline ends, as its own row says."""
+        """Return the end of the timeline, as its own row says."""
         rows = self._read(_HEAD, check_name(name))
         return Head(*rows[0]) if rows else Head(0, genesis(name))
 
     def names(self) -> list[Summary]:
-        """Every timeline, by name."""
+        """Return every timeline, by name."""
         return [Summary(*row) for row in self._read(_NAMES)]
 
     def follow(self, name: str, after: int = 0) -> AsyncGenerator[Entry, None]:
-        """The entries above `after`, and then each new one as it comes."""
+        """Yield the entries above `after`, and then each new one as it comes."""
         self.check_owner()
         return follow_entries(self.address, check_name(name), after, lambda: self._closed)
 
@@ -72,7 +72,7 @@ class PostgresStore(Log):
         """Close the connections; followers end."""
         self._closed = True
         if self.is_inherited:
-            # The parent goes on talking on these connections.
+            # The parent continues to use these connections.
             return
         self._group.alone(self._writer.close)
         with self._reading:
@@ -91,6 +91,8 @@ class PostgresStore(Log):
 
     def _read(self, query: LiteralString, *values: Any) -> list[Any]:
         self.check_owner()
+        # One reader connection, used by one thread at a time: psycopg connections are not
+        # concurrent, and reads are short.
         with self._reading, told(self.address):
             self._check_open()
             if self._reader is None:
@@ -101,7 +103,7 @@ class PostgresStore(Log):
             except psycopg.Error as error:
                 if not is_lost(error, self._reader):
                     raise
-                # The server was restarted, perhaps: once more.
+                # The server may have been restarted: retry once. A read is idempotent.
                 self._drop_reader()
                 self._reader = connect(self.address)
                 return self._reader.execute(query, values).fetchall()

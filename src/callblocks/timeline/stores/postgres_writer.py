@@ -4,9 +4,10 @@
               another writer was first
     careful   the ends are locked and read, and then written
 
-What a quick one does not get done, a careful one does. If the connection goes in the middle,
-nobody knows whether the batch was written: the careful one looks. Each block says which batch it
-came with, because equal blocks of another writer at the same place have the same hash.
+The careful way does what the quick one could not. If the connection breaks in the middle, it is
+unknown whether the batch was written: the careful way checks. Each block carries the id of its
+batch (fencing), because an equal block of another writer at the same place has the same hash and
+would be mistaken for ours.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from callblocks.timeline.stores.store import Head, Row
 
 __all__ = ("PostgresWriter",)
 
-# One block alone, the most common: without lists, and each value sent once.
+# A single block, the most common case: without arrays, and each value sent once.
 _WRITE_ONE: LiteralString = """
 with moved as (
     update callblocks_timelines set count = %(seq)b, hash = %(hash)b, updated = now()
@@ -74,16 +75,16 @@ _Values: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 
 class _Work(msgspec.Struct):
-    """A batch on its way: what is left of it, and what may have been written already."""
+    """A batch in progress: its remaining requests, and those that may have been written already."""
 
     left: dict[str, list[Request]]
     sent: dict[str, Placed]
-    # The same for every try: what an earlier one wrote is found by a later one.
+    # The same for every try, so that a later try finds what an earlier one wrote.
     batch: UUID
 
 
 class PostgresWriter:
-    """The connection of the one who commits; it is made when needed, and anew when it broke."""
+    """The connection of the committer; made when needed, and anew when it broke."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -93,7 +94,7 @@ class PostgresWriter:
         self._heads: dict[str, Head] = {}
 
     def write(self, batch: list[Request]) -> None:
-        """Write a batch and answer every request; raises what psycopg raises."""
+        """Write a batch and answer every request; raise what psycopg raises."""
         work = _Work(by_name(batch), {}, uuid4())
         for left in reversed(range(_TRIES)):
             connection = self._open()
@@ -103,12 +104,15 @@ class PostgresWriter:
                 return
             except psycopg.Error as error:
                 self._heads.clear()
+                # The batch may have been committed although its answer was lost. The next try takes
+                # the careful way, which looks for the batch id.
                 if is_lost(error, connection):
                     self.close()
                 elif not was_undone(error):
                     raise
                 if not left:
                     raise
+            # Interrupted in an unknown state: a new connection starts clean.
             except BaseException:
                 self.close()
                 raise
@@ -127,13 +131,13 @@ class PostgresWriter:
         return self._connection
 
     def _quick(self, work: _Work) -> None:
-        """Write after the ends that are known."""
+        """Write after the known ends."""
         known = [
             place(name, self._heads[name], requests)
             for name, requests in work.left.items()
             if name in self._heads
         ]
-        # An end that is no longer true would refuse wrongly.
+        # A stale end would refuse a request wrongly, so those are left to the careful way.
         ready = [placed for placed in known if placed.rows and not placed.refused]
         if not ready:
             return
@@ -145,10 +149,12 @@ class PostgresWriter:
                 del self._heads[placed.name], work.sent[placed.name]
 
     def _careful(self, connection: _Connection, work: _Work) -> None:
-        """Lock the ends; what was sent before and is not there is written now."""
+        """Lock the ends; write what was sent before and is not there."""
         if not work.left:
             return
         with connection.transaction():
+            # Row locks on all timelines of the batch, taken in one statement; `was_undone` covers a
+            # deadlock with another writer that has them in another order.
             heads = self._lock(connection, list(work.left))
             sent = list(work.sent.values())
             there = [placed for placed in sent if self._is_there(connection, placed, work)]
@@ -166,8 +172,10 @@ class PostgresWriter:
             self._settle(placed, placed.head, work)
 
     def _lock(self, connection: _Connection, names: list[str]) -> dict[str, Head]:
-        """The true ends; nobody else writes there until the transaction is over."""
+        """Return the true ends; nobody else writes there until the transaction is over."""
         rows = connection.execute(_LOCK, (names,)).fetchall()
+        # Sorted, so that two writers create the same new names in the same order and cannot
+        # deadlock.
         missing = sorted(set(names) - {row[0] for row in rows})
         if missing:
             connection.execute(_ADD, (missing, [genesis(name) for name in missing]))
@@ -177,11 +185,13 @@ class PostgresWriter:
 
     def _is_there(self, connection: _Connection, placed: Placed, work: _Work) -> bool:
         last = placed.rows[-1]
+        # The last row suffices: a batch is written in one statement, so either all of its rows are
+        # there or none.
         values = (self._ids[placed.name], last.seq, last.hash, work.batch)
         return connection.execute(_LOOK, values).fetchone() is not None
 
     def _send(self, ready: list[Placed], work: _Work) -> set[int]:
-        """Write what is placed; gives the timelines that ended where they were thought to."""
+        """Write the placed rows; return the timelines whose end was as expected."""
         work.sent.update((placed.name, placed) for placed in ready)
         query, values = self._statement(ready, work.batch)
         return {row[0] for row in self._cursor.execute(query, values, prepare=True)}

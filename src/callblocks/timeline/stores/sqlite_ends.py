@@ -1,7 +1,7 @@
-"""Where the timelines of a SQLite file end, known to the one who writes.
+"""A cache of the ends of the timelines in a SQLite file, for the writer.
 
-A writer knows what it wrote itself. What others wrote shows in `data_version`, which costs a
-fraction of a look at the table.
+A writer knows what it wrote itself. Writes of others show in `pragma data_version`, which costs a
+fraction of a query.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from callblocks.timeline.stores.store import Head
 
 __all__ = ("HEAD", "Ends")
 
-# Where the index no longer knows a name that is there, nothing can be said of its end.
+# Where the index lost a name that is in the table, nothing can be said of its end.
+# The number, count and hash of a timeline by its name.
 HEAD = """
 select id, count, hash from timelines where name = ?1
 union all select null, null, null from timelines not indexed where name = ?1 limit 1
 """
-"""The number, count and hash of a timeline by its name."""
 
+# The most timelines whose ends a writer caches.
 _ENDS = 10_000
-"""So many timelines a writer knows the ends of, at most."""
 
 
 class Ends:
-    """Where timelines end, while nobody but this writer has changed the file."""
+    """The ends of timelines, valid while nobody else has changed the file."""
 
     def __init__(self) -> None:
         self.known: dict[str, tuple[int, Head]] = {}
@@ -40,7 +40,9 @@ class Ends:
             self._version = version
 
     def find(self, writer: sqlite3.Connection, name: str) -> tuple[int | None, Head]:
-        """The number of a timeline, None for a new one; and its end."""
+        """Return the number of a timeline, `None` for a new one; and its end."""
+        # Valid only after `refresh` within the same write transaction, which excludes other
+        # writers.
         if known := self.known.get(name):
             return known
         found = writer.execute(HEAD, (name,)).fetchone()

@@ -1,4 +1,4 @@
-"""A SQLite file of timelines: how it is opened, what is in it, and its errors in our words.
+"""A SQLite file of timelines: opening it, its tables, and its errors.
 
 Every commit is on disk (WAL, synchronous=FULL). Only the owner may read the file.
 """
@@ -20,19 +20,17 @@ from callblocks.timeline.stores.sqlite_tables import check_tables
 
 __all__ = ("APPLICATION", "SCHEMA", "SEQ_BITS", "connect", "fault", "prepare", "told")
 
+# The application id of our files, the letters cblk: another program's database is left alone.
 APPLICATION = 0x63626C6B
-"""The mark of our files, the letters cblk: another program's database is left alone."""
+# The version of the tables below; it grows with each change of them.
 SCHEMA = 1
-"""The version of the tables below; it grows with each change of them."""
 
 _AGAIN = 0.01
 _EVERYBODY = stat.S_IRWXO | stat.S_IWGRP
 
+# The key of a block is the number of its timeline, followed by its own number in this many bits. So
+# all blocks are one B-tree in their order, and an append changes one page of it.
 SEQ_BITS = 40
-"""A block's place is the number of its timeline, and then in so many bits its own.
-
-So the blocks are one tree in their order, and an append changes one page of it.
-"""
 
 _TABLES = f"""
 begin immediate;
@@ -62,13 +60,13 @@ _CODES = {
     sqlite3.SQLITE_FULL: "store_full",
     sqlite3.SQLITE_CORRUPT: "store_damaged",
     sqlite3.SQLITE_NOTADB: "store_damaged",
-    # A table is not there, or is another.
+    # A table is missing, or has another form.
     sqlite3.SQLITE_ERROR: "store_damaged",
     sqlite3.SQLITE_MISMATCH: "store_damaged",
     sqlite3.SQLITE_CONSTRAINT: "store_damaged",
 }
 _EXTENDED = {
-    # The file beside the WAL could not grow, or a page is not whole.
+    # The shared-memory file of the WAL could not grow, or a page is damaged.
     sqlite3.SQLITE_IOERR_SHMSIZE: "store_full",
     sqlite3.SQLITE_IOERR_SHORT_READ: "store_damaged",
     sqlite3.SQLITE_IOERR_CORRUPTFS: "store_damaged",
@@ -82,7 +80,7 @@ _ADVICE = {
 
 
 def prepare(path: Path, patience: float) -> None:
-    """Make the file and its tables if they are not there; refuse a newer or a foreign one."""
+    """Create the file and its tables if they do not exist; refuse a newer or a foreign one."""
     with told(path, opening=True):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _create(path)
@@ -93,7 +91,9 @@ def prepare(path: Path, patience: float) -> None:
 
 
 def _prepared(path: Path, patience: float, latest: float) -> bool:
-    """Make the tables; false where another makes them, and there is still time to wait for it."""
+    """Create the tables; return false where another process does, and there is still time
+    to wait.
+    """
     connection = connect(path, patience)
     try:
         if _version(path, connection) < SCHEMA:
@@ -101,7 +101,7 @@ def _prepared(path: Path, patience: float, latest: float) -> bool:
             connection.executescript(_TABLES)
         check_tables(path, connection)
     except sqlite3.OperationalError as error:
-        # Going over to WAL waits for nobody.
+        # Switching to WAL does not honour the busy timeout, so the caller retries.
         if _code(error) != "store_busy" or monotonic() > latest:
             raise
         return False
@@ -111,9 +111,9 @@ def _prepared(path: Path, patience: float, latest: float) -> bool:
 
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:
-    """A connection that any thread may use, one at a time; it waits `patience` seconds for others.
+    """Return a connection for any thread, one at a time; it waits `patience` seconds for others.
 
-    Transactions are written out: none begins by itself.
+    Transactions are explicit: none begins by itself.
     """
     connection = sqlite3.connect(
         path, timeout=patience, isolation_level=None, check_same_thread=False
@@ -128,9 +128,9 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
 
 @contextmanager
 def told(path: Path, *, opening: bool = False) -> Generator[None, None, None]:
-    """Turn what goes wrong with a file into a `TimelineError` that names it.
+    """Translate faults of a file into a `TimelineError` that names it.
 
-    A file that is damaged so that `opening` it fails can be read by no command of ours.
+    A file that is so damaged that `opening` it fails can be read by no command of ours.
     """
     try:
         yield
@@ -144,7 +144,7 @@ def told(path: Path, *, opening: bool = False) -> Generator[None, None, None]:
 def fault(
     path: Path, error: sqlite3.Error | UnicodeDecodeError, *, opening: bool = False
 ) -> TimelineError:
-    """What SQLite says, in our words."""
+    """Return SQLite's error as a `TimelineError`."""
     code = _code(error)
     advice = _ADVICE[code]
     if opening and code == "store_damaged":
@@ -156,16 +156,16 @@ def fault(
 def _code(error: sqlite3.Error | UnicodeDecodeError) -> str:
     number = getattr(error, "sqlite_errorcode", None)
     if number is None:
-        # Said by Python and not by SQLite: a text in the file is none.
+        # Raised by Python and not by SQLite: a text in the file is not UTF-8.
         is_text = isinstance(error, (UnicodeDecodeError, sqlite3.OperationalError))
         return "store_damaged" if is_text else "store_unavailable"
     return _EXTENDED.get(number) or _CODES.get(number & 0xFF) or "store_unavailable"
 
 
 def _create(path: Path) -> None:
-    """Make the file for its owner alone.
+    """Create the file for its owner alone.
 
-    One that is there is not opened: closing it would drop the locks of this process on it.
+    An existing file is not opened: closing it would drop this process's POSIX locks on it.
     """
     with suppress(FileExistsError):
         if not path.exists():
@@ -175,17 +175,18 @@ def _create(path: Path) -> None:
 
 
 def _tighten(file: str | Path) -> None:
-    """What is ours and open to everybody becomes the owner's; a group that may read it stays."""
+    """Remove the rights of others on a file of ours; a group that may read it stays."""
     with suppress(OSError):
         found = os.stat(file)
+        # Files of other users and special files are left alone: changing them is not ours to do.
         is_ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
         if is_ours and found.st_mode & _EVERYBODY:
             os.chmod(file, 0o600)
 
 
 def _version(path: Path, connection: sqlite3.Connection) -> int:
-    """The version of the tables; 0 if the file is empty."""
-    # In one transaction: another may make the tables at this moment.
+    """Return the version of the tables; 0 if the file is empty."""
+    # In one transaction, because another process may create the tables at this moment.
     connection.execute("begin")
     (version,) = connection.execute("pragma user_version").fetchone()
     (application,) = connection.execute("pragma application_id").fetchone()

@@ -1,6 +1,6 @@
-"""Rows of a SQLite file as values. The types of what is read are not believed.
+"""Rows of a SQLite file as values. The types of stored values are not trusted.
 
-A turned bit makes a text of a blob, or nothing of a number, and SQLite gives it as it stands.
+A flipped bit turns a blob into a text, or a number into NULL, and SQLite returns it as it stands.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ __all__ = ("head_of", "page_of", "summary_of")
 
 
 def page_of(found: Iterable[tuple[int, Any, Any]]) -> list[Row]:
-    """Rows until a page is full; one of other types than were written cannot be read."""
+    """Return rows until a page is full; a row of unexpected types counts as unreadable."""
     rows: list[Row] = []
     size = 0
     for seq, body, hash in found:
+        # Exact types: SQLite's columns hold any type, and a damaged page may give any of them.
         if type(body) is bytes and type(hash) is str:
             rows.append(Row(seq, body, hash))
             size += len(body)
@@ -31,7 +32,7 @@ def page_of(found: Iterable[tuple[int, Any, Any]]) -> list[Row]:
 
 
 def head_of(name: str, count: Any, hash: Any) -> Head:
-    """The end of a timeline, as its row says; what no row says is `store_damaged`."""
+    """Return the end of a timeline, from its row; raise `store_damaged` for an impossible one."""
     if type(count) is not int or type(hash) is not str or count < 0:
         raise TimelineError(
             "store_damaged", f"where timeline {name} ends cannot be read; see what export can read"
@@ -40,7 +41,7 @@ def head_of(name: str, count: Any, hash: Any) -> Head:
 
 
 def summary_of(row: tuple[Any, ...]) -> Summary:
-    """A timeline in a list; what cannot be read of it is left empty."""
+    """Return a timeline for a list; unreadable fields are left empty."""
     name, count, *texts = row
     number = count if type(count) is int else 0
     return Summary(str(name), number, *(text if type(text) is str else "" for text in texts))

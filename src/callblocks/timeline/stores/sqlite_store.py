@@ -26,10 +26,10 @@ from callblocks.timeline.stores.store import Head, Row, Summary, check_name
 
 __all__ = ("SqliteStore",)
 
+# The least bytes of a block: its hash alone has this many.
 _ROW_BYTES = 64
-"""No block takes less room: its hash alone has so many bytes."""
+# Seconds between two checks whether another process wrote; a check costs microseconds.
 _POLL = 0.025
-"""Seconds between two looks at whether another process wrote; a look costs microseconds."""
 _START = f"(select id << {SEQ_BITS} from timelines where name = ?1)"
 _END = f"(select (id + 1) << {SEQ_BITS} from timelines where name = ?1)"
 _PAGE = f"""
@@ -46,7 +46,7 @@ _MOVE = "update timelines set count = ?, hash = ?, updated = ? where id = ?"
 
 
 class SqliteStore(Log):
-    """A store in a file; `patience` is how many seconds a writer waits for another process."""
+    """A store in a file; `patience` is the seconds that a writer waits for another process."""
 
     def __init__(self, path: str | os.PathLike[str], *, patience: float = 10.0) -> None:
         self.path = Path(path)
@@ -55,7 +55,7 @@ class SqliteStore(Log):
         super().__init__()
         self._followers: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
         prepare(self.path, patience)
-        # The one who leads a group has the writer; readers take turns.
+        # The leader of a group uses the writer; readers take turns.
         self._writer: sqlite3.Connection | None = None
         self._ends = Ends()
         self._reading = threading.Lock()
@@ -64,16 +64,16 @@ class SqliteStore(Log):
             self._reader.execute("pragma query_only = on")
 
     def head(self, name: str) -> Head:
-        """Where the timeline ends, as its own row says."""
+        """Return the end of the timeline, as its own row says."""
         rows = self._read(HEAD, check_name(name))
         return head_of(name, *rows[0][1:]) if rows else Head(0, genesis(name))
 
     def names(self) -> list[Summary]:
-        """Every timeline, by name."""
+        """Return every timeline, by name."""
         return [summary_of(row) for row in self._read(_NAMES)]
 
     def follow(self, name: str, after: int = 0) -> AsyncGenerator[Entry, None]:
-        """The entries above `after`, and then each new one as it comes."""
+        """Yield the entries above `after`, and then each new one as it comes."""
         return self._follow(check_name(name), max(after, 0))
 
     async def _follow(self, name: str, after: int) -> AsyncGenerator[Entry, None]:
@@ -83,7 +83,8 @@ class SqliteStore(Log):
         try:
             while not self._closed:
                 event.clear()
-                # Looked at before reading: what comes in between is read once more, not missed.
+                # Read before the rows: an entry that comes in between is then read once more, not
+                # missed.
                 version = self._read("pragma data_version")
                 if version == seen:
                     await _wait(loop, event)
@@ -112,22 +113,25 @@ class SqliteStore(Log):
             self._reader.close()
 
     def files(self) -> tuple[Path, ...]:
-        """The file, while it is open."""
+        """Return the file, while it is open."""
         return () if self._closed else (self.path,)
 
     def _commit(self, batch: list[Request]) -> None:
         try:
             writer = self._open_writer()
             writer.execute("begin immediate")
+            # After BEGIN IMMEDIATE: from here on nobody else can write, so the cached ends cannot
+            # become stale before the commit.
             self._ends.refresh(writer)
             done = [self._write(writer, name, some) for name, some in by_name(batch).items()]
             writer.execute("commit")
         except BaseException as error:
-            # A new connection knows nothing of what went wrong.
+            # A new connection has no trace of the fault; closing also rolls back.
             self._drop_writer()
             if isinstance(error, (sqlite3.Error, UnicodeDecodeError)):
                 raise fault(self.path, error) from error
             raise
+        # Answered only after the commit: an answer means that the blocks are on disk.
         for placed in done:
             placed.settle()
         self._wake()
@@ -140,7 +144,7 @@ class SqliteStore(Log):
 
     def _drop_writer(self) -> None:
         if self._writer is not None:
-            # Closing undoes what was not committed.
+            # Closing rolls back what was not committed.
             self._writer.close()
             self._writer = None
             self._ends = Ends()
@@ -152,6 +156,7 @@ class SqliteStore(Log):
             now = _said(int(time()))
             if id is None:
                 (id,) = writer.execute(_ADD, (name, now, now)).fetchone()
+            # All blocks of a timeline are neighbours in the B-tree, in their order.
             start = id << SEQ_BITS
             values = [(start + row.seq, row.hash, row.body) for row in placed.rows]
             writer.executemany(_INSERT, values)
@@ -162,7 +167,7 @@ class SqliteStore(Log):
     def _page(self, name: str, after: int) -> list[Row]:
         page = self._read(_PAGE, name, after, fetch=page_of)
         if not page and not after:
-            # Unknown, or damaged: its end tells which.
+            # Either unknown, or damaged: reading its end tells which.
             self.head(name)
         return page
 
@@ -170,7 +175,7 @@ class SqliteStore(Log):
         return self._read(_ROW, name, seq, fetch=page_of)
 
     def _room(self) -> int:
-        # As the system counts: the file's own word on its size may be damaged too.
+        # The size as the system counts it, because the file's own header may be damaged too.
         files = (self.path, Path(f"{self.path}-wal"))
         with told(self.path):
             return sum(file.stat().st_size for file in files if file.exists()) // _ROW_BYTES
@@ -203,7 +208,7 @@ def _said(second: int) -> str:
 
 
 async def _wait(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
-    """Sleep until this process writes, or it is time to look whether another did."""
+    """Sleep until this process writes, or until it is time to check whether another did."""
     timer = loop.call_later(_POLL, event.set)
     try:
         await event.wait()

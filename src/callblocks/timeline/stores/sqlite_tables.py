@@ -1,6 +1,6 @@
-"""Whether the tables of a SQLite file are the ones that we made.
+"""A check that the tables of a SQLite file are the ones that we made.
 
-A file may come from somebody else. A view in the place of a table could run for ever, and a trigger
+A file may come from somebody else. A view in the place of a table could run forever, and a trigger
 could change what is written: both are refused before anything is read.
 """
 
@@ -26,6 +26,8 @@ def check_tables(path: Path, connection: sqlite3.Connection) -> None:
         for schema, name, kind, *_ in connection.execute("pragma table_list")
         if schema == "main"
     }
+    # Checked when the file is opened, before the first append: a trigger could drop or change what
+    # is written.
     triggers = "select count(*) from sqlite_schema where type = 'trigger'"
     if connection.execute(triggers).fetchone() != (0,):
         raise _damaged(path, "has a trigger, and we make none")

@@ -1,4 +1,4 @@
-"""What a store of timelines does: append, read, follow. Two keep this promise, with the same tests.
+"""The protocol of a store of timelines: append, read, follow. Both stores pass the same tests.
 
 with open_store("state/timeline.sqlite") as store:
     store.append("talk", [block])            # on disk when it returns
@@ -20,30 +20,30 @@ from callblocks.timeline.stores.chain import DAMAGED, decode
 
 __all__ = ("MAX_APPEND", "MAX_BLOCK", "Head", "Row", "Store", "Summary", "check_name")
 
+# The most bytes of an encoded block; larger content belongs into an artifact.
 MAX_BLOCK = 16 * 1024 * 1024
-"""Bytes of an encoded block; what is larger belongs into an artifact."""
+# The most bytes of all blocks of one append.
 MAX_APPEND = 16 * MAX_BLOCK
-"""Bytes of all blocks of one append."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The end of a timeline: how many blocks it has, and the hash of the last."""
+    """The end of a timeline: the number of its blocks, and the hash of the last."""
 
     count: int
     hash: str
 
 
 class Row(msgspec.Struct, frozen=True):
-    """An entry as the store keeps it; `body` is None where the store itself cannot read it."""
+    """An entry as the store keeps it; `body` is `None` where the store itself cannot read it."""
 
     seq: int
     body: bytes | None
     hash: str
 
     def entry(self) -> Entry:
-        """What it says; where that cannot be read, `DAMAGED` stands."""
+        """Return the entry; with `DAMAGED` where it cannot be read."""
         return Entry(self.seq, DAMAGED if self.body is None else decode(self.body), self.hash)
 
 
@@ -60,8 +60,8 @@ class Summary(msgspec.Struct, frozen=True):
 class Store(Protocol):
     """Timelines by name. Every method may be called from any thread.
 
-    A timeline exists from its first block on; one that is unknown reads as empty. What goes wrong
-    is a `TimelineError` with a code of `callblocks.timeline.codes`.
+    A timeline exists from its first block on; an unknown one reads as empty. Every fault is a
+    `TimelineError` with a code of `callblocks.timeline.codes`.
     """
 
     def append(
@@ -69,40 +69,42 @@ class Store(Protocol):
     ) -> list[Entry]:
         """Write blocks at the end, all or none; they are on disk when this returns.
 
-        With `expected`, a timeline that has not exactly so many blocks is a `conflict`. After
-        `store_unavailable` nobody knows whether they are there: read before writing again.
+        With `expected`, a timeline that does not have exactly this many blocks is a `conflict`.
+        After `store_unavailable` it is unknown whether they were written: read before writing
+        again.
         """
         ...
 
     def entries(self, name: str, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
-        """The entries with a number above `after`.
+        """Yield the entries with a number above `after`.
 
-        What cannot be read is a `timeline.damaged` block in its place. If the file is damaged,
-        `store_damaged` is raised after all that can be read.
+        An unreadable entry is a `timeline.damaged` block in its place. If the file is damaged,
+        `store_damaged` is raised after everything that can be read.
         """
         ...
 
     def rows(self, name: str, after: int = 0, limit: int | None = None) -> Iterator[Row]:
-        """The entries as they are kept, for whoever checks them."""
+        """Yield the entries as they are stored, for verification."""
         ...
 
     def head(self, name: str) -> Head:
-        """Where the timeline ends, as its own row says."""
+        """Return the end of the timeline, as its own row says."""
         ...
 
     def names(self) -> list[Summary]:
-        """Every timeline, by name."""
+        """Return every timeline, by name."""
         ...
 
     def follow(self, name: str, after: int = 0) -> AsyncGenerator[Entry, None]:
-        """The entries above `after`, and then each new one as it comes, until the store closes.
+        """Yield the entries above `after`, and then each new one as it comes, until the store
+        closes.
 
-        Whoever stops early closes it, with `contextlib.aclosing`.
+        A consumer that stops early closes it, with `contextlib.aclosing`.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the file or the connections; followers end."""
+        """Close the file or the connections; followers end."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -111,7 +113,7 @@ class Store(Protocol):
 
 
 def check_name(name: str) -> str:
-    """The name, if a timeline may have it; else `bad_name`."""
+    """Return the name, if a timeline may have it; raise `bad_name` otherwise."""
     if not _NAME.fullmatch(name):
         raise TimelineError(
             "bad_name",

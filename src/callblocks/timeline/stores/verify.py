@@ -1,7 +1,7 @@
-"""Check a timeline against its chain: each hash, each number, and the row that holds the end.
+"""Verification of a timeline against its chain: each hash, each number, and the recorded end.
 
-Who can write a store can also cut its end off and set the row back, and the chain still fits. Only
-an end that was noted elsewhere tells: `known`.
+An attacker who can write the store can also cut its end off and reset the row of the end; the chain
+still fits. Only an end that was noted elsewhere reveals that: `known`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from callblocks.timeline.stores.store import Head, Row, Store
 
 __all__ = ("KNOWN_DIGITS", "Finding", "verify")
 
+# The least digits of a noted hash: these reveal an accident, and all 64 reveal a forger.
 KNOWN_DIGITS = 12
-"""So many digits of a noted hash, at least: they tell an accident, and all 64 tell a forger."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """What is wrong, and at which number; the code is one of `callblocks.timeline.codes`."""
+    """A fault and its number; the code is one of `callblocks.timeline.codes`."""
 
     seq: int
     code: str
@@ -30,10 +30,10 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def verify(store: Store, name: str, known: Head | None = None) -> list[Finding]:
-    """Everything that is wrong with a timeline; it goes on after the first break.
+    """Return every fault of a timeline; the check continues after the first break.
 
-    `known` is an end that the timeline had at some time, as its `head` said then: the block of
-    that number must be there, with that hash.
+    `known` is an earlier end of the timeline, as its `head` was then: the block of that number must
+    exist, with that hash.
     """
     check = _Check(genesis(name), known)
     findings: list[Finding] = []
@@ -53,9 +53,11 @@ def verify(store: Store, name: str, known: Head | None = None) -> list[Finding]:
 
 
 class _Check:
-    """Walks the rows. `known` holds the hashes that the next row may follow; none after a gap.
+    """The walk over the rows. `known` holds the hashes that the next row may follow; none after a
+    gap.
 
-    They are two where a row does not fit: either its body was changed, or its hash.
+    There are two after a row that does not fit: either its body was changed, or its hash. Accepting
+    both lets the check report one fault per change instead of one per following row.
     """
 
     def __init__(self, first: str, noted: Head | None) -> None:
@@ -77,6 +79,8 @@ class _Check:
             )
             self.known.clear()
             return
+        # After a break the true predecessor is unknown, so every candidate is tried; a row that
+        # fits one of them ends the uncertainty.
         right = {link(previous, row.seq, row.body) for previous in self.known}
         if right and row.hash not in right:
             yield _broken(row.seq)
