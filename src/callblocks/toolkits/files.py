@@ -29,8 +29,8 @@ from callblocks.tools.tool import Tool
 
 __all__ = ("PathText", "file_tools")
 
+# A path below the workspace; a policy looks at parameters of this format.
 PathText = Annotated[str, Field(json_schema_extra={"format": "path"})]
-"""A path below the workspace; a policy looks at parameters of this format."""
 
 Count = Annotated[int, Field(ge=1)]
 

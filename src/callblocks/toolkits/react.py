@@ -35,14 +35,15 @@ from callblocks.tools.tool import Tool
 __all__ = ("react_tools",)
 
 _HOSTING_FAILED = "react.write.hosting_failed"
+# Failures of writing that are not the machine's fault.
 _NOT_HOSTING = ("unsafe_path", "protected_path", "file_too_large", "not_text")
-"""Failures of writing that are not the machine's fault."""
 
 
 def _listed(given: Any) -> Any:
     return [given] if isinstance(given, str) else given
 
 
+# Paths of the timeline; one text with all of them is taken too.
 Paths = Annotated[
     list[str],
     BeforeValidator(_listed),
@@ -50,7 +51,6 @@ Paths = Annotated[
         json_schema_extra={"examples": [["fi:turn_1.files/report.md", "so:sources_pool[1,3-5]"]]}
     ),
 ]
-"""Paths of the timeline; one text with all of them is taken too."""
 
 
 def react_tools(recorder: Recorder, turn: str, shows: Shows | None = None) -> tuple[Tool, ...]:

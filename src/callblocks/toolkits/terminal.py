@@ -28,17 +28,17 @@ __all__ = ("OF_THE_OFFICE", "FindSandbox", "require_found", "terminal_tools")
 FindSandbox: TypeAlias = Callable[[], Awaitable[Sandbox | Missing]]
 
 _LONGEST = 600
+# Seconds that setting up and bringing back may take, beside the command itself.
 _SLACK = 90
-"""Seconds that setting up and bringing back may take, beside the command itself."""
 
+# Changed files that are brought back from one command.
 _MOST = 2_000
-"""Changed files that are brought back from one command."""
 
+# What a command does not see: of an office it has the drive, and for the rest there are tools.
 OF_THE_OFFICE = (
     *("office/.index", "office/calendar", "office/drive.sqlite", "office/mail"),
     *("office/tasks.sqlite", "office/trash"),
 )
-"""What a command does not see: of an office it has the drive, and for the rest there are tools."""
 
 _Command = Annotated[str, Field(min_length=1, max_length=100_000)]
 _Seconds = Annotated[float, Field(gt=0, le=_LONGEST)]

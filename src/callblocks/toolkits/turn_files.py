@@ -24,8 +24,8 @@ from callblocks.runtime.files.root import Root
 
 __all__ = ("MAX_FILE", "FolderFiles")
 
+# Bytes of the largest file that is read or written.
 MAX_FILE = 256 * 1024 * 1024
-"""Bytes of the largest file that is read or written."""
 
 
 class FolderFiles:

@@ -47,11 +47,11 @@ def _file(given: Any) -> Any:
     return {"filename": given} if isinstance(given, str) else given
 
 
+# At least one file; a name alone is taken too.
 Contract = Annotated[
     list[Annotated[ContractFile, BeforeValidator(_file)]],
     Field(min_length=1, max_length=_MOST, json_schema_extra={"examples": [[_EXAMPLE]]}),
 ]
-"""At least one file; a name alone is taken too."""
 
 
 class Promised(msgspec.Struct, frozen=True, kw_only=True):

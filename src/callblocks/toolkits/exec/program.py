@@ -15,15 +15,15 @@ import msgspec
 
 __all__ = ("LANGUAGES", "PACKAGES", "Language", "command", "environment", "file_name")
 
+# What code may expect where the machine's own Python has it; nothing is installed for it.
 PACKAGES = (
     *("numpy", "pandas", "scipy", "sympy", "statsmodels", "sklearn", "networkx"),
     *("matplotlib", "seaborn", "PIL", "openpyxl", "docx", "pptx", "pypdf", "reportlab"),
     *("lxml", "bs4", "yaml", "tabulate"),
 )
-"""What code may expect where the machine's own Python has it; nothing is installed for it."""
 
+# Seconds between a request to end and the end.
 _GRACE = 2
-"""Seconds between a request to end and the end."""
 
 # $1: the name of the file   $2: seconds   $3: folders, one on a line   then the interpreter. The
 # names of turns become links: what a result calls turn_1/files/x is found under that name, too.

@@ -23,11 +23,11 @@ from callblocks.tools.envelope import envelope
 
 __all__ = ("Run",)
 
+# Seconds after which the sandbox stops what did not stop by itself.
 _AFTER = 5.0
-"""Seconds after which the sandbox stops what did not stop by itself."""
 
+# Bytes of output that are listened to; of what comes then, the bytes are counted.
 _HEARD = 64 * MIB
-"""Bytes of output that are listened to; of what comes then, the bytes are counted."""
 
 
 class Run:

@@ -31,8 +31,8 @@ from callblocks.tools.tool import Tool
 __all__ = ("ExecLimits", "exec_tools")
 
 _LONGEST = 600
+# Seconds that setting up and bringing out may take, beside the code itself.
 _SLACK = 90
-"""Seconds that setting up and bringing out may take, beside the code itself."""
 _OUTWARD = "reaches the network: any server that this machine can reach, and its own services"
 
 _Code = Annotated[str, Field(min_length=1, max_length=500_000)]

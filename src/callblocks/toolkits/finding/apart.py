@@ -27,14 +27,14 @@ from callblocks.tools.context import Context
 
 __all__ = ("MAX_TEXT", "SECONDS", "Apart", "ApartKind", "ReadApart", "Said", "read_apart")
 
+# What a process reads: a kind of file, or a page of the web, of which it gives the main text.
 ApartKind: TypeAlias = Kind | Literal["page"]
-"""What a process reads: a kind of file, or a page of the web, of which it gives the main text."""
 
+# How long reading one file may take.
 SECONDS = 90.0
-"""How long reading one file may take."""
 
+# Bytes that the process may say of one file.
 MAX_TEXT = 32 * 1024 * 1024
-"""Bytes that the process may say of one file."""
 
 
 class Said(msgspec.Struct, omit_defaults=True, kw_only=True):

@@ -14,11 +14,11 @@ import msgspec
 
 __all__ = ("LENGTH", "MOST", "Part", "Passage", "cut", "cut_all")
 
+# Characters of a passage, at most.
 LENGTH = 1_200
-"""Characters of a passage, at most."""
 
+# Passages of one file, at most.
 MOST = 20_000
-"""Passages of one file, at most."""
 
 _PARAGRAPH = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")

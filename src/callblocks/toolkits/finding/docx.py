@@ -18,8 +18,8 @@ from callblocks.toolkits.finding.xml_parts import Attributes, Start, parse_part
 
 __all__ = ("MAX_UNPACKED", "read_docx")
 
+# Bytes that the parts of a file may have once they are unpacked.
 MAX_UNPACKED = 100 * 1024 * 1024
-"""Bytes that the parts of a file may have once they are unpacked."""
 
 _PARTS = 5_000
 _TITLE = 120

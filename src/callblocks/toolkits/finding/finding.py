@@ -15,8 +15,8 @@ from callblocks.tools.context import Context
 
 __all__ = ("Answer", "find", "shown")
 
+# Passages of one file at most: a long file must not hide the others.
 _OF_ONE_FILE = 3
-"""Passages of one file at most: a long file must not hide the others."""
 
 
 class Answer(msgspec.Struct, frozen=True):

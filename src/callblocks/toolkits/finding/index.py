@@ -18,8 +18,8 @@ __all__ = ("Index",)
 _FILE = "id, path, size, mtime, digest, kind, state, title, given, tags"
 _WAITING = 50
 _TAGGED = 1_000
+# Passages that are ranked: of a word that stands nearly everywhere, the latest.
 _RANKED = 3_000
-"""Passages that are ranked: of a word that stands nearly everywhere, the latest."""
 _SCORES = "select rowid, bm25(words, 4.0, 2.0, 1.0) from words where words match ?"
 _OF_FILES = "select passages.id from passages join files on files.id = passages.file"
 

@@ -16,8 +16,8 @@ __all__ = ("APART", "KINDS", "Kind", "kind_of")
 Kind: TypeAlias = Literal["text", "markdown", "csv", "html", "pdf", "docx"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+# The kinds that are read in a process of its own.
 APART: frozenset[Kind] = frozenset(("html", "pdf", "docx"))
-"""The kinds that are read in a process of its own."""
 
 _BY_SUFFIX: dict[str, Kind] = {
     **dict.fromkeys(("md", "markdown", "mdown", "mkd"), "markdown"),

@@ -13,8 +13,8 @@ from callblocks.toolkits.finding.unreadable import Unreadable
 
 __all__ = ("MAX_PAGES", "read_pdf")
 
+# Pages that are read of one file.
 MAX_PAGES = 2_000
-"""Pages that are read of one file."""
 
 _PAGE_LENGTH = 200_000
 

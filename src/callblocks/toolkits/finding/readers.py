@@ -21,8 +21,8 @@ from callblocks.tools.context import Context
 
 __all__ = ("MAX_BYTES", "Content", "read_content")
 
+# The largest file that is read.
 MAX_BYTES = 25 * 1024 * 1024
-"""The largest file that is read."""
 
 
 class Content(msgspec.Struct, frozen=True):

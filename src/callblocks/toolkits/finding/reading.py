@@ -16,8 +16,8 @@ from callblocks.toolkits.finding.walking import Seen
 __all__ = ("UNSETTLED", "file_of", "is_same", "load", "put", "settled")
 
 _SETTLED = 2_000_000_000
+# No time at all: what has it is looked at again.
 UNSETTLED = -1
-"""No time at all: what has it is looked at again."""
 
 
 def settled(mtime: int) -> int:

@@ -26,11 +26,11 @@ from callblocks.tools.context import Context
 
 __all__ = ("SMALL", "Refresher")
 
+# Bytes of a file that is read without being asked for.
 SMALL = 256 * 1024
-"""Bytes of a file that is read without being asked for."""
 
+# Files of folders that did not change which are looked at each time.
 _LOOKED_AT = 1_000
-"""Files of folders that did not change which are looked at each time."""
 _READ = 2_000
 _SECONDS = 2.0
 _WAIT = 0.25

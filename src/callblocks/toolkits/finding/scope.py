@@ -15,8 +15,8 @@ from callblocks.toolkits.finding.kinds import KINDS
 
 __all__ = ("DRIVE", "Scope", "path_of", "read_scope", "tag_of")
 
+# Where the office keeps its documents.
 DRIVE = "office/drive"
-"""Where the office keeps its documents."""
 
 _BELOW = "(files.path > ? and files.path < ?)"
 _WORDS = ("all", "files", "documents", *KINDS)

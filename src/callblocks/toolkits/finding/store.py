@@ -24,8 +24,8 @@ from callblocks.runtime.files.root import Root
 
 __all__ = ("PLACE", "use_store")
 
+# Where the database is, from the workspace down.
 PLACE = "office/.index/search.sqlite"
-"""Where the database is, from the workspace down."""
 
 # The folds of letters depend on the tables of Python: other tables, other words.
 _VERSION = int(unicodedata.unidata_version.replace(".", "")) * 100 + 1

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ("Engines", "finding_tools", "looking")
 
+# Gives the search engines when they are to be asked; none is the workspace's own index.
 Engines: TypeAlias = "Callable[[], tuple[SearchAdapter, ...]]"
-"""Gives the search engines when they are to be asked; none is the workspace's own index."""
 
 _TITLE = 200
 _MINUTES = 15

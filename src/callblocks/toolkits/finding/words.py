@@ -14,8 +14,8 @@ import unicodedata
 
 __all__ = ("IDLE", "LONGEST", "RUN", "fold", "words_of")
 
+# Characters of a word that count; one that is longer is found by its start.
 LONGEST = 64
-"""Characters of a word that count; one that is longer is found by its start."""
 
 # Accents of Latin, Greek and Cyrillic, points of Hebrew and Arabic, and what is not seen. The
 # voice marks of Japanese and the vowel signs of India are letters: they change the word.
@@ -33,6 +33,7 @@ _SIGNS = "\u0900-\u0963\u0966-\u0dff"
 _WORD = re.compile(rf"[^\W_{_SIGNS}]+(?:[{_SIGNS}]+[^\W_{_SIGNS}]*)*|[{_SIGNS}]+")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 
+# Words of English that questions are made of, and that say nothing of what is asked for.
 IDLE = frozenset(
     (
         *("a", "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be"),
@@ -44,13 +45,12 @@ IDLE = frozenset(
         *("which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your"),
     )
 )
-"""Words of English that questions are made of, and that say nothing of what is asked for."""
 
+# A run of letters, digits and their marks in a text as it was written.
 RUN = re.compile(
     rf"(?:[^\W_]|[{_SIGNS}]|[\u00ad\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a"
     r"\u064b-\u065f\u0670\u200c\u200d])+"
 )
-"""A run of letters, digits and their marks in a text as it was written."""
 
 
 def words_of(text: str) -> list[str]:

@@ -32,11 +32,11 @@ from callblocks.tools.context import Context
 
 __all__ = ("LARGEST", "SECONDS", "patience_of", "render_apart")
 
+# How long one document may take.
 SECONDS = 90.0
-"""How long one document may take."""
 
+# Bytes of a file that a document shows.
 LARGEST = 64 * 1024 * 1024
-"""Bytes of a file that a document shows."""
 
 
 def render_apart(

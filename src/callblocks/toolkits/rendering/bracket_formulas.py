@@ -18,8 +18,8 @@ from markdown_it.rules_inline import StateInline
 __all__ = ("bracket_formulas",)
 
 _LABEL = re.compile(r"\s{0,100}\(([^)$\r\n]{1,1000})\)")
+# Keys in the cache of a paragraph, whose other keys are places in the text.
 _FROM, _NEXT = -2, -3
-"""Keys in the cache of a paragraph, whose other keys are places in the text."""
 
 
 def bracket_formulas(markdown: MarkdownIt) -> None:

@@ -38,8 +38,8 @@ from callblocks.toolkits.rendering.wire import Job, Made
 __all__ = ("write_docx",)
 
 _ROWS = 2_000
+# Blocks between two words of how far it is.
 _STEP = 100
-"""Blocks between two words of how far it is."""
 # The ticked box is not ☑: where fonts lack it, an emoji would take its place.
 _BOXES = {True: "☒ ", False: "☐ "}
 

@@ -20,8 +20,8 @@ from callblocks.toolkits.rendering.wire import Job
 
 __all__ = ("BULLETS", "NUMBERS", "add_property", "field", "set_page", "set_styles")
 
+# The kinds of lists, by the numbers under which the document knows them.
 BULLETS, NUMBERS = "901", "902"
-"""The kinds of lists, by the numbers under which the document knows them."""
 
 _SIZES = {1: 22, 2: 15, 3: 12.5, 4: 11, 5: 11, 6: 11}
 _SIGNS = "•◦▪"

@@ -13,8 +13,8 @@ from callblocks.toolkits.rendering.runs import Run, runs_of
 
 __all__ = ("Cell", "Grid", "grid_of")
 
+# Characters that a column is taken to have at least, and at most.
 _LEAST, _MOST = 4, 36
-"""Characters that a column is taken to have at least, and at most."""
 
 
 class Cell(msgspec.Struct, frozen=True):

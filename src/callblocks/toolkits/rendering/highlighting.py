@@ -13,8 +13,8 @@ import msgspec
 __all__ = ("Piece", "highlighted")
 
 _STYLE = "tango"
+# Characters of code that is coloured; longer code is plain.
 _LONGEST = 100_000
-"""Characters of code that is coloured; longer code is plain."""
 
 
 class Piece(msgspec.Struct, frozen=True):

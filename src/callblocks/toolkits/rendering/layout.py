@@ -18,11 +18,11 @@ from callblocks.toolkits.rendering.outside import Outside
 
 __all__ = ("PAGES", "lay_out")
 
+# Pages of one document.
 PAGES = 500
-"""Pages of one document."""
 
+# Where relative addresses lead: to the files of the timeline.
 _HERE = "http://timeline.invalid/"
-"""Where relative addresses lead: to the files of the timeline."""
 _PAGE = re.compile(r"Page (\d+)")
 _SHOWN = 80
 _SHEET = Path(__file__).with_name("page.css")

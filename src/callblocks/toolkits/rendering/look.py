@@ -4,8 +4,8 @@ from __future__ import annotations
 
 __all__ = ("ACCENT", "CODE_FONT", "FILL", "FONT", "INK", "LINE", "MATH_FONT", "MUTED", "TINT")
 
+# Where it is not installed, Carlito has the same widths.
 FONT = "Calibri"
-"""Where it is not installed, Carlito has the same widths."""
 CODE_FONT = "Consolas"
 MATH_FONT = "Cambria Math"
 

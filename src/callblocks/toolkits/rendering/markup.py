@@ -22,11 +22,11 @@ from callblocks.toolkits.rendering.wire import Job
 
 __all__ = ("END", "page_of")
 
+# The anchor behind all content; no heading has a colon in its own.
 END = "end:page"
-"""The anchor behind all content; no heading has a colon in its own."""
 
+# Rows of all tables that a page lays out in bearable time.
 _ROWS = 2_000
-"""Rows of all tables that a page lays out in bearable time."""
 _LONG_WORD = 18
 _NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 

@@ -15,8 +15,8 @@ __all__ = ("Picture", "picture")
 _PIXELS = 50_000_000
 _TAKEN = ("PNG", "JPEG", "GIF")
 _INCH = 96
+# Pixels of the page on which a drawing is drawn.
 _SVG = 1_000
-"""Pixels of the page on which a drawing is drawn."""
 
 
 class Picture(msgspec.Struct, frozen=True):

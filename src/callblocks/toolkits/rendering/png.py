@@ -19,8 +19,8 @@ __all__ = ("SHARP", "pdf_picture", "write_png")
 _WIDTH = 800
 _HIGHEST = 8_000
 _LEAST = 40
+# Points of the picture for one pixel of the page.
 SHARP = 2
-"""Points of the picture for one pixel of the page."""
 _POINTS = 72 / 96
 _MARGIN = 36
 

@@ -36,8 +36,8 @@ __all__ = ("Document", "plain_text", "read_markdown")
 _FRONT = re.compile(r"\A---[ \t]*\n((?:[A-Za-z_-]+:[^\n]*\n)+)---[ \t]*(?:\n|\Z)")
 _FIELD = re.compile(r"^(title|author):[ \t]*(.*?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
 _TASK = re.compile(r"\[([ xX])\][ \t]+")
+# Levels of lists and quotes: what is deeper would be lost.
 _DEEPEST = 100
-"""Levels of lists and quotes: what is deeper would be lost."""
 
 
 class Document(msgspec.Struct, frozen=True):

@@ -21,8 +21,8 @@ __all__ = ("Value", "value_of")
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
+# Before it, sheets know no dates.
 _FIRST_YEAR = 1900
-"""Before it, sheets know no dates."""
 _EXACT = 10**15
 
 

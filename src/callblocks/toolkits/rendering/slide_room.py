@@ -29,15 +29,15 @@ __all__ = (
     "sizes",
 )
 
+# Letters in points; they grow and shrink with what there is to say.
 TEXT, CODE, TABLE = 20.0, 14.0, 14.0
-"""Letters in points; they grow and shrink with what there is to say."""
 GAP = 0.2
 _SCALES = (1.2, 1.1, 1.0, 0.9, 0.8)
 _POINT = 1 / 72
+# How wide a letter is, in parts of its height.
 _LETTER = 0.49
-"""How wide a letter is, in parts of its height."""
+# How much wider the letters of code are.
 _WIDER = 0.61 / _LETTER
-"""How much wider the letters of code are."""
 _CODE_EDGE = 0.25
 _LEAST_IMAGE = 2.0
 _FORMULA = 0.9
@@ -52,11 +52,11 @@ class Area(msgspec.Struct, frozen=True):
     height: float
 
 
+# Where the content of a slide stands.
 AREA = Area(0.7, 1.5, 11.93, 5.2)
-"""Where the content of a slide stands."""
 LEFT = Area(AREA.left, AREA.top, AREA.width * 0.54, AREA.height)
+# Its halves, where a picture stands beside the rest.
 RIGHT = Area(AREA.left + LEFT.width + 0.35, AREA.top, AREA.width - LEFT.width - 0.35, AREA.height)
-"""Its halves, where a picture stands beside the rest."""
 
 
 class Page(msgspec.Struct, frozen=True):

@@ -35,8 +35,8 @@ Kind: TypeAlias = Literal["pdf", "png", "docx", "pptx", "xlsx"]
 Format: TypeAlias = Literal["markdown", "html", "csv"]
 Paper: TypeAlias = Literal["a4", "a4-landscape", "letter", "letter-landscape"]
 
+# Bytes of one frame, at most.
 LONGEST = 128 * 1024 * 1024
-"""Bytes of one frame, at most."""
 
 
 class Cited(msgspec.Struct, frozen=True):

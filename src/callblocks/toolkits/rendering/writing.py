@@ -17,8 +17,8 @@ from callblocks.tools.context import Context
 
 __all__ = ("require_text", "target_of", "write_document")
 
+# Characters of the text of one document.
 _LONGEST = 5_000_000
-"""Characters of the text of one document."""
 
 
 def write_document(place: Place, job: Job, source: str, context: Context) -> dict[str, Any]:

@@ -33,10 +33,10 @@ _COLUMNS = 16_384
 _LENGTH = 32_767
 _NAME = 31
 _NARROW, _WIDE = 8, 60
+# How wide a sheet is at most, in characters, that stands upright on paper.
 _PORTRAIT = 100
-"""How wide a sheet is at most, in characters, that stands upright on paper."""
+# Points of one line, and of a row at most.
 _LINE, _HIGHEST = 15.0, 409.0
-"""Points of one line, and of a row at most."""
 _ACTS = ("=", "+", "-", "@", "\t")
 _NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\\u202a-\u202e\u2066-\u2069]")
 _STEP = 5_000

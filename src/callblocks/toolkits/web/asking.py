@@ -21,8 +21,8 @@ from callblocks.runtime.net.url import read_url
 
 __all__ = ("PER_TOKEN", "Found", "SearchAdapter", "ask", "one_line", "within")
 
+# Characters that count as one token.
 PER_TOKEN = 4
-"""Characters that count as one token."""
 
 _QUERY = 2_000
 _TITLE = 200

@@ -24,11 +24,11 @@ from callblocks.toolkits.web.tavily import Tavily
 
 __all__ = ("ENGINES", "SETTING", "read_engines")
 
+# The variable of the environment that names the engines.
 SETTING = "CALLBLOCKS_SEARCH"
-"""The variable of the environment that names the engines."""
 
+# The engines that are known.
 ENGINES = ("searxng", "brave", "tavily")
-"""The engines that are known."""
 
 _KEYED: dict[str, tuple[str, Callable[[str, Client, str], SearchAdapter]]] = {
     "brave": ("https://api.search.brave.com", Brave),

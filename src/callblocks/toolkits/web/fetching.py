@@ -31,11 +31,11 @@ from callblocks.tools.context import Context
 
 __all__ = ("AT_ONCE", "PAGE_SECONDS", "Fetcher", "Fetching")
 
+# Pages that are read side by side.
 AT_ONCE = 4
-"""Pages that are read side by side."""
 
+# How long one page may take, with its redirects, its robots.txt and reading it.
 PAGE_SECONDS = 75.0
-"""How long one page may take, with its redirects, its robots.txt and reading it."""
 
 _MEGABYTE = 1_000_000
 _ACCEPT = "text/html, application/xhtml+xml, application/pdf, text/*;q=0.9, */*;q=0.5"

@@ -14,8 +14,8 @@ from callblocks.runtime.net.response import Response
 
 __all__ = ("LONGEST", "conditions", "may_be_kept", "seconds_fresh")
 
+# Seconds that no page is given unasked for longer than.
 LONGEST = 24 * 3_600
-"""Seconds that no page is given unasked for longer than."""
 
 _MAX_AGE = re.compile(r"(?:^|,)\s*max-age\s*=\s*\"?([0-9]{1,10})")
 _AGE = re.compile(r"[0-9]{1,10}")

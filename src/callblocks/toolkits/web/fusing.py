@@ -15,8 +15,8 @@ from callblocks.model.canonical_url import canonical_url
 
 __all__ = ("fused",)
 
+# How little the first places of a list count more than those behind them.
 _SMOOTH = 60
-"""How little the first places of a list count more than those behind them."""
 
 
 def fused(lists: Iterable[Sequence[dict[str, Any]]], limit: int) -> list[dict[str, Any]]:

@@ -12,8 +12,8 @@ from callblocks.toolkits.finding.html import read_html
 __all__ = ("read_page",)
 
 _TITLE = 300
+# Bytes beyond which to tell the main text from the rest would take many seconds.
 _LONGEST = 1_000_000
-"""Bytes beyond which to tell the main text from the rest would take many seconds."""
 
 
 def read_page(content: bytes) -> Iterator[Said]:

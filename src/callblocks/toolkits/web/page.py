@@ -17,11 +17,11 @@ __all__ = ("MOST_TEXT", "Page", "PageKind", "kind_of_page", "read_response")
 
 PageKind: TypeAlias = Literal["page", "pdf", "text"]
 
+# Characters that are kept of one page.
 MOST_TEXT = 300_000
-"""Characters that are kept of one page."""
 
+# How long reading one page may take: those that wait for it have their own time.
 _SECONDS = 15.0
-"""How long reading one page may take: those that wait for it have their own time."""
 
 _HTML = ("text/html", "application/xhtml+xml")
 _UNSAID = ("", "application/octet-stream", "binary/octet-stream", "application/unknown")

@@ -33,8 +33,8 @@ _SIZE = 500 * 1024
 _HOUR = 3_600.0
 _A_WHILE = 60.0
 _KNOWN = 256
+# Characters of robots.txt whose rules are remembered: in memory they take forty times that.
 _ROOM = 4 * _SIZE
-"""Characters of robots.txt whose rules are remembered: in memory they take forty times that."""
 
 
 class _Known(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ("AGENT", "for_us", "read_rules")
 
+# The name that rules of a site may call us by.
 AGENT = "callblocks"
-"""The name that rules of a site may call us by."""
 
 _OTHERS = "another"
 _NAMES = re.compile(

@@ -31,10 +31,10 @@ __all__ = (
     "read_range",
 )
 
+# The last column is ZZZ.
 COLUMNS = 18_278
-"""The last column is ZZZ."""
+# So many cells a spreadsheet may have, empty ones too.
 CELLS = 10_000_000
-"""So many cells a spreadsheet may have, empty ones too."""
 ROWS = CELLS
 
 _END = r"(?:\$?([A-Za-z]{1,3}))?(?:\$?([0-9]{1,20}))?"

@@ -24,8 +24,8 @@ __all__ = (
     "Tasks",
 )
 
+# A resource, as Google's reference documents it.
 Json: TypeAlias = dict[str, Any]
-"""A resource, as Google's reference documents it."""
 
 
 class Page(msgspec.Struct, frozen=True):

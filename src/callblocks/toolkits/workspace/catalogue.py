@@ -24,20 +24,21 @@ from callblocks.tools.tool import Tool
 
 __all__ = ("GOOGLE_METHODS", "OFFICE_TOOLS", "SERVICES", "add_workspace_tools")
 
+# The tools of each service; its module has the service's name and makes them.
 SERVICES: dict[str, tuple[str, ...]] = {
     service: tuple(name for name in CATALOGUE if name.startswith(f"{service}_"))
     for service in ("gmail", "drive", "calendar", "docs", "sheets", "tasks")
 }
-"""The tools of each service; its module has the service's name and makes them."""
 
 _WITH_FILES = ("gmail",)
 # Nobody else sees the tasks of an account; but others can assign some, from documents and chats.
 _PRIVATE = ("tasks",)
 
+# Every tool that works on an office.
 OFFICE_TOOLS = tuple(name for names in SERVICES.values() for name in names)
-"""Every tool that works on an office."""
 
 
+# The method of Google's that does what a tool does; it may ask others on the way.
 GOOGLE_METHODS = {
     "gmail_list": "gmail.users.messages.list",
     "gmail_read": "gmail.users.messages.get",
@@ -70,7 +71,6 @@ GOOGLE_METHODS = {
     "tasks_complete": "tasks.tasks.patch",
     "tasks_delete": "tasks.tasks.delete",
 }
-"""The method of Google's that does what a tool does; it may ask others on the way."""
 
 
 def add_workspace_tools(registry: Registry, office: Office, root: Root) -> None:

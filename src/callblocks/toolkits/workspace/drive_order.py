@@ -7,6 +7,7 @@ from callblocks.model.errors import ToolError
 
 __all__ = ("KEYS", "read_order")
 
+# What files may be ordered by.
 KEYS = (
     "createdTime",
     "folder",
@@ -20,7 +21,6 @@ KEYS = (
     "starred",
     "viewedByMeTime",
 )
-"""What files may be ordered by."""
 
 
 def read_order(text: str) -> tuple[tuple[str, bool], ...]:

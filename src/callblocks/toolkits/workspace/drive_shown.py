@@ -26,6 +26,7 @@ _LISTED = (
 _ALONE = (*_LISTED, "createdTime", "webViewLink")
 _UNFIT = re.compile(r"[^\w.() -]")
 _OFFICE = "application/vnd.openxmlformats-officedocument."
+# How a file that was exported as one of these types is called at its end.
 ENDINGS = {
     "application/pdf": ".pdf",
     "application/epub+zip": ".epub",
@@ -44,7 +45,6 @@ ENDINGS = {
     "text/markdown": ".md",
     "text/plain": ".txt",
 }
-"""How a file that was exported as one of these types is called at its end."""
 
 
 def shown_page(page: Page, context: Context, *, full: bool) -> Json:

@@ -34,6 +34,7 @@ _TIME = Field("time", ("<", "<=", "=", "!=", ">=", ">"))
 _TRUTH = Field("truth", ("=", "!="))
 _MEMBERS = Field("members", ("in",))
 
+# The fields by name.
 FIELDS = {
     "name": _TEXT,
     "fullText": Field("text", ("contains",)),
@@ -49,7 +50,6 @@ FIELDS = {
     "writers": _MEMBERS,
     "readers": _MEMBERS,
 }
-"""The fields by name."""
 
 
 def read_value(field: Field, text: str, *, quoted: bool) -> str | bool:

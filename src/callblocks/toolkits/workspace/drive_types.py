@@ -9,14 +9,15 @@ from __future__ import annotations
 
 __all__ = ("DOCUMENT", "EXPORTS", "FOLDER", "LARGEST", "SPREADSHEET", "is_native")
 
+# The most bytes of one file that are read or written.
 LARGEST = 25 * 1024 * 1024
-"""The most bytes of one file that are read or written."""
 
 _NATIVE = "application/vnd.google-apps."
 FOLDER = f"{_NATIVE}folder"
 DOCUMENT = f"{_NATIVE}document"
 SPREADSHEET = f"{_NATIVE}spreadsheet"
 
+# What a file without bytes of its own is read as, where nothing else is asked for.
 EXPORTS = {
     DOCUMENT: "text/markdown",
     SPREADSHEET: "text/csv",
@@ -24,7 +25,6 @@ EXPORTS = {
     f"{_NATIVE}drawing": "image/png",
     f"{_NATIVE}script": f"{_NATIVE}script+json",
 }
-"""What a file without bytes of its own is read as, where nothing else is asked for."""
 
 
 def is_native(mime: str) -> bool:

@@ -34,8 +34,8 @@ __all__ = ("Said", "changed_fields", "new_fields", "plain_text")
 # What no program shows: a tab and a line break are fine.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _DAY = timedelta(days=1)
+# Minutes: four weeks, as at Google.
 _LONGEST_REMINDER = 40_320
-"""Minutes: four weeks, as at Google."""
 
 _MOST_REMINDERS = 5
 

@@ -31,8 +31,8 @@ from callblocks.tools.tool import Tool
 
 __all__ = ("EventCalendar", "event_tools")
 
+# The id of a calendar.
 EventCalendar: TypeAlias = Annotated[str, Field(min_length=1, max_length=1100)]
-"""The id of a calendar."""
 
 _Id = Annotated[str, Field(min_length=1, max_length=1100)]
 _Notify = Literal["none", "all", "externalOnly"]

@@ -11,6 +11,7 @@ from callblocks.model.calls import Call
 
 __all__ = ("EXAMPLES", "example_call")
 
+# The input of an example, by the name of its tool; in the order of the catalogue.
 EXAMPLES: dict[str, dict[str, Any]] = {
     "api_call": {"url": "http://tides.example/api/low-water?date=2026-11-20"},
     "file_ingest": {"path": "office/drive/price-list.html"},
@@ -98,7 +99,6 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "tasks_delete": {"taskListId": "ferryoffice", "taskId": "sendglove"},
     "terminal_execute": {"command": "cat office/drive/Boat/engine-log.txt | wc -l", "timeout": 30},
 }
-"""The input of an example, by the name of its tool; in the order of the catalogue."""
 
 
 def example_call(name: str) -> Call | None:

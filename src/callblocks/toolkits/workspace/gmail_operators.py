@@ -39,8 +39,8 @@ DATES = ("before", "older", "after", "newer")
 AGES = ("older_than", "newer_than")
 SIZES = ("larger", "smaller", "size")
 
+# What a message may be.
 IS = ("unread", "read", "starred", "unstarred", "important", "snoozed", "muted")
-"""What a message may be."""
 
 STARS = (
     *("yellow-star", "orange-star", "red-star", "purple-star", "blue-star", "green-star"),
@@ -48,6 +48,7 @@ STARS = (
     "purple-question",
 )
 
+# What a message may link to, and the address that such a link has.
 KINDS = {
     "drive": "drive.google.com",
     "document": "docs.google.com/document",
@@ -55,7 +56,6 @@ KINDS = {
     "presentation": "docs.google.com/presentation",
     "youtube": "youtube.com",
 }
-"""What a message may link to, and the address that such a link has."""
 
 _HAS = ("attachment", "userlabels", "nouserlabels", *KINDS, *STARS)
 _CATEGORIES = (

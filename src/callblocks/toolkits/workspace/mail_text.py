@@ -33,15 +33,15 @@ __all__ = (
     "text_of_mail",
 )
 
+# The headers that a model reads.
 SHOWN = ("From", "To", "Cc", "Bcc", "Reply-To", "Subject", "Date")
-"""The headers that a model reads."""
 
+# The headers that a list of messages comes with.
 HEADERS = (*SHOWN, "Message-ID", "In-Reply-To", "References")
-"""The headers that a list of messages comes with."""
 
 _DEEPEST = 30
+# Bytes of a part that are read as text.
 _MOST = 1_000_000
-"""Bytes of a part that are read as text."""
 
 _CHARSET = re.compile(r"""\bcharset\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
 # Their bytes are those of ASCII, or no text at all in UTF-8.

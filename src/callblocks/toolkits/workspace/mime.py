@@ -33,8 +33,8 @@ __all__ = (
     "require_size",
 )
 
+# Bytes of a whole message, files in it included.
 LIMIT = 25 * 1024 * 1024
-"""Bytes of a whole message, files in it included."""
 
 _LONGEST_SUBJECT = 2_000
 _LONGEST_WORD = 60

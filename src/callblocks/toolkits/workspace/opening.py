@@ -38,8 +38,8 @@ __all__ = (
 )
 
 OFFICES = ("local", "google")
+# Where the local office is in its workspace.
 FOLDER = "office"
-"""Where the local office is in its workspace."""
 
 _NEEDED = ("googleapiclient", "google_auth_oauthlib")
 

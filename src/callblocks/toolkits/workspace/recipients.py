@@ -20,11 +20,11 @@ from callblocks.model.errors import ToolError
 
 __all__ = ("CONTROL", "MOST", "Recipient", "read_recipients")
 
+# What no header may hold: control characters, and what turns the direction of text.
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What no header may hold: control characters, and what turns the direction of text."""
 
+# Recipients of one mail.
 MOST = 500
-"""Recipients of one mail."""
 
 _LONGEST = 50_000
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|<[^<>]*>|[^",;<>]+|(?P<end>[,;])|(?P<lone>["<>])')

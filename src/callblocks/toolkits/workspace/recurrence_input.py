@@ -21,8 +21,8 @@ __all__ = ("recurrence_of",)
 
 _FIELD = "recurrence"
 _MOST = 100
+# Lines; an EXDATE line has as many times as it likes.
 _LONGEST = 20_000
-"""Lines; an EXDATE line has as many times as it likes."""
 
 
 def recurrence_of(given: str | list[str], start: Time) -> list[str]:

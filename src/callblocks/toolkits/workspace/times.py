@@ -24,8 +24,8 @@ from callblocks.toolkits.workspace.today import way_out
 
 __all__ = ("Given", "Time", "find_zone", "invalid", "is_day", "point_of", "read_time", "settle")
 
+# A time as a model gives it: text, or Google's object.
 Given: TypeAlias = str | dict[str, Any]
-"""A time as a model gives it: text, or Google's object."""
 
 _TEXT = re.compile(
     r"(?P<year>\d{4})-?(?P<month>\d\d)-?(?P<day>\d\d)"

@@ -28,14 +28,14 @@ from callblocks.toolkits.workspace.google.transport import Overlong
 
 __all__ = ("CONNECT", "FAULTS", "Fault", "fault_of")
 
+# The command that gives access to an account.
 CONNECT = "callblocks workspace connect CLIENT_FILE"
-"""The command that gives access to an account."""
 
+# What asking may raise; a `ValueError` is an answer that is no JSON, or nested too deep.
 FAULTS = (
     *(HttpError, GoogleAuthError, Overlong, requests.RequestException),
     *(ValueError, RecursionError),
 )
-"""What asking may raise; a `ValueError` is an answer that is no JSON, or nested too deep."""
 
 Reasons: TypeAlias = frozenset[str]
 

@@ -16,8 +16,8 @@ from callblocks.toolkits.workspace.mail_text import HEADERS
 
 __all__ = ("GoogleMail",)
 
+# Bytes of a message that is sent within JSON; a larger one is uploaded as a file.
 _IN_JSON = 2_000_000
-"""Bytes of a message that is sent within JSON; a larger one is uploaded as a file."""
 
 
 class GoogleMail:

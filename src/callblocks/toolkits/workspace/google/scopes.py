@@ -28,6 +28,7 @@ _WRITE_SHEETS = (f"{_AUTH}spreadsheets",)
 _READ_TASKS = (f"{_AUTH}tasks.readonly",)
 _WRITE_TASKS = (f"{_AUTH}tasks",)
 
+# The scopes of each tool that asks Google.
 SCOPES: dict[str, tuple[str, ...]] = {
     "gmail_list": _READ_MAIL,
     "gmail_read": _READ_MAIL,
@@ -61,7 +62,6 @@ SCOPES: dict[str, tuple[str, ...]] = {
     "tasks_complete": _WRITE_TASKS,
     "tasks_delete": _WRITE_TASKS,
 }
-"""The scopes of each tool that asks Google."""
 
 # A scope that lets do all that another does makes it needless.
 _COVERS = {

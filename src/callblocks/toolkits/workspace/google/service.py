@@ -34,11 +34,11 @@ __all__ = ("MEDIA_LIMIT", "Ask", "Service")
 
 _Read = TypeVar("_Read")
 
+# Makes a request of the client's object for the service.
 Ask: TypeAlias = Callable[[Any], Any]
-"""Makes a request of the client's object for the service."""
 
+# The largest file that is fetched.
 MEDIA_LIMIT = 25 * 1024 * 1024
-"""The largest file that is fetched."""
 
 # An attachment of the largest size, in base64, with its message.
 _LIMIT = 40 * 1024 * 1024

@@ -31,8 +31,8 @@ __all__ = (
     "write_file",
 )
 
+# Bytes of one file of events.
 LARGEST = 5 * 1024 * 1024
-"""Bytes of one file of events."""
 
 _FOLDER = FOLDER | os.O_NOFOLLOW
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK

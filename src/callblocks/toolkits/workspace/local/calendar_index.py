@@ -24,8 +24,8 @@ from callblocks.toolkits.workspace.local.series import Series, Window
 
 __all__ = ("CalendarIndex", "Place", "Row")
 
+# Another one where older rows could not be read.
 _VERSION = 2
-"""Another one where older rows could not be read."""
 
 _SCHEMA = """
 BEGIN IMMEDIATE;
@@ -50,11 +50,11 @@ _UNUSABLE = (
     *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL),
     *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH),
 )
+# Files that are read before what they say is kept.
 _TOGETHER = 50
-"""Files that are read before what they say is kept."""
 
+# Seconds by which zones may move what has none of its own.
 _GRACE = 86_400.0
-"""Seconds by which zones may move what has none of its own."""
 
 
 class Place(msgspec.Struct, frozen=True):

@@ -26,8 +26,8 @@ __all__ = ("damaged", "database", "make_database")
 
 _WAIT = 5.0
 _PRIMARY = 0xFF
+# Bytes of one value in a file of others.
 _LONGEST = 1_000_000
-"""Bytes of one value in a file of others."""
 
 # What has no pages of its own is a view, a trigger or a virtual table.
 _ODD = """

@@ -29,8 +29,8 @@ _LOAD = f"SELECT {', '.join(_COLUMNS)} FROM files"
 _PUT = f"INSERT OR REPLACE INTO files VALUES ({', '.join('?' * len(_COLUMNS))})"
 _DROP = "DELETE FROM files WHERE id = ?"
 
+# What comes of a look: an answer, the rows to write, and the ids to drop.
 Decision: TypeAlias = tuple[T, Iterable[Row], Iterable[str]]
-"""What comes of a look: an answer, the rows to write, and the ids to drop."""
 
 
 class Known(msgspec.Struct, frozen=True):

@@ -22,8 +22,8 @@ from callblocks.toolkits.workspace.drive_types import DOCUMENT, SPREADSHEET
 
 __all__ = ("SUFFIXES", "guessed_type", "shown_name", "stored_names")
 
+# The ending that a file has here and that its name has not.
 SUFFIXES = {DOCUMENT: ".md", SPREADSHEET: ".sheet"}
-"""The ending that a file has here and that its name has not."""
 
 # What is refused as part of a path, and what lists hide or other programs use for themselves.
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f/\\\\\u2028\u2029\ud800-\udfff]")

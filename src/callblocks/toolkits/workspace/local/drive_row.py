@@ -11,11 +11,11 @@ from callblocks.toolkits.workspace.drive_types import FOLDER, is_native
 
 __all__ = ("ROOT", "TRASH", "Row", "new_id", "resource", "rfc3339")
 
+# The id of the topmost folder, the same in every office.
 ROOT = "0AOfficeDriveRootUk9PVA"
-"""The id of the topmost folder, the same in every office."""
 
+# Stands for the folder of what was thrown away; nobody sees it as an id.
 TRASH = "trash"
-"""Stands for the folder of what was thrown away; nobody sees it as an id."""
 
 _SECOND = 1_000_000_000
 _LAST = 253_402_300_799 * _SECOND  # the year 9999

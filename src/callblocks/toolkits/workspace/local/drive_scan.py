@@ -26,11 +26,11 @@ from callblocks.toolkits.workspace.local.drive_seen import is_folder, moved_row,
 
 __all__ = ("DEEPEST", "REMOVING", "Found", "is_unfinished", "scan")
 
+# How the name of what is being deleted for ever starts.
 REMOVING = ".removing-"
-"""How the name of what is being deleted for ever starts."""
 
+# How many folders within folders are looked into.
 DEEPEST = 128
-"""How many folders within folders are looked into."""
 
 _UNFINISHED = re.compile(r".*\.sheet-(?:journal|wal|shm)", re.DOTALL)
 

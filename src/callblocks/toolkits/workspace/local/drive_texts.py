@@ -20,8 +20,8 @@ from callblocks.toolkits.workspace.local.own_database import OwnDatabase
 
 __all__ = ("DriveTexts", "Read")
 
+# Reads the first bytes of a file; b"" if it cannot be read.
 Read: TypeAlias = Callable[[Row, int], bytes]
-"""Reads the first bytes of a file; b"" if it cannot be read."""
 
 _Stamp: TypeAlias = tuple[int, int, int, str, str]
 

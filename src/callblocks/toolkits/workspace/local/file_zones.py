@@ -26,18 +26,18 @@ from callblocks.toolkits.workspace.times import read_time
 
 __all__ = ("FileZone", "work_of_zones")
 
+# Units for all times that are read in one zone of a file.
 _WORK = 20_000
-"""Units for all times that are read in one zone of a file."""
 
+# Units for all zones of a file, however many it has.
 _FILE_WORK = 3 * _WORK
-"""Units for all zones of a file, however many it has."""
 
+# How often the clocks of a zone can change; what changes them each second is no zone.
 _FREQUENCIES = ("YEARLY", "MONTHLY")
-"""How often the clocks of a zone can change; what changes them each second is no zone."""
 
 _OBSERVANCES = 200
+# Years before a time in which the last change is looked for, one after the other.
 _LOOK_BACK = (2, 12, 120)
-"""Years before a time in which the last change is looked for, one after the other."""
 
 _OFFSET = re.compile(r"([+-])(\d\d)(\d\d)(\d\d)?", re.ASCII)
 _YEAR = timedelta(days=366)

@@ -31,8 +31,8 @@ from callblocks.toolkits.workspace.local.zones import known_zone
 
 __all__ = ("BROKEN", "Group", "IcsFile", "event_id", "new_file", "touch")
 
+# What reading a damaged file raises: the library has no exception of its own for it.
 BROKEN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What reading a damaged file raises: the library has no exception of its own for it."""
 
 _ID = re.compile(r"[a-v0-9]{5,1024}", re.ASCII)
 # The name of a zone behind that of a vendor, in a property that has a zone or in the zone itself.

@@ -25,11 +25,11 @@ from callblocks.model.brief import brief
 
 __all__ = ("Lines", "lines_of_file")
 
+# Lines of a file as they stand in it, also where they only continue another one.
 _PHYSICAL = 250_000
-"""Lines of a file as they stand in it, also where they only continue another one."""
 
+# Lines of a file that are read, a time of a list as two; what stands behind is left out.
 _LINES = 40_000
-"""Lines of a file that are read, a time of a list as two; what stands behind is left out."""
 
 _PART_LINES = 4_000
 _PART_SIZE = 1_000_000

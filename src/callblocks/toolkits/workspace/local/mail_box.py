@@ -31,8 +31,8 @@ from callblocks.runtime.files.openat import FOLDER, flush_folder
 
 __all__ = ("LARGEST", "MailBox", "MailFile", "id_of")
 
+# Bytes of a file that is read as mail.
 LARGEST = 50 * 1024 * 1024
-"""Bytes of a file that is read as mail."""
 
 _FOLDERS = ("new", "cur")
 _WHERE = "office/mail"

@@ -28,11 +28,11 @@ from callblocks.toolkits.workspace.mail_text import (
 
 __all__ = ("COLUMNS", "Entry", "read_entry", "spaced", "whole_resource")
 
+# The texts of a message that can be searched.
 COLUMNS = (
     *("sender", "receiver", "cc", "bcc", "subject", "body", "filename"),
     *("list", "delivered"),
 )
-"""The texts of a message that can be searched."""
 
 _WORDS_OF = ("From", "To", "Cc", "Bcc", "Subject")
 _SNIPPET = 200

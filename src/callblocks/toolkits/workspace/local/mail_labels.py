@@ -13,12 +13,12 @@ import re
 
 __all__ = ("SYSTEM", "labels_of", "read_labels", "slug")
 
+# The labels that every mailbox has.
 SYSTEM = (
     *("INBOX", "SENT", "DRAFT", "TRASH", "SPAM", "UNREAD", "STARRED", "IMPORTANT", "CHAT"),
     *("CATEGORY_PERSONAL", "CATEGORY_SOCIAL", "CATEGORY_PROMOTIONS", "CATEGORY_UPDATES"),
     "CATEGORY_FORUMS",
 )
-"""The labels that every mailbox has."""
 
 _OTHER_NAMES = {"DRAFTS": "DRAFT", "BIN": "TRASH", "JUNK": "SPAM", "CHATS": "CHAT"}
 # What an exported mail says in the place of not being unread, or not in the inbox.

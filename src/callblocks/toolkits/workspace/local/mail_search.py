@@ -23,8 +23,8 @@ from callblocks.toolkits.workspace.local.mail_labels import SYSTEM, slug
 
 __all__ = ("Condition", "Search", "asks_hidden", "has_label")
 
+# SQL about the message `m`, and its values.
 Condition: TypeAlias = tuple[str, list[str | int | float]]
-"""SQL about the message `m`, and its values."""
 
 _EVERYWHERE = ("sender", "receiver", "cc", "bcc", "subject", "body", "filename")
 _COLUMNS = {

@@ -23,15 +23,15 @@ from callblocks.toolkits.workspace.recurrence import Rule
 
 __all__ = ("Counting", "last_start", "rule_starts", "starts")
 
+# Units of work that the rules of one request may take together.
 _REQUEST = 200_000
-"""Units of work that the rules of one request may take together."""
 
+# Units that each file has, however many they are: some years of days.
 _LEAST = 2_000
-"""Units that each file has, however many they are: some years of days."""
 
 _LAST = datetime(9999, 12, 30)
+# Occurrences that are counted to know the last one.
 _FEW = 1_000
-"""Occurrences that are counted to know the last one."""
 
 
 class Counting(msgspec.Struct):

@@ -21,14 +21,14 @@ from callblocks.toolkits.workspace.local.work import Work
 
 __all__ = ("Read", "Spanned", "etag_of", "read_events", "span_of", "words_of")
 
+# The zone of floating times while only days matter.
 _ANYWHERE = "UTC"
-"""The zone of floating times while only days matter."""
 
+# Units for counting the ends of the series of one file; those that come later have none.
 _WORK = 100_000
-"""Units for counting the ends of the series of one file; those that come later have none."""
 
+# Faults of one file that are told one by one, so that those of others are told too.
 _FAULTS = 5
-"""Faults of one file that are told one by one, so that those of others are told too."""
 
 
 class Spanned(msgspec.Struct, frozen=True):

@@ -24,14 +24,14 @@ from callblocks.toolkits.workspace.recurrence import DAYS, Rule
 
 __all__ = ("UNITS", "first_step", "steps")
 
+# Seconds of a step, where all steps are alike.
 UNITS = {"SECONDLY": 1, "MINUTELY": 60, "HOURLY": 3_600, "DAILY": 86_400, "WEEKLY": 604_800}
-"""Seconds of a step, where all steps are alike."""
 
 _SHORT = ("SECONDLY", "MINUTELY", "HOURLY")
 _CLOCK = ("BYHOUR", "BYMINUTE", "BYSECOND")
 _LAST_YEAR = 9999
+# Units of work for asking whether a rule fires at one time of the clock.
 _LOOK = 5
-"""Units of work for asking whether a rule fires at one time of the clock."""
 
 
 def steps(

@@ -42,8 +42,8 @@ _DAY = timedelta(days=1)
 _GRACE = timedelta(hours=3)
 _FIRST = datetime(1, 1, 2, tzinfo=UTC)
 _LAST = datetime(9999, 12, 30, tzinfo=UTC)
+# Units of work for a series, for each time or number in its lines, and for each start.
 _TO_PLAN, _TO_READ, _TO_PLACE = 50, 10, 5
-"""Units of work for a series, for each time or number in its lines, and for each start."""
 
 
 class Series(msgspec.Struct, frozen=True):

@@ -26,8 +26,8 @@ __all__ = ("CSV", "EXPORTS", "XLSX", "export_sheet")
 
 CSV = "text/csv"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+# The types that a spreadsheet can be exported as.
 EXPORTS = (CSV, XLSX)
-"""The types that a spreadsheet can be exported as."""
 
 _ALL = Box(1, 1, ROWS, COLUMNS)
 

@@ -24,8 +24,8 @@ from callblocks.toolkits.workspace.local.database import database, make_database
 
 __all__ = ("Place", "Sheet", "SheetTables", "make_sheet_file")
 
+# A row and a column.
 Place = tuple[int, int]
-"""A row and a column."""
 
 _SCHEMA = """
 create table sheets (
@@ -46,8 +46,8 @@ create table cells (
 ) strict, without rowid;
 create index cells_by_column on cells (sheet, col, row)
 """
+# About how much of memory one answer takes.
 _MOST_READ = 32_000_000
-"""About how much of memory one answer takes."""
 
 _PER_CELL = 64
 _BOX = "sheet = ? and row between ? and ? and col between ? and ?"

@@ -11,8 +11,8 @@ from callblocks.toolkits.workspace.entered import Value
 
 __all__ = ("Found", "lines_of")
 
+# The row, the column and the value of a cell.
 Found: TypeAlias = tuple[int, int, Value]
-"""The row, the column and the value of a cell."""
 
 
 def lines_of(found: Iterable[Found], box: Box, major: str) -> list[list[Value]]:

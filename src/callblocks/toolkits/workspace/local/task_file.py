@@ -20,11 +20,11 @@ from callblocks.toolkits.workspace.local.database import damaged, database, make
 
 __all__ = ("DEFAULT_TITLE", "TASKS", "TaskFile", "new_id", "now")
 
+# The file in the folder of the office.
 TASKS = "tasks.sqlite"
-"""The file in the folder of the office."""
 
+# The name of the list that is there from the start.
 DEFAULT_TITLE = "My Tasks"
-"""The name of the list that is there from the start."""
 
 _SCHEMA = """
 create table if not exists lists (

@@ -27,8 +27,8 @@ __all__ = (
     "task_of",
 )
 
+# How many tasks may be within one another.
 DEEPEST = 100
-"""How many tasks may be within one another."""
 
 _DEPTH = """
 with recursive above (id, depth) as (
@@ -40,8 +40,8 @@ with recursive above (id, depth) as (
 select ifnull(max(depth), 0) from above
 """
 _FIELDS = ("id", "title", "notes", "due", "status", "completed", "parent", "position", "updated")
+# The fields of a task, as `task_of` takes them.
 SELECT = f"select {', '.join(f'tasks.{name}' for name in _FIELDS)}, tasks.deleted"
-"""The fields of a task, as `task_of` takes them."""
 
 
 def list_id_of(connection: sqlite3.Connection, given: str) -> str:

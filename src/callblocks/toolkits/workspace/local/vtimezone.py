@@ -26,11 +26,11 @@ __all__ = ("vtimezone",)
 
 _DAY = timedelta(days=1)
 _SECOND = timedelta(seconds=1)
+# Years in which a rule must hold to be written as one.
 _ALIKE = 6
-"""Years in which a rule must hold to be written as one."""
 
+# Years whose changes are written where there is no rule.
 _AHEAD = 12
-"""Years whose changes are written where there is no rule."""
 
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 

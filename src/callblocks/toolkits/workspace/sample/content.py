@@ -31,13 +31,13 @@ __all__ = (
     "task_lists",
 )
 
+# The person whose office it is.
 ADDRESS = "mara@holmferry.example"
-"""The person whose office it is."""
 
 NAME = "Mara Lind"
 
+# Where the office is.
 ZONE = "Europe/Copenhagen"
-"""Where the office is."""
 
 _HERE = Path(__file__).parent
 _NATIVE = {"folder": FOLDER, "document": DOCUMENT, "spreadsheet": SPREADSHEET}
