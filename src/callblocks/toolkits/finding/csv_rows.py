@@ -1,4 +1,4 @@
-"""Tables as CSV: some rows make a part, under the names of the columns.
+"""CSV tables: groups of rows, each under the names of the columns.
 
 date,tide,height          heading   date | tide | height
 2024-05-01,high,3.2       text      2024-05-01 | high | 3.2
@@ -21,7 +21,7 @@ _SAMPLE = 4_096
 
 
 def read_csv(text: str) -> tuple[str, list[Part]]:
-    """The rows, some at a time; a table has no title."""
+    """Return no title and the rows in groups of about one passage."""
     try:
         return "", list(islice(_parts(text), MOST))
     except csv.Error as error:
@@ -43,6 +43,6 @@ def _parts(text: str) -> Iterator[Part]:
 
 
 def _delimiter(text: str) -> str:
-    """The sign that parts most cells of the first line."""
+    """Guess the delimiter: the candidate that occurs most often in the first line."""
     first = text[:_SAMPLE].partition("\n")[0]
     return max(",;\t|", key=first.count)
