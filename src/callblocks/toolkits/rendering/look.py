@@ -1,10 +1,10 @@
-"""How documents look, in numbers that every writer shares; `page.css` says the same for pages."""
+"""Fonts and colours that all writers share; `page.css` has the same values for pages."""
 
 from __future__ import annotations
 
 __all__ = ("ACCENT", "CODE_FONT", "FILL", "FONT", "INK", "LINE", "MATH_FONT", "MUTED", "TINT")
 
-# Where it is not installed, Carlito has the same widths.
+# Where Calibri is not installed, Carlito has the same metrics.
 FONT = "Calibri"
 CODE_FONT = "Consolas"
 MATH_FONT = "Cambria Math"
