@@ -1,11 +1,11 @@
-"""The tools of an office, by name: what a registry knows before any of them is made.
+"""The names of the office tools, which a registry knows before any of them is created.
 
     gmail_*      list, read, send, search              calendar_*   list, events, create, update, …
     drive_*      list, read, create, update, …         docs_*       read, create, append, replace
     sheets_*     read, write, append, create, clear    tasks_*      list, get, create, complete, …
 
-A service's module is imported when one of its tools is asked for. In an office that is shared with
-others, all that changes something reaches out.
+A service's module is imported when one of its tools is requested. In a shared office every changing
+tool counts as reaching others.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ SERVICES: dict[str, tuple[str, ...]] = {
 }
 
 _WITH_FILES = ("gmail",)
-# Nobody else sees the tasks of an account; but others can assign some, from documents and chats.
+# Nobody else sees an account's tasks, but others can assign some from documents and chats.
 _PRIVATE = ("tasks",)
 
 # Every tool that works on an office.
 OFFICE_TOOLS = tuple(name for names in SERVICES.values() for name in names)
 
 
-# The method of Google's that does what a tool does; it may ask others on the way.
+# The Google method that corresponds to a tool, which may call others as well.
 GOOGLE_METHODS = {
     "gmail_list": "gmail.users.messages.list",
     "gmail_read": "gmail.users.messages.get",
@@ -74,9 +74,9 @@ GOOGLE_METHODS = {
 
 
 def add_workspace_tools(registry: Registry, office: Office, root: Root) -> None:
-    """Let a registry know the tools of an office; a service's are made together, when needed.
+    """Register the tools of an office; the tools of a service are created together, when needed.
 
-    What is attached to a mail comes from `root`.
+    Mail attachments are files of `root`.
     """
     for service, names in SERVICES.items():
         registry.add_later(names, partial(_make, service, office, root))
@@ -92,12 +92,12 @@ def _make(service: str, office: Office, root: Root) -> Iterable[Tool]:
 
 
 def _outward(tool: Tool) -> Tool:
-    """The tool where others see what it makes: what it adds to a shared file is sent to them."""
+    """Return the tool marked as reaching others: additions to a shared file are sent to them."""
     if tool.traits.read_only:
         return tool
     return replace(tool, traits=replace(tool.traits, open_world=True))
 
 
 def _of_others(tool: Tool) -> Tool:
-    """Return the tool as one that brings text of others: they may have written what it shows."""
+    """Return the tool marked as a source of foreign text."""
     return replace(tool, traits=replace(tool.traits, kind="source"))

@@ -1,7 +1,7 @@
-"""A query in Drive's syntax, read into its tree; what is wrong is named with its place.
+"""Parser of Drive's query syntax, with error positions.
 
-What Google takes in other spellings (double quotes, capitals, a time without quotes, `parents in
-'id'`, a lone `starred`) is read too, and written in the one spelling that it documents.
+Spellings that Google accepts but does not document (double quotes, capitals, a time without quotes,
+`parents in 'id'`, a lone `starred`) are parsed too, and written in the documented one.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 def read_query(text: str) -> Query:
-    """The tree of a query; `invalid_input` names the place where it is none."""
+    """Parse a query; `invalid_input` names the position of an error."""
     if len(text) > _LONGEST:
         raise _fault(f"the query has {len(text)} characters; at most {_LONGEST} are read")
     return _Reader(list(_tokens(text))).whole()
 
 
 def is_words(text: str) -> bool:
-    """Whether a text is words to look for rather than an attempt at the syntax."""
+    """Tell if a text is words to search for rather than an attempt at the syntax."""
     tokens = [token for token in _tokens(text) if token.text not in ("(", ")")]
     return not any(
         token.text in _SIGNS or (token.lower in ("contains", "in") and _stands_between(tokens, at))
@@ -61,7 +61,9 @@ def is_words(text: str) -> bool:
 
 
 def _stands_between(tokens: list[_Token], at: int) -> bool:
-    """Whether the word at a place is an operator: beside a field, or between a field and quotes."""
+    """Tell if the word at a position is an operator: beside a field, or between a field and
+    quotes.
+    """
     before, after = tokens[at - 1] if at else tokens[-1], tokens[at + 1]
     if tokens[at].lower == "contains":
         return before.text in FIELDS or after.kind == "quoted"
@@ -115,7 +117,7 @@ class _Reader:
         return query
 
     def _grown(self, height: int) -> int:
-        """One level more, while what was read can also be written and walked over."""
+        """Return one level more, within the depth that can be written and traversed recursively."""
         if height >= _DEEPEST:
             words = (
                 f"it is nested deeper than {_DEEPEST}, or changes between `and` and `or` too often"

@@ -1,4 +1,4 @@
-"""The types of files that a drive treats in a way of their own.
+"""File types with special treatment.
 
 folder        holds files
 document      a text; it has no bytes of its own and is exported, as Markdown by default
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 __all__ = ("DOCUMENT", "EXPORTS", "FOLDER", "LARGEST", "SPREADSHEET", "is_native")
 
-# The most bytes of one file that are read or written.
+# Size limit in bytes of a file that is read or written.
 LARGEST = 25 * 1024 * 1024
 
 _NATIVE = "application/vnd.google-apps."
@@ -17,7 +17,7 @@ FOLDER = f"{_NATIVE}folder"
 DOCUMENT = f"{_NATIVE}document"
 SPREADSHEET = f"{_NATIVE}spreadsheet"
 
-# What a file without bytes of its own is read as, where nothing else is asked for.
+# Default export types of files without bytes of their own.
 EXPORTS = {
     DOCUMENT: "text/markdown",
     SPREADSHEET: "text/csv",
@@ -28,5 +28,5 @@ EXPORTS = {
 
 
 def is_native(mime: str) -> bool:
-    """Whether files of this type have no bytes of their own: they are exported."""
+    """Tell if files of this type have no bytes of their own and are exported."""
     return mime.startswith(_NATIVE)

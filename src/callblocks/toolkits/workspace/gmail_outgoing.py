@@ -1,4 +1,4 @@
-"""A mail that is to be sent: checked, put together, and shown to the person who approves it."""
+"""An outgoing mail: checked, composed, and shown to the person who approves it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST_NAME = 200
 
 
 class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
-    """What `gmail_send` was given."""
+    """The input of `gmail_send`."""
 
     to: str | Sequence[str]
     subject: str
@@ -43,7 +43,7 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """A mail ready to be sent, in a thread or ("") in one of its own."""
+    """A mail ready to be sent, in a thread or ("") in a new one."""
 
     draft: Draft
     raw: bytes
@@ -51,7 +51,7 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 def prepare(office: Office, root: Root, given: Outgoing) -> Prepared:
-    """Check what was given and compose the message; nothing is sent."""
+    """Check the input and compose the message; nothing is sent."""
     from callblocks.toolkits.workspace.mime import Draft, compose
 
     to, cc, bcc = (
@@ -78,7 +78,7 @@ def prepare(office: Office, root: Root, given: Outgoing) -> Prepared:
 
 
 def preview_text(mail: Prepared) -> str:
-    """All of a mail that is to be sent."""
+    """Return the whole mail as text."""
     draft = mail.draft
     lines = [f"{name}: {one}" for name, people in _people(draft) for one in people]
     lines.append(f"Subject: {draft.told()}")
@@ -104,7 +104,7 @@ def _require_recipients(everyone: Sequence[Recipient]) -> None:
 
 
 def _answered(office: Office, given: Outgoing) -> Json:
-    """The message that this one answers; none is empty."""
+    """Return the message that this one answers; {} for none."""
     if given.replyTo:
         return office.mail.message(given.replyTo)
     return _last(office.mail.thread(given.threadId)) if given.threadId else {}
@@ -121,14 +121,14 @@ def _parent(answered: Json) -> Parent:
 
 
 def _sender(answered: Json, own: str) -> list[Recipient]:
-    """Who gets an answer: the one who wrote the mail, or of an own mail those who got it."""
+    """Return who gets an answer: the author, or for an own mail its recipients."""
     authors = _named(answered, "Reply-To") or _named(answered, "From")
     others = [one for one in authors if one.address.lower() != own.lower()]
     return others if others or not authors else _named(answered, "To")
 
 
 def _named(answered: Json, header: str) -> list[Recipient]:
-    """The people in a header of others, checked as those that a model names."""
+    """Return the people in a foreign header, checked like those that a model names."""
     from email.utils import getaddresses
 
     said = CONTROL.sub(" ", header_of(answered, header))

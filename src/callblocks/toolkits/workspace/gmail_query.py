@@ -45,19 +45,19 @@ class Term(msgspec.Struct, frozen=True):
 
 
 class Not(msgspec.Struct, frozen=True):
-    """What the part does not find."""
+    """The complement of a part."""
 
     part: Query
 
 
 class All(msgspec.Struct, frozen=True):
-    """What every part finds; without parts, everything."""
+    """The conjunction of the parts; without parts, everything."""
 
     parts: tuple[Query, ...] = ()
 
 
 class AnyOf(msgspec.Struct, frozen=True):
-    """What one of the parts finds."""
+    """The disjunction of the parts."""
 
     parts: tuple[Query, ...]
 
@@ -66,7 +66,7 @@ Query: TypeAlias = "Term | Not | All | AnyOf"
 
 
 def all_of(parts: Iterable[Query]) -> Query:
-    """The parts joined: one stands for itself, and nested joins are one."""
+    """Join parts with AND: a single one stands for itself, nested joins are flattened."""
     flat: list[Query] = []
     for part in parts:
         flat.extend(part.parts if isinstance(part, All) else (part,))
@@ -74,7 +74,7 @@ def all_of(parts: Iterable[Query]) -> Query:
 
 
 def any_of(parts: Iterable[Query]) -> Query:
-    """One of the parts: one stands for itself, and nested choices are one."""
+    """Join parts with OR: a single one stands for itself, nested choices are flattened."""
     flat: list[Query] = []
     for part in parts:
         flat.extend(part.parts if isinstance(part, AnyOf) else (part,))
@@ -82,21 +82,21 @@ def any_of(parts: Iterable[Query]) -> Query:
 
 
 def read(text: str) -> Query:
-    """The tree of a query; one that is none is `invalid_input`."""
+    """Parse a query; `invalid_input` if it is malformed."""
     if len(text) > _LONGEST:
         raise bad_query(f"the query has {len(text)} characters; at most {_LONGEST} are read")
     return _Reader(text.translate(_QUOTES)).whole()
 
 
 def write(query: Query) -> str:
-    """A text that reads as this tree."""
+    """Write a query so that it parses to the same tree."""
     if isinstance(query, All):
         return " ".join(write(part) for part in query.parts)
     return _unit(query)
 
 
 def bad_query(message: str) -> ToolError:
-    """The refusal of a query."""
+    """Return the failure for a malformed query."""
     return ToolError("invalid_input", message, query=message)
 
 
@@ -118,7 +118,7 @@ def _is_plain(value: str) -> bool:
 
 
 class _Token(msgspec.Struct, frozen=True):
-    """`kind` is quoted, sign, minus, operator or word; `at` is where it starts."""
+    """A token; `kind` is quoted, sign, minus, operator or word, `at` its position."""
 
     kind: str
     text: str
@@ -126,7 +126,7 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 class _Reader:
-    """Goes through the tokens once; `field` is the operator before a group."""
+    """A recursive descent parser; `field` is the operator before a group."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _tokens(text)
@@ -149,7 +149,7 @@ class _Reader:
         return token is not None and token.kind in ("word", "sign") and token.text == text
 
     def _parts(self, field: str, depth: int) -> list[Query]:
-        """The parts up to the end, or to a sign that closes a group."""
+        """Parse the parts up to the end or to a closing sign."""
         parts: list[Query] = []
         while (token := self._peek()) is not None and not _closes(token):
             if self._next_is("AND"):
@@ -219,7 +219,7 @@ def _tokens(text: str) -> list[_Token]:
     tokens: list[_Token] = []
     at = 0
     while at < len(text):
-        # A value may have colons and dashes of its own.
+        # A value may contain colons and dashes of its own.
         after_operator = bool(tokens) and tokens[-1].kind == "operator"
         found = (_VALUE if after_operator else _TOKEN).match(text, at)
         assert found is not None, "every character is of some kind"
@@ -231,7 +231,7 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _says_nothing(kind: str, text: str) -> bool:
-    """Whether it is punctuation between words: `a - b`, `a & b`."""
+    """Tell if a token is punctuation between words: `a - b`, `a & b`."""
     return kind in ("word", "quoted") and _PUNCTUATION.fullmatch(text.strip()) is not None
 
 

@@ -5,8 +5,9 @@
     Hello you,
     see here <https://a.example/>
 
-Any text is taken: what is never closed ends with the text. Each character is looked at a fixed
-number of times, however broken the page is.
+Any text is accepted: an element that is never closed ends with the text. Each character is examined
+a fixed number of times, however broken the page is, so the cost is linear. That is why this is no
+regular expression over whole elements, and no tree.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _LONGEST_TAG = 5_000
 
 
 def html_text(page: str) -> str:
-    """The words of a page, a line for each block, with the addresses of links."""
+    """Return the text of a page, a line for each block, with the addresses of links."""
     written: list[str] = []
     link = ""
     for kind, text in pieces(page):
@@ -61,7 +62,9 @@ def html_text(page: str) -> str:
 
 
 def pieces(page: str) -> Iterator[tuple[Kind, str]]:
-    """The text, the tags and the title of a page; comments, scripts and styles are left out."""
+    """Yield the text, the tags and the title of a page; comments, scripts and styles are
+    skipped.
+    """
     at = 0
     while (start := page.find("<", at)) >= 0:
         yield "text", page[at:start]
@@ -95,12 +98,12 @@ def _after(page: str, mark: str, at: int) -> int:
 
 
 def plain(text: str) -> str:
-    """A piece of text as it is read: one blank for many, and the signs that codes stand for."""
+    """Return a piece of text with blanks collapsed and character references decoded."""
     return _BLANKS.sub(" ", _unescaped(text))
 
 
 def name_of(tag: str) -> str:
-    """The name of a tag, that of its end too."""
+    """Return the name of a start or end tag."""
     found = _NAME.match(tag)
     return found[1].lower() if found else ""
 
@@ -125,7 +128,7 @@ def _shown_link(link: str, written: list[str]) -> str:
 
 
 def break_of(name: str, tag: str) -> str:
-    """What a tag puts between the words around it."""
+    """Return the separator that a tag puts between the words around it."""
     if name == "li" and not tag.startswith("/"):
         return "\n- "
     if name in _PARAGRAPHS:
@@ -136,7 +139,7 @@ def break_of(name: str, tag: str) -> str:
 
 
 def tidy(text: str) -> str:
-    """No blanks at the ends of lines, and at most one empty line in a row."""
+    """Strip the ends of lines, and keep at most one empty line in a row."""
     lines = [line.strip() for line in _collapsed(text).split("\n")]
     kept: list[str] = []
     for line in lines:

@@ -1,4 +1,4 @@
-"""Which office the tools work on.
+"""The choice of the office that the tools work on.
 
     local     the folder `office/` of the workspace; it is made by the first write
     google    Google Workspace, with the account that `callblocks workspace connect` let in
@@ -38,16 +38,16 @@ __all__ = (
 )
 
 OFFICES = ("local", "google")
-# Where the local office is in its workspace.
+# The folder of the local office in its workspace.
 FOLDER = "office"
 
 _NEEDED = ("googleapiclient", "google_auth_oauthlib")
 
 
 class LateOffice:
-    """An office that is opened when a part of it is first asked for, once for all threads.
+    """An office that is opened at its first use, once for all threads.
 
-    `is_shared` says that others may see what is made in it.
+    `is_shared` says that others may see what is created in it.
     """
 
     def __init__(self, opened: Callable[[], Office], *, is_shared: bool = False) -> None:
@@ -65,7 +65,7 @@ class LateOffice:
 
     @property
     def is_absent(self) -> bool:
-        """Whether there is no office yet: a local one is made by the first write."""
+        """True if there is no office yet: a local one is created by the first write."""
         return getattr(self._office, "is_absent", False)
 
     @property
@@ -94,7 +94,7 @@ class LateOffice:
 
 
 def open_office(root: Root, choice: str, token: Path | None = None) -> Office:
-    """The office of that name; `token` is the file that lets callblocks in at Google."""
+    """Return the office of that name; `token` is the file of the Google sign-in."""
     if choice == "local":
         return local_office(root)
     if choice == "google":
@@ -103,7 +103,7 @@ def open_office(root: Root, choice: str, token: Path | None = None) -> Office:
 
 
 def local_office(root: Root) -> Office:
-    """The office in a workspace."""
+    """Return the office in a workspace."""
 
     def opened() -> Office:
         from callblocks.toolkits.workspace.local.office import LocalOffice
@@ -114,14 +114,14 @@ def local_office(root: Root) -> Office:
 
 
 def has_office(root: Root) -> bool:
-    """Whether a workspace has an office: more than the index that a search leaves there."""
+    """Tell if a workspace has an office, and not only the index of a search."""
     from callblocks.toolkits.workspace.local.office import is_office
 
     return is_office(root.folder / FOLDER)
 
 
 def google_office(token: Path | None = None) -> Office:
-    """Google Workspace; raises `CallerError` where its packages are not installed."""
+    """Return Google Workspace; `CallerError` if its packages are not installed."""
     require_google()
 
     def opened() -> Office:
@@ -134,7 +134,7 @@ def google_office(token: Path | None = None) -> Office:
 
 
 def require_google() -> None:
-    """Raise `CallerError` where the packages for Google are not installed."""
+    """Raise `CallerError` if the packages for Google are not installed."""
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         words = "the office of Google needs packages that are not installed"

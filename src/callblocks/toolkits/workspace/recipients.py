@@ -1,11 +1,11 @@
-"""Who gets a mail: addresses as people write them, or a refusal.
+"""Parsing of mail recipients as people write them.
 
     ada@example.org
     Ada Lovelace <ada@example.org>, "Babbage, C." <charles@example.org>
     ["ada@example.org", "charles@example.org"]      a list, or this very text
 
-Between two addresses stands a comma or a semicolon. A line break or another control character
-is refused wherever it stands: it could start a header of its own.
+Addresses are separated by commas or semicolons. Line breaks and other control characters are
+refused everywhere: they could start a header of their own (header injection).
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from callblocks.model.errors import ToolError
 
 __all__ = ("CONTROL", "MOST", "Recipient", "read_recipients")
 
-# What no header may hold: control characters, and what turns the direction of text.
+# Characters that no header may hold: controls, and bidirectional overrides, which could make a
+# shown address differ from the real one.
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
-# Recipients of one mail.
+# Maximum recipients of one mail.
 MOST = 500
 
 _LONGEST = 50_000
@@ -37,7 +38,7 @@ _LONGEST_LOCAL, _LONGEST_DOMAIN = 64, 253
 
 
 class Recipient(msgspec.Struct, frozen=True):
-    """An address, and the name that goes before it or ""."""
+    """An address, and the name before it or ""."""
 
     address: str
     name: str = ""
@@ -47,7 +48,7 @@ class Recipient(msgspec.Struct, frozen=True):
 
 
 def read_recipients(field: str, given: str | Sequence[str]) -> list[Recipient]:
-    """The recipients that a text or a list names; one that is none is `invalid_input`."""
+    """Parse the recipients of a text or a list; `invalid_input` for a malformed one."""
     texts = _listed(given) if isinstance(given, str) else given
     found = [_recipient(field, one) for text in texts for one in _split(field, text)]
     if len(found) > MOST:
@@ -56,7 +57,7 @@ def read_recipients(field: str, given: str | Sequence[str]) -> list[Recipient]:
 
 
 def _listed(text: str) -> list[str]:
-    """The texts of a JSON list, where a text is one; models write lists so."""
+    """Return the items of a JSON list in a text; models write lists so."""
     try:
         return msgspec.json.decode(text, type=list[str]) if text.lstrip()[:1] == "[" else [text]
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
@@ -64,7 +65,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _split(field: str, text: str) -> list[str]:
-    """The single addresses in a text; a comma in quotes separates nothing."""
+    """Split a text into addresses; a comma in quotes does not separate."""
     if CONTROL.search(text):
         raise _bad(field, f"{brief(text)} has a line break or another control character")
     if len(text) > _LONGEST:
@@ -98,7 +99,7 @@ def _recipient(field: str, text: str) -> Recipient:
 
 
 def _plain_domain(domain: str) -> str:
-    """The domain in ASCII, as it is sent; "" if it is none."""
+    """Return the domain in ASCII (IDNA); "" if it is invalid."""
     try:
         plain = domain if domain.isascii() else domain.encode("idna").decode()
     except UnicodeError:

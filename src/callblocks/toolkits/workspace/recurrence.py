@@ -1,11 +1,11 @@
-"""The lines that say when an event comes again, as iCalendar and Google write them.
+"""Recurrence lines, as iCalendar and Google write them.
 
     RRULE:FREQ=WEEKLY;BYDAY=MO,WE;UNTIL=20261231T225959Z
     EXDATE;TZID=Europe/Berlin:20261123T090000          not then
     RDATE;VALUE=DATE:20261224                          then too
 
-Rules are read without a library, so that a bad one is refused with words, and one that would
-never end counting is known before anybody counts.
+Rules are parsed without a library, so that a bad rule is refused with a reason, and one that would
+never end is recognized before it is expanded.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ __all__ = ("DAYS", "FREQUENCIES", "Rule", "lines_of", "read_rule", "split_line")
 FREQUENCIES = ("SECONDLY", "MINUTELY", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY")
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
-# The parts of a rule that narrow it, in the order in which they are written, and the
-# numbers that each takes; those from -n to -1 count from the end.
+# The BY parts of a rule in the order in which they are written, with the numbers that each accepts;
+# numbers from -n to -1 count from the end.
 _LIMITS = {
     "BYSECOND": (0, 59),
     "BYMINUTE": (0, 59),
@@ -44,7 +44,7 @@ _LINE = re.compile(r"(RRULE|EXRULE|RDATE|EXDATE)((?:;[A-Z-]+=[^:;]*)*):(.*)", re
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule: how often, until when or how many times, and what narrows it (`by`)."""
+    """A rule: its frequency, its end or count, and its BY parts (`by`)."""
 
     freq: str
     interval: int = 1
@@ -54,7 +54,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     wkst: str = ""
 
     def text(self) -> str:
-        """The rule as it is written, its parts in the usual order."""
+        """Return the rule as text, with its parts in the usual order."""
         parts = [f"FREQ={self.freq}"]
         if self.until:
             parts.append(f"UNTIL={self.until}")
@@ -69,14 +69,14 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lines_of(given: str | list[str]) -> list[str]:
-    """The lines of what a model gives: a list, or one text; `RRULE:` may be missing."""
+    """Return the lines of a model's input: a list, or one text; `RRULE:` may be missing."""
     texts = [given] if isinstance(given, str) else given
     lines = [line.strip() for text in texts for line in text.splitlines()]
     return [f"RRULE:{line}" if line[:5].upper() == "FREQ=" else line for line in lines if line]
 
 
 def split_line(line: str) -> tuple[str, dict[str, str], str]:
-    """The name of a line, its parameters, and its value; `ValueError` says what it is not."""
+    """Return the name, the parameters and the value of a line; `ValueError` if it is malformed."""
     found = _LINE.fullmatch(line)
     if found is None:
         raise ValueError(
@@ -89,7 +89,7 @@ def split_line(line: str) -> tuple[str, dict[str, str], str]:
 
 
 def read_rule(text: str) -> Rule:
-    """Read what stands behind `RRULE:`; a `ValueError` says what is wrong with it."""
+    """Parse the text behind `RRULE:`; `ValueError` with the reason."""
     parts: dict[str, str] = {}
     for part in text.upper().replace(" ", "").strip(";").split(";"):
         name, equals, value = part.partition("=")

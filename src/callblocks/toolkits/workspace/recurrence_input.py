@@ -1,9 +1,9 @@
-"""What a model gives as `recurrence`, checked against the event and written the usual way.
+"""Validation of a model's `recurrence` against the event, and normalization.
 
     FREQ=DAILY;UNTIL=20261231     RRULE:FREQ=DAILY;UNTIL=20261231T225959Z for an event with times
     EXDATE:20261123               EXDATE;TZID=Europe/Berlin:20261123T090000, at the event's hour
 
-Times without a zone are in the zone of the event; a day stands for the occurrence on it.
+Times without a zone are in the zone of the event; a date means the occurrence on it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST = 20_000
 
 
 def recurrence_of(given: str | list[str], start: Time) -> list[str]:
-    """The lines of `recurrence` for an event that starts at a settled time with a zone."""
+    """Return the recurrence lines for an event that starts at a settled time with a zone."""
     lines = lines_of(given)
     if len(lines) > _MOST:
         raise invalid(_FIELD, f"{len(lines)} lines are too many; {_MOST} at most")
@@ -62,20 +62,21 @@ def _rule(text: str, start: Time) -> Rule:
 
 
 def _require_known(rule: Rule) -> None:
-    """The library that counts the occurrences has the last word."""
+    """Let dateutil parse the rule as a second opinion."""
     from dateutil.rrule import rrulestr
 
-    # A rule counts in the zone of its event, and with it the end: that is checked above.
+    # Without UNTIL, whose zone was checked above: dateutil demands that both have a zone or
+    # neither.
     rrulestr(msgspec.structs.replace(rule, until="").text(), dtstart=datetime(2026, 1, 1))
 
 
 def _until(text: str, start: Time) -> str:
-    """UNTIL as iCalendar wants it: a day for whole days, else a time in UTC."""
+    """Return UNTIL as iCalendar requires: a date for whole days, else a time in UTC."""
     until = read_time(text, _FIELD)
     if not isinstance(start.value, datetime):
         return f"{until.value:%Y%m%d}"
     if not isinstance(until.value, datetime):
-        # The whole of that day, where the event is.
+        # To the end of that day, in the event's zone.
         until = Time(datetime.combine(until.value, time(23, 59, 59)))
     moment = settle(until, start.zone or "UTC").value
     assert isinstance(moment, datetime)
@@ -99,7 +100,7 @@ def _times(name: str, text: str, zone: str, start: Time) -> str:
 
 
 def _local(given: Time, zone: str, start: Time, target: str) -> datetime:
-    """A time in the zone of the event; a day is taken at the hour of the event."""
+    """Return a time in the zone of the event; a date gets the hour of the event."""
     value: date | datetime = given.value
     assert isinstance(start.value, datetime)
     if not isinstance(value, datetime):

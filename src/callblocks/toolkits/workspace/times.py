@@ -1,4 +1,4 @@
-"""Reading what a model writes as a time, and saying it the way Google does.
+"""Parsing of times that a model writes, and conversion to Google's form.
 
     2026-11-16                          a day
     2026-11-16 14:00                    a time in the time zone that is given beside it
@@ -6,7 +6,7 @@
     2026-11-16 14:00 Europe/Berlin      a time in a zone
     {"dateTime": …, "timeZone": …}      Google's own form; {"date": …} is a day
 
-A day has no time zone. What is none of these is `invalid_input`, with the field it was given for.
+A day has no time zone. Anything else is `invalid_input` for its field.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from callblocks.toolkits.workspace.today import way_out
 
 __all__ = ("Given", "Time", "find_zone", "invalid", "is_day", "point_of", "read_time", "settle")
 
-# A time as a model gives it: text, or Google's object.
+# A time from a model: text, or Google's object.
 Given: TypeAlias = str | dict[str, Any]
 
 _TEXT = re.compile(
@@ -34,30 +34,32 @@ _TEXT = re.compile(
     r"\s*\[?(?P<zone>[A-Za-z][A-Za-z0-9_+/-]*)?\]?",
     re.ASCII,
 )
-# Any time between these is a time in every zone.
+# Bounds within which a time can be converted to every zone without overflow.
 _FIRST, _LAST = date(1, 1, 4), date(9999, 12, 27)
 _FORMS = "write {day}T14:00, {day}T14:00:00+01:00, or {day} for a whole day"
 
 
 class Time(msgspec.Struct, frozen=True):
-    """A day, or a time: with an offset, or local to `zone`, or ("") to one that is yet to come."""
+    """A date, or a time with an offset, or local to `zone`, or ("") to a zone that is not known
+    yet.
+    """
 
     value: date | datetime
     zone: str = ""
 
     @property
     def is_day(self) -> bool:
-        """Whether it is a whole day."""
+        """True for a whole day."""
         return not isinstance(self.value, datetime)
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is known when it is, wherever one asks."""
+        """True if the time does not depend on a zone that is still unknown."""
         return not isinstance(self.value, datetime) or self.value.tzinfo is not None
 
 
 def read_time(given: Given, field: str) -> Time:
-    """What was given for a field."""
+    """Parse the value of a field."""
     if isinstance(given, str):
         return _read_text(given.strip(), field)
     named = [name for name in ("dateTime", "date") if given.get(name)]
@@ -77,7 +79,7 @@ def read_time(given: Given, field: str) -> Time:
 
 
 def settle(time: Time, zone: str) -> Time:
-    """The time with the offset of its own zone, else of `zone`."""
+    """Return the time with the offset of its own zone, else of `zone`."""
     if not isinstance(time.value, datetime):
         return time
     name = time.zone or zone
@@ -88,29 +90,29 @@ def settle(time: Time, zone: str) -> Time:
 
 
 def point_of(time: Time) -> Json:
-    """A settled time as Google says it: `{date}`, or `{dateTime, timeZone}`."""
+    """Return a settled time in Google's form: `{date}`, or `{dateTime, timeZone}`."""
     if not isinstance(time.value, datetime):
         return {"date": time.value.isoformat()}
     value = time.value
     if (value.utcoffset() or timedelta()) % timedelta(minutes=1):
-        # The clocks of long ago: RFC 3339 has no seconds in an offset.
+        # Local mean times of long ago have seconds in the offset, which RFC 3339 cannot express.
         value = value.astimezone(UTC)
     said = {"dateTime": value.isoformat(timespec="seconds")}
     return said | {"timeZone": time.zone} if time.zone else said
 
 
 def is_day(point: Json) -> bool:
-    """Whether a start or an end of Google's is a whole day."""
+    """Tell if a start or end of Google's is a whole day."""
     return bool(point.get("date"))
 
 
 def find_zone(name: str, field: str = "timeZone") -> tzinfo:
-    """The time zone of that name; an unknown one is refused with names that are like it."""
+    """Return the zone of that name; refuse an unknown one with similar names."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:
         return ZoneInfo(name)
-    # A folder of zones, such as `Europe`, is an OSError of some kind.
+    # A folder of the zone database, such as `Europe`, raises an OSError.
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         near = _near(name)
         hint = f"did you mean {near}?" if near else "write one such as Europe/Berlin, or UTC"
@@ -118,7 +120,7 @@ def find_zone(name: str, field: str = "timeZone") -> tzinfo:
 
 
 def invalid(field: str, why: str) -> ToolError:
-    """The refusal of what was given for a field."""
+    """Return the failure for a field's value."""
     return ToolError("invalid_input", f"{field}: {why}", **{field: why})
 
 
@@ -159,7 +161,7 @@ def _offset(text: str | None) -> timezone | None:
 
 
 def _real(value: datetime) -> datetime:
-    """A time that the clocks skip, as the one that they show then."""
+    """Shift a local time that falls into a DST gap forward."""
     return value.astimezone(UTC).astimezone(value.tzinfo)
 
 
@@ -168,7 +170,7 @@ def _near(name: str) -> str:
     from zoneinfo import available_timezones
 
     known = {zone.casefold(): zone for zone in sorted(available_timezones())}
-    # A city is enough: `Berlin`.
+    # The city alone suffices: `Berlin`.
     cities = {zone.rpartition("/")[2]: zone for zone in known if "/" in zone}
     wanted = name.casefold().replace(" ", "_")[:60]
     for names in (known, cities):
