@@ -13,9 +13,9 @@ from callblocks.tools.tool import Tool
 
 __all__ = ("declared",)
 
-# Declaring a tool reads its signature and docstring and builds a JSON schema, which costs
-# milliseconds. A session builds the same tools for each turn; only the closures differ. So the
-# declaration is cached without its closures, and each turn gets a copy with closures of its own.
+# Declaring a tool reads its signature and docstring and builds a JSON schema. A session builds the
+# same tools for each turn; only the closures differ. So the declaration is cached without its
+# closures, and each turn gets a copy with closures of its own.
 _known: dict[tuple[object, ...], Tool] = {}
 _nothing: dict[str, Any] = dict.fromkeys(("function", "preview", "precheck", "paths"))
 

@@ -80,8 +80,8 @@ def http_tools(client: Client) -> tuple[Tool, ...]:
         """
         sent = _body(body)
         given = _headers(headers, method, body, context.key)
-        # Taint before the request: the request may be cancelled after a part of the answer was
-        # shown.
+        # Taint before the request, so that neither a failure nor a cancellation leaves its text
+        # untainted.
         context.taint(f"the answer of {read_url(url).host}")
         response = await client.request(
             url, method, headers=given, body=sent, check=context.refusal

@@ -44,8 +44,7 @@ def standard_tools(
     `office` is the office backend; by default the local one in the folder `office/` of the
     workspace. `pages` is the folder of the web page cache; without it pages are not cached.
     """
-    # `add_later` registers names only. Importing all kits takes about a second (pydantic schemas,
-    # lxml, document libraries), and most programs run one kit.
+    # `add_later` registers names only: importing every kit is slow, and most programs run one.
     registry = Registry()
     kits: dict[tuple[str, ...], Callable[[], Iterable[Tool]]] = {
         _FILES: lambda: _file_tools(root),

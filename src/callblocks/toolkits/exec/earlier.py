@@ -49,8 +49,8 @@ def left_behind(folder: str, turn: str, earlier: Sequence[str], code: str) -> Le
     """Select what is not copied of the folder of all turns; `earlier` is sorted newest first."""
     named = {path.physical for path in named_files(code)}
     there = set(os.listdir(folder))
-    # Folders that no turn of this timeline owns are left out too. A name that the sandbox cannot
-    # express is skipped: the copy ignores it anyway.
+    # Folders that no turn of this timeline owns are left out too, except for names that are no
+    # valid paths in the sandbox.
     without = [name for name in there - {turn, *earlier} if not fault_of_path(name)]
     turns: list[str] = []
     count = size = 0

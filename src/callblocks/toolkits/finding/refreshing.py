@@ -169,9 +169,8 @@ def _compare(folder: Folder, known: dict[str, File], changes: _Changes) -> None:
         if not is_same(known.pop(seen.path, None), seen):
             changes.seen[seen.path] = seen
     if folder.complete:
-        # Files of a complete listing that the index has and the folder has not. A file that was
-        # ingested by name may be in a place that scans skip, such as a dot folder; those are not in
-        # `known` here.
+        # Only a complete listing can tell which files are gone. That includes files which were
+        # ingested by name from places that scans skip.
         changes.gone.update(known)
 
 

@@ -192,7 +192,7 @@ class _Writer:
 
     def _table(self, node: SyntaxTreeNode) -> None:
         grid = grid_of(node)
-        # A table must be followed by a paragraph; Word reports a damaged file otherwise.
+        # A table must be followed by a paragraph, which also separates it from the next block.
         after = self._document.add_paragraph()
         after.paragraph_format.space_after = Pt(4)
         if grid.rows:

@@ -27,7 +27,7 @@ _SIZES = {1: 22, 2: 15, 3: 12.5, 4: 11, 5: 11, 6: 11}
 _SIGNS = "•◦▪"
 _PAPER = {"a4": (8.268, 11.693), "letter": (8.5, 11.0)}
 _MARGIN = 0.85
-# The schema order of paragraph properties. Word refuses a document in which they are out of order.
+# The schema fixes the order of paragraph properties; a document that violates it is invalid.
 _ORDER = ("pBdr", "shd", "tabs", "bidi", "spacing", "ind", "contextualSpacing", "jc", "outlineLvl")
 
 

@@ -85,7 +85,7 @@ def kind_of_page(response: Response) -> PageKind:
     if start.lstrip().startswith(b"%PDF-"):
         return "pdf"
     if mime in _HTML or (mime in (*_UNSAID, "text/plain", "text/xml") and _HTML_START.match(start)):
-        # `text/plain` HTML is shown as source, as browsers do (X-Content-Type-Options semantics).
+        # A server that declares HTML as `text/plain` wants its source to be shown.
         return "text" if mime == "text/plain" else "page"
     if _TEXT.fullmatch(mime):
         return "text"

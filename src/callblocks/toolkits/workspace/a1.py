@@ -39,6 +39,8 @@ ROWS = CELLS
 
 _END = r"(?:\$?([A-Za-z]{1,3}))?(?:\$?([0-9]{1,20}))?"
 _CELLS = re.compile(f"{_END}(?:(:){_END})?")
+# `A1-B2` and `A1..B2` are written by models and mean a box, but a sheet may have such a name. They
+# are refused with the right spelling instead of being guessed.
 _ONE_CELL = re.compile(r"\$?[A-Za-z]{1,3}\$?[0-9]{1,20}")
 _WITH_DASH = re.compile(
     rf"((?:[^'!]|'[^']*')*!)?({_ONE_CELL.pattern})\s*(?:-|–|\.\.)\s*({_ONE_CELL.pattern})"
@@ -80,6 +82,7 @@ class Range(msgspec.Struct, frozen=True):
     def within(self, rows: int, columns: int) -> Box:
         """Return the box on a grid of that size; one that starts outside is kept."""
         top, left = self.start
+        # A range that starts outside of the grid is not clipped: it would become empty or inverted.
         bottom = min(self.bottom or rows, rows) if top <= rows else self.bottom or top
         right = min(self.right or columns, columns) if left <= columns else self.right or left
         return Box(top, left, bottom, right)
@@ -100,6 +103,8 @@ def read_range(text: str) -> Range:
     if "!" in text:
         sheet, _, cells = text.rpartition("!")
         return _box(text, sheet, cells)
+    # Without `!` and `:` a text is a cell if it looks like one, else the name of a sheet. A sheet
+    # that is named like a cell must be quoted, as at Google.
     return _box(text, "", text) if ":" in text or _ONE_CELL.fullmatch(text) else Range(text)
 
 
@@ -126,6 +131,7 @@ def column_name(column: int) -> str:
     """Return the letters of a column: 1 is A, 27 is AA."""
     letters = ""
     while column:
+        # Bijective base 26: there is no zero digit, hence the `- 1`.
         column, letter = divmod(column - 1, 26)
         letters = chr(65 + letter) + letters
     return letters

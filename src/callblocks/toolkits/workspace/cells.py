@@ -98,6 +98,7 @@ def _problem(value: CellValue) -> str:
         return ""
     if isinstance(value, float):
         return "" if math.isfinite(value) else "is no finite number"
+    # Above 2**53 integers lose digits in a double. Those that happen to be exact are accepted.
     if abs(value) > 2**53 and not _is_exact(value):
         return f"has more digits than a spreadsheet keeps: {brief(value, 40)}; write it as a string"
     return ""
@@ -128,6 +129,7 @@ def _at(rows: Rows, number: int, place: int) -> CellValue:
 
 
 def _differs(old: CellValue, look: CellValue, new: Cell) -> bool:
+    # In Python `True == 1`, but a cell with TRUE is not one with 1.
     same = old == new.value and isinstance(old, bool) == isinstance(new.value, bool)
     # Text that begins with "=" may be a formula or literal text.
     unsure = isinstance(old, str) and old.startswith("=")
@@ -155,6 +157,7 @@ def _say(value: CellValue) -> str:
 
 
 def _list(lines: Iterator[str], nothing: str) -> str:
+    # The rest is counted, not built: the preview says how many more cells would change.
     shown = list(islice(lines, _SHOWN))
     more = sum(1 for _ in lines)
     return "\n".join([*shown, f"… and {more:,} more"] if more else shown) or nothing

@@ -19,8 +19,11 @@ from callblocks.toolkits.workspace.drive_terms import FIELDS, read_value
 __all__ = ("is_words", "read_query")
 
 
+# Bounds on the text and the depth: parsing, writing and matching of the tree are recursive.
 _LONGEST = 8_000
 _DEEPEST = 30
+# The alternative `odd` matches any other character, so that the tokens cover the whole text and an
+# error can name its position.
 _TOKEN = re.compile(
     r"""\s*(?:(?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
     r"""|(?P<sign>!=|<=|>=|[()=<>])|(?P<word>[^\s()'"=<>!]+)|(?P<odd>\S))""",
@@ -53,6 +56,8 @@ def read_query(text: str) -> Query:
 
 def is_words(text: str) -> bool:
     """Tell if a text is words to search for rather than an attempt at the syntax."""
+    # Words and syntax share one parameter. A text without any operator is a search for words; as
+    # soon as one stands where an operator belongs, it is parsed, and errors are reported.
     tokens = [token for token in _tokens(text) if token.text not in ("(", ")")]
     return not any(
         token.text in _SIGNS or (token.lower in ("contains", "in") and _stands_between(tokens, at))
@@ -100,6 +105,9 @@ class _Reader:
         return token
 
     def _chain(self) -> Query:
+        # `and` and `or` have the same precedence and associate to the left, as at Google. A run of
+        # one operator becomes one flat node; each change of operator adds a level, which is why
+        # `height` is tracked separately from the nesting of parentheses.
         query, height = self._item(), self._height
         joined = ""
         while self._next.lower in ("and", "or"):
@@ -164,6 +172,7 @@ class _Reader:
     def _term(self) -> Query:
         field = self._field()
         operator = self._next
+        # A lone `starred` or `trashed` means `= true`; Google accepts that without documenting it.
         if FIELDS[field].stands_alone and operator.lower in ("", "and", "or", ")"):
             return Term(field, "=", True)
         if operator.lower not in FIELDS[field].operators:
@@ -184,6 +193,7 @@ class _Reader:
         quoted = value.kind == "quoted"
         if operator not in FIELDS[field].operators:
             self._refuse(field)
+        # A backslash escapes any character in a quoted value, not only quotes.
         text = _ESCAPE.sub(r"\1", value.text[1:-1]) if quoted else value.text
         try:
             return Term(field, operator, read_value(FIELDS[field], text, quoted=quoted))

@@ -21,6 +21,7 @@ __all__ = ("Cell", "Kind", "Value", "enter", "rendered", "shown", "typed")
 Kind: TypeAlias = Literal["text", "number", "boolean", "formula"]
 Value: TypeAlias = str | int | float | bool
 
+# A double keeps 15 significant decimal digits; more would change the number silently.
 _DIGITS = 15
 _NUMBER = re.compile(
     r"([+-]?)([$€£¥]?)([0-9]{1,3}(?:,[0-9]{3})+|[0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?(%?)"
@@ -42,6 +43,8 @@ def typed(value: Value) -> Cell:
         return Cell(value, "text")
     if isinstance(value, bool):
         return Cell(value, "boolean")
+    # Whole numbers become integers, so that 3.0 is shown as 3. Above 2**53 not every integer is a
+    # double, and the conversion would invent digits.
     whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
     return Cell(int(value) if whole else value, "number")
 
@@ -81,6 +84,7 @@ def _number(word: str) -> Cell | None:
         return None
     sign, currency, whole, part, power, percent = found.groups(default="")
     digits = (whole + part[1:]).replace(",", "")
+    # Grouping and decimals alone are no number, and `$5%` means nothing.
     if not digits or len(digits.strip("0")) > _DIGITS or (currency and percent):
         return None
     # The exponent is changed instead of dividing by 100: 7.1 / 100 is 0.07099999999999999.
@@ -95,6 +99,7 @@ def _number(word: str) -> Cell | None:
 
 def _pattern(currency: str, grouped: bool, part: str, percent: str) -> str:
     """Return the number format of a typed number; "" for a plain one."""
+    # Spreadsheets show two decimals as soon as one was typed.
     end = ".00" if part[1:] else ""
     if percent:
         return f"0{end}%"

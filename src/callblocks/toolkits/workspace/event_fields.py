@@ -62,6 +62,8 @@ def new_fields(said: Said, calendar_zone: Callable[[], str]) -> Json:
     start = read_time(said.start, "start")
     end = read_time(said.end, "end")
     zone = _zone(said, start, end)
+    # A series needs a zone even if its start has an offset: the offset is that of one day, and the
+    # occurrences follow the clocks.
     if not zone and (not start.is_settled or (said.recurrence and not start.is_day)):
         zone = calendar_zone()
     start, end = _settled(start, end, zone)
@@ -69,6 +71,8 @@ def new_fields(said: Said, calendar_zone: Callable[[], str]) -> Json:
     fields = _plain_fields(said) | {"start": point_of(start), "end": point_of(end)}
     if said.recurrence:
         fields["recurrence"] = recurrence_of(said.recurrence, start)
+    # Empty fields are left out for a new event. In a change they are kept, because there "" removes
+    # a value.
     return {name: value for name, value in fields.items() if value not in ("", [], None)}
 
 
@@ -118,6 +122,7 @@ def _plain_fields(said: Said) -> Json:
 
 def _people(given: str | list[str | dict[str, Any]]) -> list[Json]:
     """Return the attendees, each once; Google's own form, `{"email": …}`, is accepted too."""
+    # Keyed by the folded address: the same person twice would get two invitations.
     people: dict[str, Json] = {}
     for one in [given] if isinstance(given, str) else given:
         text = one if isinstance(one, str) else str(one.get("email") or brief(one))
@@ -138,6 +143,7 @@ def _known_of(person: dict[str, Any]) -> Json:
 def _answered(people: list[Json], old: list[Json]) -> list[Json]:
     """Return the attendees with the known data of those who attended before, such as answers."""
     known = {str(one.get("email", "")).casefold(): one for one in old}
+    # The new data wins over the old, field by field; the answer of a person who stays is kept.
     return [known.get(one["email"].casefold(), {}) | one for one in people]
 
 
@@ -171,6 +177,8 @@ def _settled(start: Time, end: Time, zone: str) -> tuple[Time, Time]:
     return first, settle(end, zone)
 
 
+# Google's end of a whole-day event is exclusive, so it must be after the start. A timed event may
+# have no length.
 def _require_order(start: Time, end: Time) -> None:
     first, last = start.value, end.value
     if isinstance(first, datetime) and isinstance(last, datetime):
@@ -203,6 +211,7 @@ def _end_after(start: Time, before: Time, after: Time) -> Time:
         if isinstance(before.value, datetime) and isinstance(after.value, datetime):
             return Time(_later(start.value, after.value - before.value), start.zone)
         raise invalid("end", "the event was for whole days; say when it ends now")
+    # A timed event that becomes a whole-day event gets one day.
     days = after.value.toordinal() - before.value.toordinal() if before.is_day else 1
     return Time(start.value + timedelta(days=days))
 
@@ -226,6 +235,7 @@ def _recurrence(
             "recurrence",
             f"this is one occurrence; give the id of its series, {old['recurringEventId']}",
         )
+    # The rule is checked against the start that the event will have, not the one it had.
     start = _known(fields.get("start") or old["start"])
     if given and not start.is_day and not start.zone:
         start = settle(start, calendar_zone())

@@ -59,6 +59,8 @@ def prepare(office: Office, root: Root, given: Outgoing) -> Prepared:
         for field, people in (("to", given.to), ("cc", given.cc), ("bcc", given.bcc))
     )
     answered = _answered(office, given)
+    # `replyTo` without recipients answers the author. Only `threadId` does not: in a long thread it
+    # is not clear who is meant, so the recipients must be named.
     if not to and answered and given.replyTo:
         to = _sender(answered, office.mail.address())
     _require_recipients([*to, *cc, *bcc])
@@ -122,6 +124,7 @@ def _parent(answered: Json) -> Parent:
 
 def _sender(answered: Json, own: str) -> list[Recipient]:
     """Return who gets an answer: the author, or for an own mail its recipients."""
+    # Reply-To takes precedence over From (RFC 5322, 3.6.2).
     authors = _named(answered, "Reply-To") or _named(answered, "From")
     others = [one for one in authors if one.address.lower() != own.lower()]
     return others if others or not authors else _named(answered, "To")
@@ -131,6 +134,8 @@ def _named(answered: Json, header: str) -> list[Recipient]:
     """Return the people in a foreign header, checked like those that a model names."""
     from email.utils import getaddresses
 
+    # The header is foreign. It is cleaned and then parsed by the same strict rules as the input of
+    # a model: an answer must not reach an address that a model could not have named.
     said = CONTROL.sub(" ", header_of(answered, header))
     found = [(name[:_LONGEST_NAME], one) for name, one in getaddresses([said]) if "@" in one]
     return [Recipient(read_recipients("to", one)[0].address, name) for name, one in found]

@@ -24,15 +24,22 @@ from callblocks.toolkits.workspace.gmail_operators import OPERATORS, fault_of_va
 
 __all__ = ("All", "AnyOf", "Not", "Query", "Term", "all_of", "any_of", "bad_query", "read", "write")
 
+# Bounds on the text, the nesting and the words. The parser and the SQL that is compiled from the
+# tree are recursive, so depth must be bounded before either runs.
 _LONGEST = 2_000
 _DEEPEST = 20
 _MOST_WORDS = 100
+# Two lexers: after an operator only a value may follow, in which `-` and `:` are ordinary
+# characters, as in `rfc822msgid:<a-b:c@d>` or `after:2026-01-31`.
 _VALUE = re.compile(r'(?P<blank>\s+)|"(?P<quoted>[^"]*)"|(?P<sign>[(){}"])|(?P<word>[^\s(){}"]+)')
 _TOKEN = re.compile(
     rf"(?P<minus>-)(?=[^\s)}}])|(?P<operator>[A-Za-z][A-Za-z0-9_]*):(?!//)|{_VALUE.pattern}"
 )
+# ASCII punctuation only: an emoji or a currency sign is something to search for.
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]*")
 _QUOTES = str.maketrans("“”„", '"""')
+# Words that need no quotes when they are written. It is narrower than what the lexer accepts, so
+# writing then reading gives the same tree.
 _PLAIN = re.compile(r"[^\W_][\w@.%/<>$*#&=!?,;']*")
 _JOINS = ("AND", "OR")
 
@@ -151,6 +158,8 @@ class _Reader:
     def _parts(self, field: str, depth: int) -> list[Query]:
         """Parse the parts up to the end or to a closing sign."""
         parts: list[Query] = []
+        # Each iteration consumes at least one token: `_choice` raises rather than return without
+        # one.
         while (token := self._peek()) is not None and not _closes(token):
             if self._next_is("AND"):
                 self._at += 1
@@ -174,6 +183,8 @@ class _Reader:
         self._at += 1
         match token.kind:
             case "minus":
+                # `-` applies to the next unit only, `-(a b)` to the group. It counts as a level: a
+                # row of a thousand minus signs must not exhaust the stack.
                 return Not(self._one(field, depth + 1))
             case "sign":
                 return self._group(token, field, depth + 1)
@@ -197,6 +208,8 @@ class _Reader:
 
     def _operator(self, token: _Token, depth: int) -> Query:
         operator = token.text.lower()
+        # An unknown operator is refused instead of being searched as text. Gmail itself finds
+        # nothing then, and a model would conclude that there is no such mail.
         if operator not in OPERATORS:
             raise bad_query(
                 f"{brief(token.text + ':')} is no search operator; there are: "
@@ -243,6 +256,7 @@ def _term(token: _Token, operator: str) -> Term:
     value = token.text.strip() if token.kind == "quoted" else token.text.lstrip("+")
     if not value:
         raise bad_query(f"{operator or token.text}: has no value after it")
+    # Values are checked while parsing, so that both backends refuse the same queries.
     fault = fault_of_value(operator, value) if operator else ""
     if fault:
         raise bad_query(f"{operator}:{brief(value)[1:-1]}: {fault}")

@@ -21,6 +21,8 @@ __all__ = ("Kind", "break_of", "html_text", "name_of", "pieces", "plain", "tidy"
 
 Kind: TypeAlias = Literal["text", "tag", "title"]
 
+# Elements whose content is not shown. It is skipped up to the end tag as plain text, as the HTML
+# standard does for scripts: a `<` inside of a script is no tag.
 _UNSEEN = ("script", "style", "title", "template", "noscript")
 _UNSEEN_ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in _UNSEEN}
 _LINES = frozenset(
@@ -32,11 +34,13 @@ _LINES = frozenset(
     )
 )
 _PARAGRAPHS = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
+# `<` followed by anything else is text, as in `a < b`.
 _TAG = re.compile(r"<[A-Za-z/!?]")
 _NAME = re.compile(r"/?([A-Za-z][A-Za-z0-9]*)")
 _HREF = re.compile(r"""\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _BLANKS = re.compile(r"[ \t\r\n\f\u200b\u200c\u00ad\ufeff]+")
+# Longer links are tracking URLs, which cost tokens and say nothing.
 _LONGEST_LINK = 300
 _LONGEST_TAG = 5_000
 
@@ -51,6 +55,7 @@ def html_text(page: str) -> str:
             continue
         name = name_of(text)
         if name == "a":
+            # The address follows the text of the link, at its end tag.
             if text.startswith("/"):
                 written.append(_shown_link(link, written))
             link = "" if text.startswith("/") else _attribute(_HREF, text)
@@ -75,6 +80,8 @@ def pieces(page: str) -> Iterator[tuple[Kind, str]]:
             yield "text", "<"
             at = start + 1
             continue
+        # A `>` in a quoted attribute ends the tag early. That leaves some attribute text in the
+        # result, which is harmless, and keeps the search linear on unbalanced quotes.
         end = page.find(">", start)
         if end < 0:
             break
@@ -84,6 +91,7 @@ def pieces(page: str) -> Iterator[tuple[Kind, str]]:
         name = name_of(tag)
         unseen = _UNSEEN_ENDS.get(name)
         if unseen and not tag.startswith("/") and not tag.endswith("/"):
+            # Without an end tag the rest of the page belongs to the element, as in a browser.
             closing = unseen.search(page, at)
             end = closing.start() if closing else len(page)
             if name == "title":
@@ -114,6 +122,7 @@ def _attribute(pattern: re.Pattern[str], tag: str) -> str:
 
 
 def _unescaped(text: str) -> str:
+    # Python limits the digits of an integer, and a character reference is one.
     try:
         return html.unescape(text)
     except ValueError:  # a number with thousands of digits
@@ -122,6 +131,7 @@ def _unescaped(text: str) -> str:
 
 def _shown_link(link: str, written: list[str]) -> str:
     is_web = link.partition(":")[0].lower() in ("http", "https") and len(link) <= _LONGEST_LINK
+    # Only web links, and not where the text of the link is the address already.
     if not is_web or (written and written[-1].strip() == link):
         return ""
     return f" <{link}>"

@@ -39,6 +39,7 @@ SHOWN = ("From", "To", "Cc", "Bcc", "Reply-To", "Subject", "Date")
 # The headers that a list of messages is requested with.
 HEADERS = (*SHOWN, "Message-ID", "In-Reply-To", "References")
 
+# Nesting of multiparts. The parts come from others, and this code is recursive.
 _DEEPEST = 30
 # Size limit in bytes of a part that is read as text.
 _MOST = 1_000_000
@@ -120,8 +121,11 @@ def decode_bytes(content: bytes, charset: str) -> str:
     for name in order:
         try:
             return _SURROGATE.sub("\ufffd", content.decode(name or "utf-8"))
+        # `LookupError` for an unknown charset, `ValueError` for bytes that do not fit, and for
+        # codecs that are no character sets at all.
         except (LookupError, ValueError):
             continue
+    # Windows-1252 leaves few bytes undefined, so nearly all Western text can be read with it.
     return content.decode("cp1252", errors="replace")
 
 
@@ -129,6 +133,8 @@ def _text(part: Json, depth: int) -> MailText:
     kind = str(part.get("mimeType", "")).lower()
     if kind.startswith("multipart/"):
         inner: list[Json] = part.get("parts", []) if depth < _DEEPEST else []
+        # multipart/alternative holds the same text several times; all other multiparts hold parts
+        # that follow each other.
         if kind == "multipart/alternative":
             return _best(inner, depth + 1)
         return _joined([_text(one, depth + 1) for one in inner])
@@ -142,6 +148,8 @@ def _text(part: Json, depth: int) -> MailText:
 
 def _best(parts: list[Json], depth: int) -> MailText:
     """Return the plainest of several alternatives."""
+    # The plainest form first. A form without text, such as an empty plain part beside real HTML, is
+    # passed over.
     ranked = sorted(parts, key=lambda part: _rank(str(part.get("mimeType", "")).lower()))
     texts = (_text(part, depth) for part in ranked)
     return next((one for one in texts if one.text.strip()), MailText(""))
@@ -166,6 +174,7 @@ def _charset(part: Json) -> str:
 
 def _bytes(data: str) -> bytes:
     try:
+        # Gmail leaves the padding of base64url out.
         return base64.urlsafe_b64decode(data + "=" * (-len(data) % 4))
     except (binascii.Error, ValueError):
         return b""

@@ -1,8 +1,7 @@
 """Composition of a mail: a MIME message that holds exactly its input.
 
-Headers are written here, line by line, from checked values: the standard library folds and encodes
-addresses in ways that have allowed header injection. The body and the attachments are left to the
-library. `From`, `Date` and `Message-ID` are added by the sender.
+Headers are written here, line by line, from checked values; the body and the attachments are left
+to the standard library. `From`, `Date` and `Message-ID` are added by the sender.
 """
 
 from __future__ import annotations
@@ -36,8 +35,12 @@ __all__ = (
 # Size limit in bytes of a whole message with attachments.
 LIMIT = 25 * 1024 * 1024
 
+# Words up to this length fit into a line; longer ones are encoded, so that no line exceeds the 78
+# characters that RFC 5322 recommends.
 _LONGEST_SUBJECT = 2_000
 _LONGEST_WORD = 60
+# Only printable ASCII within angle brackets. The id comes from a foreign mail and is copied into
+# our headers.
 _MESSAGE_ID = re.compile(r"<[!-;=?-~]{1,250}>")
 _REFERENCES = 20
 
@@ -94,12 +97,16 @@ def compose(draft: Draft) -> bytes:
 
 def reply_subject(parent: Parent) -> str:
     """Return the subject of an answer: `Re: ` once, on one line."""
+    # The subject of the answered mail is foreign: control characters become blanks before it is
+    # reused.
     plain = " ".join(CONTROL.sub(" ", parent.subject).split())[: _LONGEST_SUBJECT - 4]
     return plain if plain[:3].lower() == "re:" else f"Re: {plain}".strip()
 
 
 def header_lines(name: str, value: str) -> list[str]:
     """Return a header in lines of ASCII, encoded if necessary."""
+    # `=?` in plain text would be decoded by the reader as an encoded word, so such a text is
+    # encoded as a whole.
     plain = value.isascii() and "=?" not in value
     short = all(len(word) <= _LONGEST_WORD for word in value.split(" "))
     charset = "us-ascii" if plain and short else "utf-8"
@@ -160,6 +167,8 @@ def _content(draft: Draft) -> EmailMessage:
     """Return the body as text and HTML, and the attachments."""
     message = EmailMessage(policy=SMTP)
     try:
+        # A mail with HTML only also gets a text part: readers that show no HTML, and spam filters,
+        # need it.
         message.set_content(draft.body or html_text(draft.html))
         if draft.html:
             message.add_alternative(draft.html, subtype="html")

@@ -58,6 +58,8 @@ class LateOffice:
 
     @property
     def _office(self) -> Office:
+        # Tools run in worker threads. Without the lock two of them could open two offices, with two
+        # caches and two sets of connections.
         with self._lock:
             if self._opened is None:
                 self._opened = self._open()
@@ -135,6 +137,7 @@ def google_office(token: Path | None = None) -> Office:
 
 def require_google() -> None:
     """Raise `CallerError` if the packages for Google are not installed."""
+    # `find_spec` looks for the packages without importing them, which takes seconds.
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         words = "the office of Google needs packages that are not installed"

@@ -28,9 +28,14 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\
 MOST = 500
 
 _LONGEST = 50_000
+# The alternatives are disjoint by their first character, so the scan is linear. A quote or an angle
+# bracket without its other half matches `lone` and is refused: guessing its end could join two
+# addresses to one.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|<[^<>]*>|[^",;<>]+|(?P<end>[,;])|(?P<lone>["<>])')
 _NAMED = re.compile(r"(?P<name>[^<>]*)<\s*(?P<address>[^<>\s]+)\s*>")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+# The unquoted local part of RFC 5321. Quoted ones are legal, but nobody has one, and they allow
+# characters that other programs misread.
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
 _DOMAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9-]+)*")
 _LONGEST_NAME = 200
@@ -57,6 +62,7 @@ def read_recipients(field: str, given: str | Sequence[str]) -> list[Recipient]:
 
 
 def _listed(text: str) -> list[str]:
+    # `UnicodeEncodeError`: msgspec encodes the text first, and a lone surrogate cannot be encoded.
     """Return the items of a JSON list in a text; models write lists so."""
     try:
         return msgspec.json.decode(text, type=list[str]) if text.lstrip()[:1] == "[" else [text]
@@ -90,6 +96,8 @@ def _recipient(field: str, text: str) -> Recipient:
     local, _, domain = address.rpartition("@")
     plain = _plain_domain(domain)
     whole = _LOCAL.fullmatch(local) and len(local) <= _LONGEST_LOCAL and plain
+    # A name with an `@` that is not quoted is refused: `boss@example.org <other@example.org>` would
+    # show one address and be sent to another.
     if not whole or len(name) > _LONGEST_NAME or (not quoted and "@" in name):
         raise _bad(
             field,

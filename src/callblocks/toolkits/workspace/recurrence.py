@@ -35,8 +35,11 @@ _LIMITS = {
     "BYMONTH": (1, 12),
     "BYSETPOS": (1, 366),
 }
+# One time per minute of a day. More is an attempt to make a step expensive.
 _MOST_TIMES = 1_440
 _FROM_END = ("BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS")
+# All patterns are ASCII where digits matter: `\d` would match Arabic-Indic digits as well, which
+# `int` accepts and other programs do not.
 _DAY = re.compile(r"([+-]?\d{1,2})?(MO|TU|WE|TH|FR|SA|SU)")
 _UNTIL = re.compile(r"\d{8}(?:T\d{6}Z?)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?\d{1,12}", re.ASCII)
@@ -91,6 +94,7 @@ def split_line(line: str) -> tuple[str, dict[str, str], str]:
 def read_rule(text: str) -> Rule:
     """Parse the text behind `RRULE:`; `ValueError` with the reason."""
     parts: dict[str, str] = {}
+    # Blanks and a trailing semicolon are what models write most often; both are unambiguous.
     for part in text.upper().replace(" ", "").strip(";").split(";"):
         name, equals, value = part.partition("=")
         if not equals or not value:
@@ -101,6 +105,7 @@ def read_rule(text: str) -> Rule:
     freq = parts.pop("FREQ", "")
     if freq not in FREQUENCIES:
         raise ValueError(f"FREQ is one of {', '.join(FREQUENCIES)}, not {brief(freq)}")
+    # RFC 5545 forbids both in one rule, and programs disagree on which one wins.
     if "COUNT" in parts and "UNTIL" in parts:
         raise ValueError("a rule has COUNT or UNTIL, not both")
     rule = Rule(
@@ -116,12 +121,15 @@ def read_rule(text: str) -> Rule:
 
 
 def _positive(name: str, text: str) -> int:
+    # The bound is that of a 32-bit integer, which other programs use. `int` of more digits than
+    # `_NUMBER` permits would be slow.
     if not _NUMBER.fullmatch(text) or not 1 <= int(text) < 2**31:
         raise ValueError(f"{name} is a number from 1 to {2**31 - 1}, not {brief(text)}")
     return int(text)
 
 
 def _until(text: str) -> str:
+    # Models write UNTIL with the separators of ISO 8601; iCalendar has none.
     if text and not _UNTIL.fullmatch(text.replace("-", "").replace(":", "")):
         raise ValueError(f"UNTIL is 20261231 or 20261231T225959Z, not {brief(text)}")
     return text.replace("-", "").replace(":", "")
@@ -150,6 +158,7 @@ def _require_day(value: str, freq: str) -> None:
     found = _DAY.fullmatch(value)
     if found is None or (found[1] and not 1 <= abs(int(found[1])) <= 53):
         raise ValueError(f"BYDAY takes days such as MO, or 1MO and -1FR, not {brief(value)}")
+    # RFC 5545 permits `1MO` only with MONTHLY and YEARLY.
     if found[1] and freq not in ("MONTHLY", "YEARLY"):
         raise ValueError(f"BYDAY={value} needs FREQ=MONTHLY or FREQ=YEARLY, not FREQ={freq}")
 
@@ -163,6 +172,8 @@ def _fits(name: str, value: str) -> bool:
 
 
 def _require_sense(rule: Rule) -> None:
+    # Rules that are legal but cannot be meant are refused here, where the model can correct them.
+    # Rules in files of others are read as they are, within a budget.
     times = prod(len(set(rule.by.get(name, "1"))) for name in ("BYHOUR", "BYMINUTE", "BYSECOND"))
     if times > _MOST_TIMES and rule.freq not in FREQUENCIES[:2]:
         raise ValueError(f"it names {times} times of a day; at most {_MOST_TIMES} are followed")

@@ -34,6 +34,7 @@ def recurrence_of(given: str | list[str], start: Time) -> list[str]:
     if length > _LONGEST:
         raise invalid(_FIELD, f"{length} characters are too many; {_LONGEST} at most")
     written = [_line(line, start) for line in lines]
+    # EXDATE alone is legal, but the event would then occur once and be excluded.
     if written and not any(line.startswith(("RRULE", "RDATE")) for line in written):
         raise invalid(_FIELD, "there is no rule; add a line such as RRULE:FREQ=WEEKLY;COUNT=10")
     return written
@@ -42,6 +43,7 @@ def recurrence_of(given: str | list[str], start: Time) -> list[str]:
 def _line(line: str, start: Time) -> str:
     try:
         name, parameters, value = split_line(line)
+        # RFC 5545 has deprecated EXRULE; Google refuses it, and the local office does not apply it.
         if name == "EXRULE":
             raise ValueError("EXRULE is no longer used; name the times with EXDATE")
         if name == "RRULE":
@@ -73,6 +75,7 @@ def _require_known(rule: Rule) -> None:
 def _until(text: str, start: Time) -> str:
     """Return UNTIL as iCalendar requires: a date for whole days, else a time in UTC."""
     until = read_time(text, _FIELD)
+    # The type of UNTIL must be that of DTSTART: a date for a date, UTC for a time with a zone.
     if not isinstance(start.value, datetime):
         return f"{until.value:%Y%m%d}"
     if not isinstance(until.value, datetime):
@@ -90,6 +93,8 @@ def _times(name: str, text: str, zone: str, start: Time) -> str:
     if zone:
         _require_zone(zone)
     times = [read_time(value, _FIELD) for value in values]
+    # EXDATE and RDATE must have the type and, to match an occurrence, the time of DTSTART. So they
+    # are rewritten in the zone of the event, whatever zone they were given in.
     if not isinstance(start.value, datetime):
         return f"{name};VALUE=DATE:{','.join(f'{one.value:%Y%m%d}' for one in times)}"
     if not start.zone or start.zone == "UTC":

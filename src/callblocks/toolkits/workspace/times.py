@@ -27,6 +27,8 @@ __all__ = ("Given", "Time", "find_zone", "invalid", "is_day", "point_of", "read_
 # A time from a model: text, or Google's object.
 Given: TypeAlias = str | dict[str, Any]
 
+# Separators are optional, because iCalendar writes 20261116T140000Z. Fractions of seconds are read
+# and dropped: no calendar keeps them. A zone in brackets is the form of RFC 9557.
 _TEXT = re.compile(
     r"(?P<year>\d{4})-?(?P<month>\d\d)-?(?P<day>\d\d)"
     r"(?:[Tt ]\s*(?P<hour>\d\d?):?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?:[.,]\d{1,9})?)?)?"
@@ -68,6 +70,7 @@ def read_time(given: Given, field: str) -> Time:
             field, f"{brief(given)} has neither dateTime nor date alone; {way_out(_FORMS)}"
         )
     read = _read_text(text.strip(), field)
+    # Google's object says which one it is; a mismatch is a mistake that would move the event.
     if read.is_day != (named[0] == "date"):
         other = "date" if read.is_day else "dateTime"
         raise invalid(field, f"{brief(text)} is no {named[0]}; give it as {other}")
@@ -94,6 +97,7 @@ def point_of(time: Time) -> Json:
     if not isinstance(time.value, datetime):
         return {"date": time.value.isoformat()}
     value = time.value
+    # `%` of timedeltas: true if the offset has seconds.
     if (value.utcoffset() or timedelta()) % timedelta(minutes=1):
         # Local mean times of long ago have seconds in the offset, which RFC 3339 cannot express.
         value = value.astimezone(UTC)
@@ -134,6 +138,8 @@ def _read_text(text: str, field: str) -> Time:
         find_zone(zone, field)
     try:
         day = date(int(part["year"]), int(part["month"]), int(part["day"]))
+        # Days at the very ends are refused here, so that later conversions between zones cannot
+        # overflow.
         if not _FIRST <= day <= _LAST:
             raise ValueError("it is at the end of all days")
         if part["hour"] is None:
@@ -162,6 +168,8 @@ def _offset(text: str | None) -> timezone | None:
 
 def _real(value: datetime) -> datetime:
     """Shift a local time that falls into a DST gap forward."""
+    # A round trip through UTC: `fold=0` maps a time in a gap with the offset before the change, and
+    # the way back shows what the clocks really show then.
     return value.astimezone(UTC).astimezone(value.tzinfo)
 
 
@@ -172,6 +180,7 @@ def _near(name: str) -> str:
     known = {zone.casefold(): zone for zone in sorted(available_timezones())}
     # The city alone suffices: `Berlin`.
     cities = {zone.rpartition("/")[2]: zone for zone in known if "/" in zone}
+    # The length is cut first, because the comparison is quadratic in it.
     wanted = name.casefold().replace(" ", "_")[:60]
     for names in (known, cities):
         close = get_close_matches(wanted, names, 1, 0.75)

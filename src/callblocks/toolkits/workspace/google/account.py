@@ -15,8 +15,7 @@ __all__ = ("address_of",)
 
 def address_of(credentials: Credentials, scopes: Collection[str], base: str = "") -> str:
     """Return the address; "" if no granted scope can tell it."""
-    # There is no scope for the address alone that fits: `userinfo.email` would be one more question
-    # on the consent page. So the scopes that the tools need anyway are used.
+    # No scope is requested for the address alone: the scopes that the tools need anyway suffice.
     for (name, version), tool, ask in _WAYS:
         if not holds(scopes, tool):
             continue

@@ -54,7 +54,7 @@ class Transport:
     def send(
         self, uri: str, method: str, body: Any, headers: dict[str, str], limit: int
     ) -> tuple[httplib2.Response, bytes]:
-        """Send it; once more with a new token where the one it had was refused."""
+        """Send a request; once more with a new token after a 401."""
         sent = self._authorised(uri, method, headers)
         answer = self._send_once(uri, method, body, sent, limit)
         if answer[0].status != 401:

@@ -122,7 +122,7 @@ class _Walk:
     def _look(
         self, folder: str, entry: os.DirEntry[str], row: Row | None, opened: int
     ) -> Row | None:
-        """What is at a name that is not as it was; a file that is new there waits for the end."""
+        """Classify an entry that is not as it was; a new file waits for the end of the scan."""
         status = _status(entry)
         if status is None or not self._is_listed(entry.name, status):
             return None

@@ -107,7 +107,7 @@ class LocalMail:
     def messages(
         self, *, query: str, labels: Sequence[str], spam_trash: bool, limit: int, page: str
     ) -> Page:
-        """Messages with headers and snippet, newest first."""
+        """Return messages with headers and snippet, newest first."""
         tree = read(query)
         conditions = [Search(self.address(), time.time()).condition(tree), *map(has_label, labels)]
         if not spam_trash and not asks_hidden(tree) and not {"TRASH", "SPAM"} & set(labels):

@@ -59,7 +59,7 @@ def refresh(index: sqlite3.Connection, box: MailBox) -> None:
 def _moved(
     index: sqlite3.Connection, gone: list[MailFile], fresh: list[MailFile]
 ) -> list[MailFile]:
-    """Forget what is gone; those of the new files that are new, not only renamed."""
+    """Forget vanished files and rename moved ones; return the files that are really new."""
     again = {file.unique for file in gone} & {file.unique for file in fresh}
     with writing(index):
         moved = {file.unique for file in fresh if file.unique in again and move(index, file)}

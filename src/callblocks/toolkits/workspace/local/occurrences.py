@@ -67,8 +67,7 @@ def starts(
     `ends` reads UNTIL; `Spent` is raised where the work is used up.
     """
     counted = [rule_starts(rule, begin, low, high, work, ends) for rule in rules]
-    # DTSTART is always the first occurrence, even if the rule does not match it (RFC 5545, 3.8.5.3
-    # leaves that undefined; Google and Apple count it).
+    # DTSTART is always the first occurrence, even if the rule does not match it.
     yield begin
     seen = begin
     for start in counted[0] if len(counted) == 1 else heapq.merge(*counted):
