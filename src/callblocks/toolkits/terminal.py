@@ -87,6 +87,8 @@ def terminal_tools(
         # text into it in between. Check again: taint on either.
         if foreign or root.origins.holds_foreign():
             context.taint("a command that could read files of others")
+        # In a thread: writing up to two thousand files blocks, and the event loop serves other
+        # calls.
         changed = await asyncio.to_thread(_bring_back, ended.changes, root, context)
         return _report(ended, printed, changed, context, timeout)
 

@@ -75,6 +75,7 @@ class TurnPlace:
 
     def ground(self, code: str) -> Ground:
         folder = self._files.make_room(self._turn)
+        # Restore before choosing: a restored file must be on disk when the folder is walked.
         recall(code, self._recorder)
         # The newest turn first: `left_behind` stops copying whole turns when its budget is spent.
         earlier = [turn for turn in reversed(self._turns()) if turn != self._turn]

@@ -59,6 +59,7 @@ class Run:
         self, sandbox: Sandbox, code: str, prog_name: str, contract: tuple[Promised, ...]
     ) -> dict[str, Any]:
         """Run the code, copy its promised files out, and return the result."""
+        # The walk over the folders of all turns blocks, so it runs in a thread.
         ground = await asyncio.to_thread(self._place.ground, code)
         name = file_name(prog_name, self._language)
         if self._network:

@@ -131,6 +131,8 @@ class Apart:
         self, kind: ApartKind, content: bytes, context: Context, seconds: float
     ) -> Generator[Said]:
         decode = msgspec.json.Decoder(Said).decode
+        # One deadline for the whole file: a parser that emits a page each second for hours must end
+        # too.
         patience = _patience(context, time.monotonic() + seconds)
         worker = self._worker = self._worker or self._start()
         ended = False

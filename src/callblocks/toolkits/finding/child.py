@@ -48,6 +48,8 @@ def _answer(kind: str, given: int, size: int) -> None:
         _say(Said(ended=True))
     except Unreadable as error:
         _say(Said(fault=str(error)))
+    # The limit of memory applies to the whole process. After such an error it may be fragmented;
+    # the parent ends it, because a fault counts as the end of the conversation.
     except (MemoryError, RecursionError):
         _say(Said(fault="it is nested too deep, or needs too much room"))
     except ImportError:

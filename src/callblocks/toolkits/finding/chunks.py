@@ -68,6 +68,8 @@ def _stretches(text: str) -> Iterator[tuple[int, int]]:
     """Yield spans of as many consecutive pieces as fit into one passage."""
     start, end = 0, 0
     for piece_start, piece_end in _pieces(text):
+        # Greedy packing. A single piece is never longer than a passage, because `_short` has cut
+        # it.
         if end > start and piece_end - start > LENGTH:
             yield start, end
             start = piece_start

@@ -36,6 +36,7 @@ def _parts(text: str) -> Iterator[Part]:
         heading = heading or row[:_HEADING]
         if number > 0 and size + len(row) > LENGTH:
             yield Part(text="\n".join(rows), heading=heading, line=line)
+            # `line_num` counts physical lines: a quoted cell may contain line breaks.
             rows, size, line = [], 0, reader.line_num
         rows.append(row)
         size += len(row) + 1

@@ -48,6 +48,7 @@ def find(
     """
     if not query.groups:
         return Answer()
+    # Each file is judged once per search, whatever the number of its passages.
     hidden: dict[str, bool] = {}
     whole = (query.exact, query.started)
     for expression in dict.fromkeys((*whole, query.loose) if partly else whole):

@@ -19,6 +19,8 @@ def read_html(content: bytes) -> Iterator[Said]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
+        # Every byte but five has a meaning in Windows-1252, so a page without UTF-8 is always
+        # readable.
         text = content.decode("cp1252", "replace")
     if "\0" in text:
         raise Unreadable("it is no HTML: it has NUL characters")

@@ -107,6 +107,8 @@ class Index:
 
     def put(self, file: File, passages: Sequence[Passage]) -> None:
         """Store a file with its passages, replacing an earlier entry."""
+        # Delete and insert instead of update: FTS5 rows must be removed with their old rowids, or
+        # the index keeps words of passages that no longer exist.
         self.drop(file.path)
         number = self._put_file(file)
         name = " ".join((file.path, file.title, file.given, *file.tags))

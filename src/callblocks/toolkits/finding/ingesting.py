@@ -128,6 +128,8 @@ class _Ingest:
         if refusal is not None:
             raise ToolError("policy_denied", refusal)
         known = self._index.file(seen.path)
+        # Two tests for "unchanged", the cheap one first: size and mtime without reading, then the
+        # digest. A file that was only touched gets its new mtime and is not parsed again.
         was_read = known is not None and known.state == "read"
         if was_read and is_same(known, seen) and self._same_names(known):
             self._unchanged += 1

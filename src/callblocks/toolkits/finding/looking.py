@@ -59,6 +59,8 @@ class Look:
                 # Reading a file into the index does not show it to the model, so it does not taint
                 # the turn.
                 left = self._refresher.refresh(index)
+            # Taint after retrieval and before any passage is returned: what is tainted depends on
+            # the files that were found.
             answer = find(index, query, scope, limit, context, partly=partly)
             self._taint(index, answer, left, context)
             _tell(query, answer, left, context)

@@ -36,6 +36,8 @@ def _sections(lines: list[str], starts: list[tuple[int, int, str]]) -> Iterator[
     trail: dict[int, str] = {}
     ends = [*(start for start, _, _ in starts[1:]), len(lines)]
     for (start, level, heading), end in zip(starts, ends, strict=False):
+        # A heading ends all headings of its own level and below. Skipped levels are fine: the trail
+        # is a map, not a list.
         trail = {above: words for above, words in trail.items() if above < level}
         trail[level] = heading
         where = " › ".join(words for words in trail.values() if words)

@@ -102,6 +102,8 @@ def read_query(text: str) -> Query:
     """Parse a query; it has no groups if there is no word to look for."""
     groups: list[tuple[Term, ...]] = []
     without: list[Term] = []
+    # The state between two terms: `joins` after OR, `excludes` after NOT. Each term resets both, so
+    # a trailing operator has no effect.
     joins = excludes = False
     for minus, quoted, star, bare in _PIECE.findall(text[:_READ].translate(_QUOTES))[:_TERMS]:
         if bare in ("OR", "|", "AND", "&", "NOT"):

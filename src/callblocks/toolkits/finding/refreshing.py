@@ -72,6 +72,8 @@ class Refresher:
         self._look_at_files(index, changes)
         if not changes:
             return 0
+        # A short wait for the lock, because a search should not stall; the usual patience is
+        # restored afterwards.
         index.wait_at_most(_WAIT)
         try:
             with index.changing():

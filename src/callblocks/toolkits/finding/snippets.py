@@ -37,6 +37,7 @@ def _places(line: str, words: Words) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     for run in RUN.finditer(line):
         start, end = run.span()
+        # A run of an unspaced script has several words, and each of them is one character.
         own = words_of(run[0])
         if len(own) > 1 and not run[0].isascii():
             signs = range(start, end)

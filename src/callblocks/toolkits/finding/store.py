@@ -62,6 +62,8 @@ def use_store(root: Root, work: Callable[[sqlite3.Connection], T]) -> T:
         if "readonly" in str(error) or "unable to open" in str(error):
             return _use_memory(work)
         raise _refused(error) from error
+    # `OperationalError` is a subclass and was handled above. What remains is a corrupt or a foreign
+    # file, which is replaced: the index is a cache.
     except sqlite3.DatabaseError:
         _remove(place)
     try:

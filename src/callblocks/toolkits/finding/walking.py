@@ -69,6 +69,8 @@ def look_through(root: Root, path: str) -> Folder | None:
         with os.scandir(opened) as names:
             for entry in islice(names, root.limits.scan):
                 _take(entry, prefix, root, files, folders)
+            # One more entry than the limit tells a full folder from one that was cut off. A cut
+            # folder must not make its other files look deleted.
             complete = next(names, None) is None
     finally:
         os.close(opened)

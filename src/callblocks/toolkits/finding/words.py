@@ -56,6 +56,7 @@ RUN = re.compile(
 def words_of(text: str) -> list[str]:
     """Return the words of a text in order, without blanks and punctuation."""
     folded = fold(text)
+    # ASCII text is by far the most frequent, and its pattern is several times faster.
     if folded.isascii():
         found = _ASCII_WORD.findall(folded)
     else:

@@ -59,6 +59,7 @@ def render_apart(
         except msgspec.MsgspecError as error:
             raise ToolError("render_failed", "it went astray; write it more plainly") from error
         finally:
+            # Always: an abandoned process would keep its memory until its CPU limit.
             status = worker.end()
     if made is None:
         raise ToolError("render_failed", _why(status))

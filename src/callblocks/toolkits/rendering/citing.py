@@ -36,6 +36,8 @@ class References:
         """Return the numbers for a citation; none if all its sources are unknown."""
         ranges = parse_selector(selector)
         sids = chosen(joined(ranges), self._sources.keys()) if ranges else []
+        # The caller leaves the citation as it was written, so the reader sees that it leads
+        # nowhere.
         if not sids:
             self._unknown.append(selector.strip())
         return [self._numbers.setdefault(sid, len(self._numbers) + 1) for sid in sids]

@@ -26,6 +26,8 @@ def formula_omml(mathml: Element) -> str:
 def _all(parts: Iterable[Element]) -> str:
     """Convert a row; a row between brackets becomes a delimiter object, whose brackets stretch."""
     row = list(parts)
+    # MathML has no element for brackets in a row; they are operators at both ends. The last
+    # condition excludes a row that begins with no operator at all: "" is in every string.
     if len(row) > 2 and _sign(row[0]) in _OPEN and _sign(row[-1]) in _CLOSE and _sign(row[0]):
         edges = f'<m:begChr m:val="{_sign(row[0])}"/><m:endChr m:val="{_sign(row[-1])}"/>'
         inner = "".join(map(_one, row[1:-1]))

@@ -99,6 +99,8 @@ class Pen:
         else:
             return
         run.font.color.rgb = RGBColor.from_string(_LINK)
+        # python-docx cannot create hyperlinks. The run is added first, for its formatting, and then
+        # moved into the link element, which takes its place.
         run._r.addprevious(element)
         element.append(run._r)
 
@@ -112,6 +114,7 @@ class Pen:
         shape = paragraph.add_run().add_picture(
             io.BytesIO(found.content), max(1, int(width * scale)), max(1, int(height * scale))
         )
+        # The alternative text, for screen readers.
         shape._inline.docPr.set("descr", run.text)
 
 

@@ -43,6 +43,7 @@ def _without_font(chars: list[str]) -> list[str]:
 
 def _fontconfig() -> Any:
     try:
+        # Through ctypes: the library is there wherever WeasyPrint runs, and no package is needed.
         library = ctypes.CDLL("libfontconfig.so.1")
     except OSError:
         return None

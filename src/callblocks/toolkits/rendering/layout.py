@@ -46,6 +46,7 @@ def lay_out(html: str, page: str, outside: Outside) -> Any:
     without_doors(tree)
     shown: list[str] = [*tree.itertext()]
     tell_missing("".join(shown), outside)
+    # The style sheet of the page comes last, so that its `@page` rule wins over that of the file.
     sheets = [CSS(string=_SHEET.read_text(), url_fetcher=fetcher), CSS(string=page)]
     return read.render(stylesheets=sheets)
 

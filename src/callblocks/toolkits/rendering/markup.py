@@ -198,6 +198,8 @@ def _set_directions(tokens: Sequence[Token]) -> None:
         if token.nesting > 0:
             opened.append(token)
         elif token.nesting < 0:
+            # Only blocks that were opened directly before the text take its direction: in a list,
+            # the first item decides for the list.
             opened.clear()
         elif token.type == "inline":
             for block in opened if runs_left(token.content) else ():

@@ -49,6 +49,7 @@ class Outside:
 
     def file(self, name: str) -> bytes | None:
         """Return the file that a document names; `None` and a notice if it cannot be shown."""
+        # Each file is requested once, also a missing one: a document may show a logo on each page.
         if name not in self._files:
             self._files[name] = self._ask(name)
         return self._files[name]

@@ -50,6 +50,8 @@ def _opened(content: bytes, inch: int) -> Picture | None:
             width, height = image.size
             if width * height > _PIXELS:
                 return None
+            # Decode now: Pillow is lazy, and a damaged picture would fail later, inside of another
+            # library.
             image.load()
             if image.format not in _TAKEN:
                 content = _as_png(image)

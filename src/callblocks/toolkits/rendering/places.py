@@ -147,6 +147,7 @@ class TurnPlace:
         bare = name.removeprefix("./").removeprefix("files/")
         with self._recorder.lock:
             earlier = [turn for turn in self._recorder.state.turns if turn != self._turn]
+        # This turn first, then the newest: a name means the latest file that has it.
         for turn in (self._turn, *reversed(earlier)):
             for place in ("files", "attachments"):
                 try:

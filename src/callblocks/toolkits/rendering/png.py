@@ -41,6 +41,8 @@ def write_png(job: Job, outside: Outside) -> Made:
         words = f"the picture ends after {_HIGHEST} pixels; write_pdf shows all of it"
         outside.tell("picture_cut", words)
     outside.say("drawing")
+    # There is no direct way from WeasyPrint to a bitmap: the first page becomes a PDF, and PDFium
+    # draws it.
     pdf = laid.copy(laid.pages[:1]).write_pdf()
     return Made(pdf_picture(pdf, width, height), {"width": width * SHARP})
 

@@ -182,6 +182,7 @@ class _Writer:
         if runs_left(line.text):
             about.set("rtl", "1")
             about.set("algn", "r")
+        # A hanging indent of about one letter and a blank, in inches.
         hang = size * 1.35 / 72 if line.sign else 0.0
         about.set("marR" if runs_left(line.text) else "marL", str(Inches(0.35 * line.level + hang)))
         about.set("indent", str(-Inches(hang)))

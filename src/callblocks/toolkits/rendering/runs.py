@@ -59,6 +59,8 @@ def runs_of(node: SyntaxTreeNode, **look: Any) -> Iterator[Run]:
     for child in node.children:
         if child.type == "html_inline" and (tag := _HTML_TAG.fullmatch(child.content)):
             known = _HTML.get(tag[2].lower(), {})
+            # HTML tags in Markdown come as separate tokens, so an open tag is a state that lasts
+            # until its end tag. A tag that is never closed ends with the paragraph.
             marks = {k: v for k, v in marks.items() if k not in known} if tag[1] else marks | known
         yield from _run(child, {**look, **marks})
 

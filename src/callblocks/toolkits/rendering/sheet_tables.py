@@ -59,6 +59,8 @@ def _csv(text: str) -> list[list[Any]]:
     """Parse CSV with the delimiter that is most frequent in the first line."""
     first = text.lstrip("\ufeff").partition("\n")[0]
     sign = max(_SIGNS, key=first.count)
+    # The default limit of 128 KiB per field is a global of the module; the process has one
+    # document.
     csv.field_size_limit(_LONGEST * 4)
     try:
         return [*csv.reader(text.lstrip("\ufeff").splitlines(keepends=True), delimiter=sign)]

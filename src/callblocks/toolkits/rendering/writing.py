@@ -47,6 +47,8 @@ def write_document(place: Place, job: Job, source: str, context: Context) -> dic
     sources = place.sources(text)
     ready = _ready(job, text, target, sources)
     made = render_apart(ready, lambda name: place.read(name, context), context)
+    # The output of the child process is checked like a file of a model: it may have been taken over
+    # by the document that it rendered.
     _check(target, made.content)
     _put(place, job.name, target, made.content)
     used = {"sources_used": [one.sid for one in sources]} if sources else {}

@@ -50,6 +50,8 @@ def write_xlsx(job: Job, outside: Outside) -> Made:
     if document is not None and document.references.listed:
         tables.append(_sources(document))
     _require_fit(tables)
+    # The write-only mode streams rows to disk. A normal workbook keeps about fifty times the size
+    # of its data in memory.
     book: Any = Workbook(write_only=True)
     book.properties.title = (document.title if document else job.title) or job.name
     book.properties.creator = (document.author if document else job.author) or ""

@@ -68,6 +68,8 @@ async def ask(
         except ToolError as error:
             failed.append(error)
             continue
+        # An engine may return more than it was asked for, or results that are no pages; the limit
+        # is applied after those are dropped.
         pages = [_shown(page) for page in found if _is_page(page)]
         return adapter.name, pages[:limit]
     raise _none_answered(failed)

@@ -64,6 +64,8 @@ def decoded(body: bytes, named: str = "") -> str:
     # The declaration was found by reading ASCII, so the page cannot be UTF-16.
     inside = "utf-8" if inside.startswith("utf-16") else inside
     said = [charset for charset in (_codec(named), inside) if charset]
+    # UTF-8 goes first only if every declared set is a single-byte one, in which nearly all byte
+    # sequences are valid. In a multi-byte set, text can be valid UTF-8 by chance.
     is_single = all(_SINGLE.fullmatch(charset) for charset in said)
     for charset in ("utf-8", *said) if is_single else (*said, "utf-8"):
         try:

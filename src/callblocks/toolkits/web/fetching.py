@@ -78,6 +78,8 @@ class Fetching:
         """Fetch each page once; a different spelling of the same URL refers to the first."""
         first: dict[str, str] = {}
         for url in urls:
+            # Models often give one address with and without a slash or a fragment. One request
+            # serves all spellings, and the result refers to the first.
             first.setdefault(canonical_url(url), url)
         found = await asyncio.gather(*map(self._page, first.values()))
         pages = dict(zip(first.values(), found, strict=True))
@@ -116,6 +118,8 @@ class Fetching:
             # again without conditions.
             response = await self._asked(address, {})
         page = await self._read(response)
+        # Keyed by the requested address: answers that came through a redirect are never kept, see
+        # `may_be_kept`.
         if may_be_kept(response):
             until = cache.clock() + seconds_fresh(response)
             new = Kept(page=page, fresh_until=until, conditions=conditions(response))

@@ -90,6 +90,8 @@ class Provider:
         code, words = _CODES.get(response.status, ("service_unavailable", ""))
         if not words:
             return self._odd(f"with status {response.status}")
+        # Only a short number of seconds is repeated in the message; the header is text of the
+        # server.
         wait = response.header("retry-after")
         later = f"; try again in {wait} seconds" if wait.isdecimal() and len(wait) < 6 else ""
         return ToolError(code, f"{self.name} {words}{later}", status=response.status)

@@ -35,6 +35,7 @@ async def search_web(
                 engine, rows = await ask(engines, query, n)
             except ToolError as error:
                 return error
+        # Taint only once there is an answer: a query that no engine answered has shown nothing.
         done += 1
         context.taint(f"the results of {engine}")
         context.report(f"query {done} of {len(queries)}: {len(rows)} results of {engine}\n")

@@ -135,6 +135,7 @@ def _search(look: Callable[[], Look], engines: Engines) -> Tool:
         from callblocks.toolkits.web.searching import search_web, search_workspace
 
         lines = [one_line(query, _LONGEST_QUERY) for query in queries]
+        # The same query twice would give its pages twice the weight in the fusion.
         asked = [line for line in dict.fromkeys(lines) if line]
         if not asked:
             why = "no query has a word in it"

@@ -169,6 +169,7 @@ def _content(_method: str, answer: Any) -> bytes:
 
 def _worth(fault: Fault, safe: bool) -> bool:
     """Tell if a request is worth repeating."""
+    # A longer wait is left to the model, which is told the seconds; the call should not block.
     soon = fault.wait is None or fault.wait <= _PATIENCE
     return fault.passing and soon and (safe or fault.undone)
 

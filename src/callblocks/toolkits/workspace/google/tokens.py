@@ -95,6 +95,8 @@ def read_token(file: Path) -> Token:
 def write_token(file: Path, token: Token) -> None:
     """Write the file atomically with mode 0600."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # In the same folder, because a rename is atomic only within one file system. O_EXCL with mode
+    # 0600: the secret is never in a file that others can read, not even for a moment.
     new = file.with_name(f".{file.name}.{secrets.token_hex(6)}")
     opened = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:

@@ -89,6 +89,8 @@ class Transport:
     def _renew(self, refused: str) -> None:
         """Renew the token, unless another thread just did."""
         with self._lock:
+            # Compare with the refused token: another thread may have renewed it while this one
+            # waited.
             if refused == f"Bearer {self._credentials.token}":
                 self._credentials.refresh(Request(self._session))
 

@@ -50,6 +50,8 @@ def page_of(series: list[Series], asked: Asked, counting: Counting) -> tuple[lis
     if after is not None and asked.single:
         window = Window(max(window.low, after[0]), window.high)
     each = (_readable(one, asked, window, counting) for one in series)
+    # All inputs are sorted by start and id, so a heap merge yields the page in order, and
+    # generators behind it are advanced only as far as the page needs.
     found = heapq.merge(*each, key=order)
     rest = (one for one in found if after is None or order(one) > after)
     items = list(islice(rest, asked.limit + 1))

@@ -124,6 +124,8 @@ class Change:
                 raise ToolError("invalid_input", why, trashed=why)
             return row
         above = self.view.known.rows.get(row.origin)
+        # The former folder may be gone, trashed, or replaced by a file. The topmost folder always
+        # exists.
         lost = above is None or not above.is_folder or self.view.is_trashed(above)
         return self._move(row, ROOT if lost else row.origin, row.name)
 
@@ -146,6 +148,7 @@ class Change:
         return 1 + max((self._height(one) for one in inner if one.is_folder), default=0)
 
     def _move(self, row: Row, folder: str, name: str) -> Row:
+        # An item that is trashed twice keeps its first origin: the second move is within the trash.
         origin = "" if folder != TRASH else row.origin or row.folder
         if row.folder == folder and (folder == TRASH or self._lies_so(row, name)):
             return msgspec.structs.replace(row, name=name)

@@ -63,6 +63,8 @@ def stored_names(name: str, mime: str, folder: str) -> Iterator[str]:
 
 def _fit(name: str) -> str:
     plain = _UNFIT.sub("_", unicodedata.normalize("NFC", name))
+    # Format characters are invisible: two names that look alike must not be two files, and a
+    # right-to-left override could hide a suffix.
     seen = "".join("_" if unicodedata.category(char) == "Cf" else char for char in plain)
     return _BESIDE.sub("_", _END.sub("", _START.sub("_", seen))) or "_"
 

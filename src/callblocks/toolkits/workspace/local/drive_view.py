@@ -96,6 +96,7 @@ class View:
         """Tell if a file, or a folder above it, is in the trash."""
         if row.id == ROOT:
             return False
+        # Memoized by folder: a list asks this for every file, and most files share their folder.
         held = self._in_trash.get(row.folder)
         if held is None:
             above = self.known.rows.get(row.folder)

@@ -107,6 +107,7 @@ def cancel_occurrence(
         touch(one, now)
         return
     if one is not None:
+        # The override must go as well: it would bring the excluded occurrence back.
         file.remove(one)
         group.overrides.remove(one)
     group.master.add("EXDATE", [_original(group.master, occurrence)])

@@ -180,6 +180,7 @@ def _write_start(event: Event, value: Any) -> None:
 
 def _write_end(event: Event, value: Any) -> None:
     event.pop("DTEND", None)
+    # DTEND and DURATION exclude each other (RFC 5545, 3.6.1).
     event.pop("DURATION", None)
     event.add("DTEND", written(value))
 

@@ -88,6 +88,8 @@ class IcsFile:
             elif group.master is None:
                 group.master = event
             else:
+                # Two masters with one UID: some programs export copies so. Each is an event of its
+                # own.
                 groups[f"{uid}\n{at}"] = Group(uid, event)
         return list(groups.values())
 

@@ -122,6 +122,7 @@ def _in(value: str) -> Condition:
     place = _place(value)
     if place in ("anywhere", "all"):
         return _ALWAYS
+    # Gmail has no label for the archive; it is mail that is in no other place.
     if place == "archive":
         away = ("inbox", "sent", "draft", "trash", "spam")
         return _without(away)

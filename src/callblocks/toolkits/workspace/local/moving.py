@@ -44,6 +44,7 @@ def _said(local: datetime, old: Json, new: Json, zone: str) -> Json:
     shift = local - local_time(old, zone)
     if new.get("date"):
         start = local_time(new, zone)
+        # Between a series with times and one of whole days only the distance in days is kept.
         days = local.date() - local_time(old, zone).date()
         return {"date": (start.date() + days).isoformat()}
     own = str(new.get("timeZone") or zone)

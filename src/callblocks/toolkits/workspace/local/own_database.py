@@ -62,6 +62,7 @@ class OwnDatabase:
         """Run a write transaction and count it as a change."""
 
         def counted(base: sqlite3.Connection) -> T:
+            # A transaction that changed nothing must not invalidate the caches of other processes.
             before = base.total_changes
             done = work(base)
             if base.total_changes != before:

@@ -59,6 +59,8 @@ class Plan(msgspec.Struct, frozen=True):
     def starts(self, low: datetime, high: datetime, work: Work) -> Iterator[datetime]:
         """Yield the starts between two times in order, including the excluded ones (`without`)."""
         found = starts(self.rules, self.begin, low, high, work, self.ends)
+        # An hourly event in a gap would collide with the next one after the shift, so it is
+        # dropped. A daily event in a gap is shifted, as a person would expect.
         short = any(rule.freq in _SHORT_FREQUENCIES for rule in self.rules)
         before: datetime | None = None
         for start in heapq.merge(found, self.extra) if self.extra else found:

@@ -92,6 +92,8 @@ def _spanned(
     if group.master is not None:
         master = read_event(group.master) | known | {"id": id}
         _require_rule(master, place, faults)
+        # EXRULE is deprecated and rare. Ignoring it silently would show events that do not take
+        # place.
         if every(group.master, "EXRULE"):
             faults.append(f"{place}: EXRULE is not applied; name the times with EXDATE")
     overrides: list[Json] = []

@@ -81,6 +81,7 @@ def _period(
     ahead = number * rule.interval
     if rule.freq in ("DAILY", "WEEKLY"):
         length = 7 if rule.freq == "WEEKLY" else 1
+        # Weeks begin at WKST, which decides which days belong to one step if INTERVAL is not 1.
         back = (begin.weekday() - DAYS.index(rule.wkst or "MO")) % 7 if length == 7 else 0
         first = begin.toordinal() - back + ahead * length
         if first > last.toordinal():

@@ -26,6 +26,8 @@ def last_table(connection: sqlite3.Connection, sheet: int, within: Box) -> Box |
     row, column = last
     box = Box(row, column, row, column)
     before = None
+    # Widening can reveal new rows and vice versa. Each round only grows the box within the sheet,
+    # so the loop ends.
     while box != before:
         before = box
         box = _heightened(connection, sheet, _widened(connection, sheet, box))

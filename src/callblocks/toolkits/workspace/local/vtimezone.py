@@ -56,6 +56,8 @@ class _Change(msgspec.Struct, frozen=True):
 @cache
 def vtimezone(zone: str, year: int) -> Timezone:
     """Return the zone from a year on."""
+    # One year earlier, so that the event's own year begins with a known offset; bounded by the
+    # range in which Python can compute the following years.
     first = min(max(year - 1, 1970), 9900)
     changes = list(_changes(zone, first, first + _AHEAD))
     whole = Timezone()

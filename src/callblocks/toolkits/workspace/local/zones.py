@@ -22,6 +22,8 @@ def machine_zone() -> str:
     """Return the zone of this machine; UTC if it is unknown."""
     named = os.environ.get("TZ", "").lstrip(":")
     link = os.path.realpath("/etc/localtime")
+    # `TZ` first, as the C library does. It may also hold a POSIX rule such as `CET-1CEST`, which is
+    # no name of a zone and is passed over.
     for name in (named, link.partition("/zoneinfo/")[2].removeprefix("Etc/")):
         if name and known_zone(name) == name:
             return name
