@@ -43,8 +43,7 @@ def file_tools(root: Root) -> tuple[Tool, ...]:
 
 def _read(root: Root) -> Tool:
     def precheck(path: str, **_: object) -> None:
-        # Reading zero bytes runs all checks of the path (links, hidden, protected) without its
-        # content.
+        # Reading zero bytes runs all checks of a read without the content.
         root.read_start(path, 0)
 
     @tool(read_only=True, precheck=precheck, origin="builtin")
@@ -58,8 +57,8 @@ def _read(root: Root) -> Tool:
             start_line: the first line to read
             lines: how many lines to read; all if not given
         """
-        # Lines are split as editors do (LF, CRLF, CR); `str.splitlines` would also split at U+2028
-        # and form feeds, and line numbers would then differ from those that a person sees.
+        # Only a line feed ends a line here. `str.splitlines` would also split at form feeds and
+        # U+2028, and line numbers would then differ from those that an editor shows.
         whole = split_lines(read_text(root, path))
         start = start_line - 1
         part = whole[start:] if lines is None else whole[start : start + lines]

@@ -73,8 +73,7 @@ def _write(recorder: Recorder, turn: str) -> Tool:
 
     @declared(
         name="react.write",
-        # The write replaces files of its own turn only, and the replaced version is kept as an
-        # artifact.
+        # The write replaces files of its own turn only, and the replaced version is kept.
         destructive=False,
         idempotent=True,
         kind="writer",

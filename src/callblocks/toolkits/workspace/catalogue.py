@@ -86,6 +86,8 @@ def _make(service: str, office: Office, root: Root) -> Iterable[Tool]:
     module = import_module(f"callblocks.toolkits.workspace.{service}")
     make: Callable[..., Iterable[Tool]] = getattr(module, f"{service}_tools")
     made = make(office, root) if service in _WITH_FILES else make(office)
+    # The same tool has other traits in a shared office, where others see or wrote its content; so
+    # the traits are set here and not where the tool is declared.
     if not getattr(office, "is_shared", False):
         return made
     return map(_of_others if service in _PRIVATE else _outward, made)

@@ -237,10 +237,13 @@ def _made(office: Office, calendar: str, fields: Json, notify: str, key: str) ->
     except ToolError as error:
         if error.code != "conflict":
             raise
+        # A conflict on our own id means that an earlier run of this very call created the event.
         return office.calendars.event(calendar, id)
 
 
 def _own_id(key: str, fields: Json) -> str:
+    # The fields are part of the id: a model that corrects its call within the same turn must not
+    # get the first event back. Hex digits are valid in Google's base32hex alphabet of ids.
     said = json.dumps([key, fields], sort_keys=True)
     return hashlib.sha256(said.encode()).hexdigest()[:32]
 

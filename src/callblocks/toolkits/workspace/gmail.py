@@ -203,6 +203,7 @@ def _send(office: Office, root: Root) -> Tool:
 
 def _require_readable(office: Office, given: Iterable[str], root: Root, context: Context) -> None:
     """Refuse attachments that the policy does not let the call read: sending a file reads it."""
+    # The real path is judged, after links and drive ids are resolved.
     for real in (path for one in given for path in real_paths(office, root, one)):
         refusal = context.path_refusal(real)
         if refusal is not None:

@@ -57,6 +57,8 @@ def carried_paths(root: Root, given: dict[str, Any]) -> list[str]:
     An attachment that is no file of the workspace is one of the office. A reply carries the subject
     of the answered mail.
     """
+    # Called for the policy, before approval, so it must not ask the office: an id is judged as the
+    # whole drive, which is the safe side.
     answers = given.get("replyTo") or given.get("threadId")
     paths = [_carried(root, one) for one in given.get("attachments", ())]
     return [*paths, "office/mail"] if answers else paths

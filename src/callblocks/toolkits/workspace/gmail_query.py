@@ -107,6 +107,8 @@ def bad_query(message: str) -> ToolError:
     return ToolError("invalid_input", message, query=message)
 
 
+# Gmail's precedence is the reverse of most languages: OR binds closer than the implied AND. So an
+# `AnyOf` is written in braces, where no precedence is needed.
 def _unit(query: Query) -> str:
     match query:
         case Term(value, operator):

@@ -40,7 +40,7 @@ _NAME = re.compile(r"/?([A-Za-z][A-Za-z0-9]*)")
 _HREF = re.compile(r"""\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _BLANKS = re.compile(r"[ \t\r\n\f\u200b\u200c\u00ad\ufeff]+")
-# Longer links are tracking URLs, which cost tokens and say nothing.
+# Longer links are mostly tracking addresses, which cost tokens and say little.
 _LONGEST_LINK = 300
 _LONGEST_TAG = 5_000
 

@@ -68,6 +68,8 @@ def with_way_out(find: Callable[[], str]) -> Generator[None, None, None]:
         if error.code != "not_found":
             raise
         try:
+            # The search for a hint may fail in turn. The original failure is what the model must
+            # see.
             hint = find()
         except ToolError:
             hint = ""
@@ -88,6 +90,7 @@ def _file_hint(office: Office, name: str) -> str:
     items = _nameable(page)
     named = [one for one in items if _same(one["name"], name)]
     named = named or [one for one in items if _same(one["name"].rpartition(".")[0], name)]
+    # Suggest only a unique file. With more pages there might be another one of that name.
     if len(named) != 1 or page.next:
         return ""
     kind = _KINDS.get(named[0]["mimeType"], "file")

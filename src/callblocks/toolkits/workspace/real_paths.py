@@ -36,6 +36,8 @@ class Placed(Protocol):
 
 def reaching(office: Office, *fields: str, below: bool = False) -> Paths | None:
     """Return the function that gives a policy the paths of files named by these parameters."""
+    # A shared office is remote: asking its drive would send a request before the policy has
+    # decided.
     if getattr(office, "is_shared", False):
         return None
 
@@ -76,6 +78,8 @@ def readable_page(page: Page, context: Context) -> Page:
     """Return the page without files that the policy does not let the call read."""
     if not page.paths:
         return page
+    # All paths of a file must be readable: a trashed file counts under its former path as well, so
+    # a rule cannot be evaded by way of the trash.
     placed = zip(page.items, page.paths, strict=True)
     kept: list[Json] = [
         file for file, paths in placed if all(context.path_refusal(one) is None for one in paths)

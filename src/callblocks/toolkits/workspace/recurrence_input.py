@@ -43,7 +43,7 @@ def recurrence_of(given: str | list[str], start: Time) -> list[str]:
 def _line(line: str, start: Time) -> str:
     try:
         name, parameters, value = split_line(line)
-        # RFC 5545 has deprecated EXRULE; Google refuses it, and the local office does not apply it.
+        # RFC 5545 has deprecated EXRULE, and the local office does not apply it.
         if name == "EXRULE":
             raise ValueError("EXRULE is no longer used; name the times with EXDATE")
         if name == "RRULE":

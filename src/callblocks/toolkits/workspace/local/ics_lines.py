@@ -97,8 +97,7 @@ class _Part:
 
     def _refusal(self, line: str, name: str) -> str:
         rule = name in ("RRULE", "EXRULE")
-        # A property whose parameters do not end within the limit. The library splits them with a
-        # regular expression that is slow on such input.
+        # A property whose parameters do not end within the limit.
         head = line.count(";", 0, _HEAD_SIZE) > 100 and line.find(":", 0, _HEAD_SIZE) < 0
         limits = (
             (len(self.lines) > _PART_LINES, f"more than {_PART_LINES} lines"),

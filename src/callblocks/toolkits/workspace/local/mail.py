@@ -158,8 +158,7 @@ class LocalMail:
             "Message-ID": make_msgid(domain=own.rpartition("@")[2]),
         }
         lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
-        # Our headers come first, so they win over headers of the same name in `raw` for most
-        # readers. `compose` writes none of them.
+        # `compose` writes none of these headers; they are added before its own.
         unique = self._box.deliver(lines.encode("ascii") + raw, now, seen=not mine)
         sent = id_of(unique)
         try:
