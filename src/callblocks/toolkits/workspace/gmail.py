@@ -224,6 +224,7 @@ def _tell_faults(office: Office, context: Context) -> None:
     """Add notices for files of a local office that were left out."""
     faults: list[str] = list(getattr(office.mail, "faults", ()))
     if faults:
+        # Five names at most: a damaged mailbox must not fill the answer.
         named = "; ".join(brief(one, 120)[1:-1] for one in faults[:5])
         context.notice(
             "workspace_damaged",

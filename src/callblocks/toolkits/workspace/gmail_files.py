@@ -40,6 +40,7 @@ def attached(office: Office, root: Root, given: Sequence[str]) -> Iterator[Attac
         found = _of_path(root, one) if file is None else _of_drive(office, file)
         # Base64 turns three bytes into four.
         total += len(found.content) * 4 // 3
+        # Checked after each file, so that a list of large files is not read into memory as a whole.
         require_size(total)
         yield found
 

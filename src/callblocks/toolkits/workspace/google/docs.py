@@ -26,6 +26,7 @@ class GoogleDocuments:
             return made
         document_id: str = made["documentId"]
         try:
+            # Google has no request that creates a document with text.
             self.append(document_id, text)
         except ToolError as error:
             # Two requests are not atomic. The failure names the id, so that the model completes
